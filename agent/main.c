@@ -1,5 +1,6 @@
-/* The kforge program: finds the command, gathers its settings, runs it, words its failure and checks that its results got out. Everything
- * else is in the commands; this is the only file that exits.
+/* The kforge program: finds the command, gathers its settings, runs it, words its failure and
+ * checks that its results got out. Everything else is in the commands; this is the only file that
+ * exits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,8 @@
 #include "kforge/gpu.h"
 #include "api_key.h"
 
-/* One row a command, in the order of the overview; commands of a group ("task new", "task lint") stand together, and
- * before the one that is called like their group ("bench"). */
+/* One row a command, in the order of the overview; commands of a group ("task new", "task lint")
+ * stand together, and before the one that is called like their group ("bench"). */
 // clang-format off
 #define COMMANDS(ROW) \
     ROW(optimize) \
@@ -64,7 +65,8 @@ static void count_interrupt(int signal_number)
     interrupts = interrupts + 1;
 }
 
-/* Writing to a pipe that nobody reads fails with EPIPE then. A handler, because ignoring would be inherited by the programs that are started. */
+/* Writing to a pipe that nobody reads fails with EPIPE then. A handler, because ignoring would be
+ * inherited by the programs that are started. */
 static void take_broken_pipe(int signal_number)
 {
     (void)signal_number;
@@ -80,16 +82,18 @@ static void install_handlers(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-/* A closed stdin, stdout or stderr would be reopened by the next file, and results written into the store. These refuse: reads of the first
- * and writes of the others fail. */
+/* A closed stdin, stdout or stderr would be reopened by the next file, and results written into the
+ * store. These refuse: reads of the first and writes of the others fail. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
             _exit(KF_EXIT_MACHINE);
 }
 
-/* On another thread than the one that waits for the driver, for good. That one may keep the process from ending even now, so what others read is closed first. */
+/* On another thread than the one that waits for the driver, for good. That one may keep the process
+ * from ending even now, so what others read is closed first. */
 static void end_in_silence(const char *text)
 {
     char line[1024];
@@ -117,14 +121,17 @@ static int fail(const kf_error *error)
     return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
 }
 
-/* Results that nobody got are no success. A reader that has left (`kforge list | head`) needs no message. */
+/* Results that nobody got are no success. A reader that has left (`kforge list | head`) needs no
+ * message. */
 static int finish(int status)
 {
     bool failed = ferror(stdout);
     errno = 0;
     failed |= fflush(stdout) != 0;
     if (!failed) return status;
-    if (errno != EPIPE) fprintf(stderr, "kforge: cannot write the results: %s\n", errno ? strerror(errno) : "the output failed");
+    if (errno != EPIPE)
+        fprintf(stderr, "kforge: cannot write the results: %s\n",
+                errno ? strerror(errno) : "the output failed");
     return status == KF_EXIT_INTERRUPTED ? status : KF_EXIT_MACHINE;
 }
 
@@ -140,16 +147,20 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     kf_error error = {0}, config_error = {0};
     char directory[4096];
     if (!getcwd(directory, sizeof directory))
-        snprintf(directory, sizeof directory, "/nonexistent"); /* deleted: files relative to it fail later */
-    const kf_surroundings surroundings = {.directory = directory, .environment = (const char *const *)environ};
+        snprintf(directory, sizeof directory,
+                 "/nonexistent"); /* deleted: files relative to it fail later */
+    const kf_surroundings surroundings = {.directory = directory,
+                                          .environment = (const char *const *)environ};
     kf_autoparsed parsed = {0};
     kf_auto(kf_config) config = kf_config_load(commands, &surroundings, &config_error);
     bool settled = config && kf_environment_check(commands, &surroundings, &config_error);
     if (!settled && !command->tolerant) {
         /* Help is there whatever is wrong. */
-        if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) || !parsed.help) return fail(&config_error);
-    } else if (!kf_options_parse(command, settled ? config : NULL, settled ? &surroundings : NULL, arguments, count, &parsed,
-                                 &error)) {
+        if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) ||
+            !parsed.help)
+            return fail(&config_error);
+    } else if (!kf_options_parse(command, settled ? config : NULL, settled ? &surroundings : NULL,
+                                 arguments, count, &parsed, &error)) {
         return fail(&error);
     }
     int width = terminal_width();
@@ -198,11 +209,14 @@ int main(int argc, char **argv)
         kf_help_overview(stdout, commands, terminal_width());
         return finish(KF_EXIT_DONE);
     }
-    if (argc == 3 && is_one_of(argv[2], "--help", "-h", "-?") && kf_help_group(stdout, commands, argv[1], terminal_width()))
+    if (argc == 3 && is_one_of(argv[2], "--help", "-h", "-?") &&
+        kf_help_group(stdout, commands, argv[1], terminal_width()))
         return finish(KF_EXIT_DONE);
     kf_error error = {0};
     if (argv[1][0] == '-') {
-        kf_fail(&error, KF_ERROR_INPUT, "%s: a command comes first, then its options; \"kforge help\" lists the commands", argv[1]);
+        kf_fail(&error, KF_ERROR_INPUT,
+                "%s: a command comes first, then its options; \"kforge help\" lists the commands",
+                argv[1]);
         return fail(&error);
     }
     size_t used = 0;

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Candidates and files may hold anything; an error stays one printable line. UTF-8 passes through. */
+/* Candidates and files may hold anything; an error stays one printable line. UTF-8 passes through.
+ */
 static void make_one_line(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++)
@@ -63,8 +64,10 @@ bool kf_fail_copy(kf_error *to, const kf_error *from)
 const char *kf_error_code_name(kf_error_code code)
 {
     static const char *const names[] = {
-        [KF_ERROR_NONE] = "none",   [KF_ERROR_INPUT] = "input", [KF_ERROR_MACHINE] = "machine", [KF_ERROR_IO] = "io",
-        [KF_ERROR_LIMIT] = "limit", [KF_ERROR_BUSY] = "busy",   [KF_ERROR_MEMORY] = "memory",   [KF_ERROR_INTERNAL] = "internal",
+        [KF_ERROR_NONE] = "none",       [KF_ERROR_INPUT] = "input",
+        [KF_ERROR_MACHINE] = "machine", [KF_ERROR_IO] = "io",
+        [KF_ERROR_LIMIT] = "limit",     [KF_ERROR_BUSY] = "busy",
+        [KF_ERROR_MEMORY] = "memory",   [KF_ERROR_INTERNAL] = "internal",
     };
     return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown";
 }

@@ -20,7 +20,8 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0) {
-        kf_fail(error, errno == ENOENT ? KF_ERROR_INPUT : KF_ERROR_IO, "%s: %s", path, strerror(errno));
+        kf_fail(error, errno == ENOENT ? KF_ERROR_INPUT : KF_ERROR_IO, "%s: %s", path,
+                strerror(errno));
         return NULL;
     }
     if (!S_ISREG(status.st_mode)) {
@@ -28,7 +29,8 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
         return NULL;
     }
     if ((uint64_t)status.st_size > limit) {
-        kf_fail(error, KF_ERROR_LIMIT, "%s: %lld bytes, more than the limit of %zu", path, (long long)status.st_size, limit);
+        kf_fail(error, KF_ERROR_LIMIT, "%s: %lld bytes, more than the limit of %zu", path,
+                (long long)status.st_size, limit);
         return NULL;
     }
     size_t length = (size_t)status.st_size;
@@ -46,8 +48,8 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     return kf_steal(&text);
 }
 
-/* A new file PATH.tmp.RANDOM, whose name goes to `temporary`; -1 with errno. Its mode comes from the umask: sandboxes without a mount namespace
- * deny fchmod. */
+/* A new file PATH.tmp.RANDOM, whose name goes to `temporary`; -1 with errno. Its mode comes from
+ * the umask: sandboxes without a mount namespace deny fchmod. */
 static int create_beside(const char *path, char *temporary, size_t size)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
@@ -66,7 +68,9 @@ bool kf_file_write(const char *path, const void *data, size_t size, kf_error *er
     kf_autofree char *temporary = malloc(length);
     if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
     kf_autoclose int fd = create_beside(path, temporary, length);
-    if (fd < 0) return kf_fail(error, KF_ERROR_IO, "%s: cannot create a file beside it: %s", path, strerror(errno));
+    if (fd < 0)
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot create a file beside it: %s", path,
+                       strerror(errno));
     bool written = kf_write_all(fd, data, size) && fsync(fd) == 0 && rename(temporary, path) == 0;
     if (!written) {
         kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -85,7 +89,8 @@ static bool cut_name(char *path)
     return true;
 }
 
-/* What a file beside the one to write meets, which in the sticky folders that all may write to is not yet what replacing another's file does. */
+/* What a file beside the one to write meets, which in the sticky folders that all may write to is
+ * not yet what replacing another's file does. */
 static int try_beside(const char *path)
 {
     struct stat status, parent;
@@ -97,7 +102,9 @@ static int try_beside(const char *path)
     unlink(temporary);
     if (lstat(path, &status) != 0 || stat(cut_name(folder) ? folder : ".", &parent) != 0) return 0;
     uid_t self = geteuid();
-    return self && (parent.st_mode & S_ISVTX) && status.st_uid != self && parent.st_uid != self ? EPERM : 0;
+    return self && (parent.st_mode & S_ISVTX) && status.st_uid != self && parent.st_uid != self
+               ? EPERM
+               : 0;
 }
 
 bool kf_file_can_write(const char *path, kf_error *error)
@@ -109,15 +116,20 @@ bool kf_file_can_write(const char *path, kf_error *error)
     bool there = stat(path, &status) == 0;
     if (path[length - 1] == '/' || (there && S_ISDIR(status.st_mode)))
         return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder, and a file is to be written", path);
-    if (there && !S_ISREG(status.st_mode)) /* a pipe, a device: it would be gone, and the file in its place */
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is no regular file, and would be replaced by one", path);
+    /* a pipe, a device: it would be gone, and the file in its place */
+    if (there && !S_ISREG(status.st_mode))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: is no regular file, and would be replaced by one", path);
     kf_autofree char *nearest = strdup(path), *above = strdup(path);
     if (!nearest || !above) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
     while (cut_name(above) && lstat(above, &status) != 0 && errno == ENOENT) strcpy(nearest, above);
     int code = try_beside(nearest);
     for (size_t i = 0; i < sizeof users / sizeof *users; i++)
-        if (code == users[i]) return kf_fail(error, KF_ERROR_INPUT, "%s: no file can be written there: %s", path, strerror(code));
-    return !code || kf_fail(error, KF_ERROR_IO, "%s: no file can be written there: %s", path, strerror(code));
+        if (code == users[i])
+            return kf_fail(error, KF_ERROR_INPUT, "%s: no file can be written there: %s", path,
+                           strerror(code));
+    return !code || kf_fail(error, KF_ERROR_IO, "%s: no file can be written there: %s", path,
+                            strerror(code));
 }
 
 bool kf_directory_make_above(const char *path, kf_error *error)
@@ -136,8 +148,10 @@ bool kf_directory_make(const char *path, kf_error *error)
         char end = *slash;
         *slash = '\0';
         struct stat status;
-        if (copy[0] && mkdir(copy, 0777) < 0 && (stat(copy, &status) < 0 || !S_ISDIR(status.st_mode)))
-            return kf_fail(error, KF_ERROR_IO, "%s: cannot make the directory: %s", copy, strerror(errno));
+        if (copy[0] && mkdir(copy, 0777) < 0 &&
+            (stat(copy, &status) < 0 || !S_ISDIR(status.st_mode)))
+            return kf_fail(error, KF_ERROR_IO, "%s: cannot make the directory: %s", copy,
+                           strerror(errno));
         if (!end) return true;
         *slash = end;
     }
@@ -151,7 +165,8 @@ static bool remove_entry(int parent, const char *name, dev_t device, int depth)
     if (status.st_dev != device || depth > 512) return false;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) { /* a directory that its owner made unreadable */
-        if (fchmodat(parent, name, 0700, 0) == 0) fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fchmodat(parent, name, 0700, 0) == 0)
+            fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) return false;
     }
     DIR *directory = fdopendir(fd);
@@ -173,7 +188,8 @@ bool kf_directory_remove(const char *path, kf_error *error)
     kf_temporary_forget(path);
     if (lstat(path, &status) < 0 && errno == ENOENT) return true;
     if (!remove_entry(AT_FDCWD, path, status.st_dev, 0))
-        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove all of it: %s", path, strerror(errno));
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove all of it: %s", path,
+                       strerror(errno));
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* The low-level calls of one whole text: EVP looks the algorithm up by name and allocates for each of them, which takes as long as hashing a kilobyte. */
+/* The low-level calls of one whole text: EVP looks the algorithm up by name and allocates for each
+ * of them, which takes as long as hashing a kilobyte. */
 #define OPENSSL_API_COMPAT 0x10100000L
 #include "kforge/hash.h"
 
@@ -27,7 +28,8 @@ void kf_hash_hex(const kf_hash *hash, char hex[KF_HASH_HEX])
     hex[KF_HASH_HEX - 1] = '\0';
 }
 
-void kf_hash_parts_hex(char hex[KF_HASH_HEX], const char *const *parts, const size_t *sizes, size_t count)
+void kf_hash_parts_hex(char hex[KF_HASH_HEX], const char *const *parts, const size_t *sizes,
+                       size_t count)
 {
     SHA256_CTX context;
     kf_hash hash;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- checks that cJSON does not make ------------------------------------------------------------------------------------------ */
+/* ---- checks that cJSON does not make --------------------------------------------------------- */
 
 static void line_and_column(const char *text, size_t offset, int *line, int *column)
 {
@@ -22,11 +22,16 @@ static void line_and_column(const char *text, size_t offset, int *line, int *col
     }
 }
 
-/* Length of the UTF-8 sequence at `s`, 0 when it is not valid (RFC 3629: no overlong forms, no surrogates). */
+/* Length of the UTF-8 sequence at `s`, 0 when it is not valid (RFC 3629: no overlong forms, no
+ * surrogates). */
 static size_t utf8_length(const unsigned char *s, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80 ? 1 : (s[0] >> 5) == 6 ? 2 : (s[0] >> 4) == 14 ? 3 : (s[0] >> 3) == 30 ? 4 : 0;
+    size_t length = s[0] < 0x80         ? 1
+                    : (s[0] >> 5) == 6  ? 2
+                    : (s[0] >> 4) == 14 ? 3
+                    : (s[0] >> 3) == 30 ? 4
+                                        : 0;
     if (!length || length > left) return 0;
     if (length == 1) return 1;
     uint32_t code = s[0] & (0x7fu >> length);
@@ -34,11 +39,13 @@ static size_t utf8_length(const unsigned char *s, size_t left)
         if ((s[i] & 0xc0) != 0x80) return 0;
         code = code << 6 | (s[i] & 0x3f);
     }
-    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
+    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0
+                                                                                        : length;
 }
 
-/* Depth, NUL bytes, encoding and truncation, found before a recursive parser sees the text. Returns the offset of the fault, or `size`
- * with *what set when the text ends inside a value, or `size` with *what NULL. */
+/* Depth, NUL bytes, encoding and truncation, found before a recursive parser sees the text. Returns
+ * the offset of the fault, or `size` with *what set when the text ends inside a value, or `size`
+ * with *what NULL. */
 static size_t find_fault(const char *text, size_t size, const char **what)
 {
     int depth = 0;
@@ -57,7 +64,9 @@ static size_t find_fault(const char *text, size_t size, const char **what)
                     *what = "a NUL character (\\u0000)";
                     return i;
                 }
-                i++; /* the escaped character, ASCII in valid JSON; anything else is checked on its own next */
+                /* the escaped character, ASCII in valid JSON; anything else is checked on its own
+                 * next */
+                i++;
                 if ((unsigned char)text[i] < 0x80 && text[i]) i++;
                 continue;
             }
@@ -110,9 +119,10 @@ static const char *duplicate_key(const cJSON *value, bool *failed)
     return NULL;
 }
 
-/* The grammar of RFC 8259. cJSON takes more ("[01]", "\\u12g4" for a NUL), and gives the same NULL for bad syntax and for a failed allocation;
- * with the text known to be valid only the latter is left. Recursion is bounded: find_fault has counted the levels. On failure `at` is the
- * place of the fault. */
+/* The grammar of RFC 8259. cJSON takes more ("[01]", "\\u12g4" for a NUL), and gives the same NULL
+ * for bad syntax and for a failed allocation; with the text known to be valid only the latter is
+ * left. Recursion is bounded: find_fault has counted the levels. On failure `at` is the place of
+ * the fault. */
 typedef struct syntax {
     const char *text;
     size_t size, at;
@@ -209,10 +219,12 @@ static bool valid_value(syntax *s)
     return valid_number(s);
 }
 
-cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where, kf_error *error)
+cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *where,
+                     kf_error *error)
 {
     if (limit && size > limit) {
-        kf_fail(error, KF_ERROR_LIMIT, "%s: %zu bytes of JSON, more than the limit of %zu", where, size, limit);
+        kf_fail(error, KF_ERROR_LIMIT, "%s: %zu bytes of JSON, more than the limit of %zu", where,
+                size, limit);
         return NULL;
     }
     const char *what = NULL;
@@ -245,13 +257,14 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
         if (failed)
             kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
         else
-            kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where, twice);
+            kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where,
+                    twice);
         return NULL;
     }
     return kf_steal(&tree);
 }
 
-/* ---- reading with a path -------------------------------------------------------------------------------------------------------- */
+/* ---- reading with a path --------------------------------------------------------------------- */
 
 static const char *type_name(const cJSON *value)
 {
@@ -274,17 +287,20 @@ bool kf_json_complain(kf_json_reader *reader, const char *key, const char *forma
     va_end(arguments);
     const char *dot = reader->path[0] && key ? "." : "";
     if (reader->path[0] || key)
-        kf_fail_prefix(reader->error, "%s: %s%s%s", reader->where, reader->path, dot, key ? key : "");
+        kf_fail_prefix(reader->error, "%s: %s%s%s", reader->where, reader->path, dot,
+                       key ? key : "");
     else
         kf_fail_prefix(reader->error, "%s", reader->where);
     return false;
 }
 
-kf_json_reader kf_json_object(const cJSON *object, const char *where, const char *path, kf_error *error)
+kf_json_reader kf_json_object(const cJSON *object, const char *where, const char *path,
+                              kf_error *error)
 {
     kf_json_reader reader = {.object = object, .where = where, .error = error};
     snprintf(reader.path, sizeof reader.path, "%s", path);
-    if (!cJSON_IsObject(object)) kf_json_complain(&reader, NULL, "expected an object, found %s", type_name(object));
+    if (!cJSON_IsObject(object))
+        kf_json_complain(&reader, NULL, "expected an object, found %s", type_name(object));
     return reader;
 }
 
@@ -292,7 +308,8 @@ const cJSON *kf_json_any(kf_json_reader *reader, const char *key)
 {
     if (reader->failed) return NULL;
     bool seen = false;
-    for (int i = 0; i < reader->known_count && !seen; i++) seen = strcmp(reader->known[i], key) == 0;
+    for (int i = 0; i < reader->known_count && !seen; i++)
+        seen = strcmp(reader->known[i], key) == 0;
     if (!seen && reader->known_count < KF_JSON_KEYS) reader->known[reader->known_count++] = key;
     return cJSON_GetObjectItemCaseSensitive(reader->object, key);
 }
@@ -313,26 +330,29 @@ const char *kf_json_string(kf_json_reader *reader, const char *key)
     return text ? text : "";
 }
 
-int64_t kf_json_integer_or(kf_json_reader *reader, const char *key, int64_t low, int64_t high, int64_t fallback)
+int64_t kf_json_integer_or(kf_json_reader *reader, const char *key, int64_t low, int64_t high,
+                           int64_t fallback)
 {
     const cJSON *value = kf_json_any(reader, key);
     if (!value) return fallback;
     double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
     /* Beyond 2^53 a JSON number does not name one integer. */
     if (!(fabs(number) <= 9007199254740992.0) || number != floor(number)) {
-        kf_json_complain(reader, key, "expected an integer%s%s", cJSON_IsNumber(value) ? "" : ", found ",
+        kf_json_complain(reader, key, "expected an integer%s%s",
+                         cJSON_IsNumber(value) ? "" : ", found ",
                          cJSON_IsNumber(value) ? "" : type_name(value));
         return fallback;
     }
     if ((int64_t)number < low || (int64_t)number > high) {
-        kf_json_complain(reader, key, "%lld is out of range; expected %lld to %lld", (long long)number, (long long)low,
-                         (long long)high);
+        kf_json_complain(reader, key, "%lld is out of range; expected %lld to %lld",
+                         (long long)number, (long long)low, (long long)high);
         return fallback;
     }
     return (int64_t)number;
 }
 
-double kf_json_number_or(kf_json_reader *reader, const char *key, double low, double high, double fallback)
+double kf_json_number_or(kf_json_reader *reader, const char *key, double low, double high,
+                         double fallback)
 {
     const cJSON *value = kf_json_any(reader, key);
     if (!value) return fallback;
@@ -341,7 +361,8 @@ double kf_json_number_or(kf_json_reader *reader, const char *key, double low, do
         return fallback;
     }
     if (!(value->valuedouble >= low && value->valuedouble <= high)) {
-        kf_json_complain(reader, key, "%g is out of range; expected %g to %g", value->valuedouble, low, high);
+        kf_json_complain(reader, key, "%g is out of range; expected %g to %g", value->valuedouble,
+                         low, high);
         return fallback;
     }
     return value->valuedouble;
@@ -379,16 +400,19 @@ bool kf_json_finish(kf_json_reader *reader)
     if (reader->failed) return false;
     for (const cJSON *child = reader->object->child; child; child = child->next) {
         bool known = false;
-        for (int i = 0; i < reader->known_count && !known; i++) known = strcmp(reader->known[i], child->string) == 0;
+        for (int i = 0; i < reader->known_count && !known; i++)
+            known = strcmp(reader->known[i], child->string) == 0;
         if (known) continue;
         const char *near = kf_nearest(child->string, reader->known, (size_t)reader->known_count);
-        if (near) return kf_json_complain(reader, child->string, "unknown key; did you mean \"%s\"?", near);
+        if (near)
+            return kf_json_complain(reader, child->string, "unknown key; did you mean \"%s\"?",
+                                    near);
         return kf_json_complain(reader, child->string, "unknown key");
     }
     return true;
 }
 
-/* ---- numbers that JSON has no words for ------------------------------------------------------------------------------------------- */
+/* ---- numbers that JSON has no words for ------------------------------------------------------ */
 
 void kf_json_add_number(cJSON *object, const char *key, double value)
 {
@@ -396,7 +420,8 @@ void kf_json_add_number(cJSON *object, const char *key, double value)
         cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
-    /* cJSON prints 15 digits when that is within an epsilon; a raw item keeps every bit (17 digits always do). */
+    /* cJSON prints 15 digits when that is within an epsilon; a raw item keeps every bit (17 digits
+     * always do). */
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
@@ -409,7 +434,8 @@ double kf_json_get_number(const cJSON *object, const char *key, double fallback)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
     if (cJSON_IsNumber(value)) return value->valuedouble;
-    if (cJSON_IsRaw(value)) return strtod(value->valuestring, NULL); /* made by kf_json_add_number, not yet printed */
+    /* made by kf_json_add_number, not yet printed */
+    if (cJSON_IsRaw(value)) return strtod(value->valuestring, NULL);
     if (!cJSON_IsString(value)) return fallback;
     if (strcmp(value->valuestring, "nan") == 0) return NAN;
     if (strcmp(value->valuestring, "inf") == 0) return INFINITY;
@@ -417,7 +443,7 @@ double kf_json_get_number(const cJSON *object, const char *key, double fallback)
     return fallback;
 }
 
-/* ---- did you mean ------------------------------------------------------------------------------------------------------------------ */
+/* ---- did you mean ---------------------------------------------------------------------------- */
 
 /* Levenshtein distance of words up to 63 bytes; longer ones are never near. */
 static int edit_distance(const char *a, const char *b)

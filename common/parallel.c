@@ -58,7 +58,8 @@ kf_parallel *kf_parallel_new(void)
     cpu_set_t set;
     int wanted = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     if (wanted > MAX_THREADS + 1) wanted = MAX_THREADS + 1;
-    while (p->count < wanted - 1 && pthread_create(&p->threads[p->count], NULL, helper, p) == 0) p->count++;
+    while (p->count < wanted - 1 && pthread_create(&p->threads[p->count], NULL, helper, p) == 0)
+        p->count++;
     return p;
 }
 
@@ -76,7 +77,8 @@ void kf_parallel_free(kf_parallel *p)
     free(p);
 }
 
-void kf_parallel_for(kf_parallel *p, size_t count, void (*body)(void *context, size_t i), void *context)
+void kf_parallel_for(kf_parallel *p, size_t count, void (*body)(void *context, size_t i),
+                     void *context)
 {
     if (count < 2 || p->count == 0) {
         for (size_t i = 0; i < count; i++) body(context, i);

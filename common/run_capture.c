@@ -30,7 +30,8 @@ static char *read_answer(int fd, size_t limit, double seconds)
     }
 }
 
-char *kf_run_capture(const char *const *argv, const char *const *environment, size_t limit, double seconds)
+char *kf_run_capture(const char *const *argv, const char *const *environment, size_t limit,
+                     double seconds)
 {
     extern char **environ;
     int ends[2];
@@ -41,8 +42,8 @@ char *kf_run_capture(const char *const *argv, const char *const *environment, si
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    int failed =
-        posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)argv, environment ? (char *const *)environment : environ);
+    int failed = posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)argv,
+                              environment ? (char *const *)environment : environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     char *answer = failed ? NULL : read_answer(ends[0], limit, seconds);

@@ -20,7 +20,7 @@
 #define SIGNATURE_BYTES 64
 #define KEY_FILE_BYTES 256
 
-/* ---- the canonical text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the canonical text ---------------------------------------------------------------------- */
 
 static void write_string(kf_buffer *text, const char *string)
 {
@@ -45,7 +45,8 @@ static void write_number(kf_buffer *text, double value)
     }
     if (value == 0) value = 0; /* -0 is 0 */
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(number, sizeof number, "%.*g", fabs(value) < 9007199254740992.0 && value == floor(value) ? 16 : digits, value);
+        snprintf(number, sizeof number, "%.*g",
+                 fabs(value) < 9007199254740992.0 && value == floor(value) ? 16 : digits, value);
         if (strtod(number, NULL) == value) break;
     }
     kf_buffer_string(text, number);
@@ -103,7 +104,9 @@ static bool write_value(kf_buffer *text, const cJSON *value, int depth)
     } else if (cJSON_IsRaw(value)) { /* a number that was made here and never read */
         write_number(text, strtod(value->valuestring, NULL));
     } else {
-        kf_buffer_string(text, cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null");
+        kf_buffer_string(text, cJSON_IsTrue(value)    ? "true"
+                               : cJSON_IsFalse(value) ? "false"
+                                                      : "null");
     }
     return true;
 }
@@ -115,7 +118,7 @@ char *kf_json_canonical(const cJSON *json)
     return kf_buffer_take(&text);
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void to_hex(const unsigned char *bytes, size_t size, char *hex)
 {
@@ -141,7 +144,9 @@ static bool from_hex(const char *hex, unsigned char *bytes, size_t size)
 
 static bool crypto_failed(kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_MACHINE, "libcrypto refuses Ed25519: it may be in a mode that allows other algorithms only");
+    return kf_fail(
+        error, KF_ERROR_MACHINE,
+        "libcrypto refuses Ed25519: it may be in a mode that allows other algorithms only");
 }
 
 static bool public_of(EVP_PKEY *key, char hex[KF_PUBLIC_KEY_HEX])
@@ -166,7 +171,8 @@ bool kf_signing_key_make(const char *path, char public_key[KF_PUBLIC_KEY_HEX], k
     to_hex(secret, sizeof secret, line + used);
     explicit_bzero(secret, sizeof secret);
     strcat(line, "\n");
-    kf_autoclose int fd = made ? open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    kf_autoclose int fd =
+        made ? open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
     bool written = fd >= 0 && kf_write_all(fd, line, strlen(line)) && fsync(fd) == 0;
     int number = errno;
     explicit_bzero(line, sizeof line);
@@ -176,8 +182,8 @@ bool kf_signing_key_make(const char *path, char public_key[KF_PUBLIC_KEY_HEX], k
         return true;
     }
     if (fd >= 0) unlink(path);
-    return kf_fail(error, number == EEXIST ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s: %s%s", path, strerror(number),
-                   number == EEXIST ? "; a key is never overwritten" : "");
+    return kf_fail(error, number == EEXIST ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s: %s%s", path,
+                   strerror(number), number == EEXIST ? "; a key is never overwritten" : "");
 }
 
 static EVP_PKEY *read_key(const char *path, kf_error *error)
@@ -191,25 +197,27 @@ static EVP_PKEY *read_key(const char *path, kf_error *error)
         return NULL;
     }
     if (!S_ISREG(status.st_mode) || (status.st_mode & 077)) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: a signing key has to be a file that only its owner may read: chmod 600", path);
+        kf_fail(error, KF_ERROR_INPUT,
+                "%s: a signing key has to be a file that only its owner may read: chmod 600", path);
         return NULL;
     }
     ssize_t size = read(fd, line, sizeof line - 1);
     EVP_PKEY *key = NULL;
     if (size > 0) line[strcspn(line, "\r\n")] = '\0';
-    bool good =
-        size > 0 && strncmp(line, KEY_WORD, strlen(KEY_WORD)) == 0 && from_hex(line + strlen(KEY_WORD), secret, sizeof secret);
+    bool good = size > 0 && strncmp(line, KEY_WORD, strlen(KEY_WORD)) == 0 &&
+                from_hex(line + strlen(KEY_WORD), secret, sizeof secret);
     if (good) key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, sizeof secret);
     explicit_bzero(line, sizeof line);
     explicit_bzero(secret, sizeof secret);
     if (!good)
-        kf_fail(error, KF_ERROR_INPUT, "%s: no signing key; `kforge verdict keygen` makes one", path);
+        kf_fail(error, KF_ERROR_INPUT, "%s: no signing key; `kforge verdict keygen` makes one",
+                path);
     else if (!key)
         crypto_failed(error);
     return key;
 }
 
-/* ---- signing -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- signing --------------------------------------------------------------------------------- */
 
 /* What is signed; malloc'd. */
 static char *message_of(const cJSON *object, size_t *size, kf_error *error)
@@ -217,7 +225,8 @@ static char *message_of(const cJSON *object, size_t *size, kf_error *error)
     kf_autofree char *canonical = cJSON_IsObject(object) ? kf_json_canonical(object) : NULL;
     char *message = NULL;
     if (!canonical || asprintf(&message, "%s%s", PREFIX, canonical) < 0) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for the text to sign, or it is nested more than %d levels deep",
+        kf_fail(error, KF_ERROR_MEMORY,
+                "out of memory for the text to sign, or it is nested more than %d levels deep",
                 KF_JSON_DEPTH);
         return NULL;
     }
@@ -234,8 +243,10 @@ char *kf_json_signed(const cJSON *object, const char *key_path, kf_error *error)
     EVP_PKEY *key = message ? read_key(key_path, error) : NULL;
     if (!key) return NULL;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool done = context && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1 &&
-                EVP_DigestSign(context, value, &value_size, (const unsigned char *)message, size) == 1 && public_of(key, key_hex);
+    bool done =
+        context && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1 &&
+        EVP_DigestSign(context, value, &value_size, (const unsigned char *)message, size) == 1 &&
+        public_of(key, key_hex);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(key);
     if (!done) {
@@ -245,8 +256,9 @@ char *kf_json_signed(const cJSON *object, const char *key_path, kf_error *error)
     to_hex(value, sizeof value, value_hex);
     message[size - 1] = '\0'; /* the closing brace */
     const char *canonical = message + strlen(PREFIX);
-    if (asprintf(&text, "%s%s\"signature\":{\"algorithm\":\"ed25519\",\"key\":\"%s\",\"value\":\"%s\"}}", canonical,
-                 canonical[1] ? "," : "", key_hex, value_hex) < 0) {
+    if (asprintf(&text,
+                 "%s%s\"signature\":{\"algorithm\":\"ed25519\",\"key\":\"%s\",\"value\":\"%s\"}}",
+                 canonical, canonical[1] ? "," : "", key_hex, value_hex) < 0) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a signature");
         return NULL;
     }
@@ -256,24 +268,33 @@ char *kf_json_signed(const cJSON *object, const char *key_path, kf_error *error)
 bool kf_json_verify(const cJSON *object, char public_key[KF_PUBLIC_KEY_HEX], kf_error *error)
 {
     const cJSON *signature = cJSON_GetObjectItemCaseSensitive(object, "signature");
-    const char *algorithm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "algorithm"));
+    const char *algorithm =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "algorithm"));
     const char *key_hex = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "key"));
-    const char *value_hex = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "value"));
+    const char *value_hex =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(signature, "value"));
     unsigned char key_bytes[KEY_BYTES], value[SIGNATURE_BYTES];
     if (!signature) return kf_fail(error, KF_ERROR_INPUT, "not signed");
-    if (!algorithm || strcmp(algorithm, "ed25519") != 0 || !from_hex(key_hex, key_bytes, sizeof key_bytes) ||
+    if (!algorithm || strcmp(algorithm, "ed25519") != 0 ||
+        !from_hex(key_hex, key_bytes, sizeof key_bytes) ||
         !from_hex(value_hex, value, sizeof value))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "the signature is malformed: ed25519, a key of 64 digits and a value of 128 are expected");
+                       "the signature is malformed: ed25519, a key of 64 digits and a value of 128 "
+                       "are expected");
     snprintf(public_key, KF_PUBLIC_KEY_HEX, "%s", key_hex);
     size_t size;
     kf_autofree char *message = message_of(object, &size, error);
     if (!message) return false;
-    EVP_PKEY *key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key_bytes, sizeof key_bytes);
+    EVP_PKEY *key =
+        EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key_bytes, sizeof key_bytes);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool good = key && context && EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1 &&
-                EVP_DigestVerify(context, value, sizeof value, (const unsigned char *)message, size) == 1;
+    bool good =
+        key && context && EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1 &&
+        EVP_DigestVerify(context, value, sizeof value, (const unsigned char *)message, size) == 1;
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(key);
-    return good || kf_fail(error, KF_ERROR_INPUT, "the signature does not fit: the text has changed since, or another key made it");
+    return good ||
+           kf_fail(
+               error, KF_ERROR_INPUT,
+               "the signature does not fit: the text has changed since, or another key made it");
 }

@@ -1,7 +1,9 @@
 /* Folders for temporary files, and what killed processes have left of theirs.
  *
- * Who makes one holds a lock on it (flock) for as long as it is there. The kernel gives the lock back when the process ends, however that comes about; so a
- * folder of ours that nobody holds is nobody's any more, in whatever container its process ran. Each process looks for such folders once, before its first. */
+ * Who makes one holds a lock on it (flock) for as long as it is there. The kernel gives the lock
+ * back when the process ends, however that comes about; so a folder of ours that nobody holds is
+ * nobody's any more, in whatever container its process ran. Each process looks for such folders
+ * once, before its first. */
 #include "temporary.h"
 
 #include <ctype.h>
@@ -50,8 +52,9 @@ static bool is_ours(const char *name)
 static bool is_abandoned(int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 0777) == 0700 &&
-           status.st_mtime + FRESH < time(NULL) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+           (status.st_mode & 0777) == 0700 && status.st_mtime + FRESH < time(NULL) &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* Errors are none: what can't be looked at or removed stays. */
@@ -61,7 +64,8 @@ static void sweep(const char *base)
     int removed = 0;
     for (struct dirent *entry; folder && removed < MOST && (entry = readdir(folder));) {
         if (!is_ours(entry->d_name)) continue;
-        kf_autoclose int fd = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        kf_autoclose int fd =
+            openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || !is_abandoned(fd)) continue;
         kf_autofree char *path = kf_path_join(base, entry->d_name);
         removed += path && kf_directory_remove(path, NULL);
@@ -69,7 +73,8 @@ static void sweep(const char *base)
     if (folder) closedir(folder);
 }
 
-/* Where files can't be locked nobody takes it for abandoned either. One that can't be opened could be, while it is in use: there is none, then. */
+/* Where files can't be locked nobody takes it for abandoned either. One that can't be opened could
+ * be, while it is in use: there is none, then. */
 static bool hold(const char *path, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -119,7 +124,8 @@ char *kf_directory_temporary(const char *prefix, kf_error *error)
     if (first) sweep(base);
     snprintf(path, size, "%s/%s" KIND "XXXXXX", base, prefix);
     if (!mkdtemp(path)) {
-        kf_fail(error, KF_ERROR_IO, "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base,
+        kf_fail(error, KF_ERROR_IO,
+                "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base,
                 strerror(errno));
         return NULL;
     }

@@ -5,19 +5,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length of the valid sequence at `s`, `left` > 0 bytes from the end: nothing overlong, no surrogates, nothing past U+10FFFF, no NUL. 0 when
- * there is none. */
+/* Length of the valid sequence at `s`, `left` > 0 bytes from the end: nothing overlong, no
+ * surrogates, nothing past U+10FFFF, no NUL. 0 when there is none. */
 static inline size_t kf_utf8_length(const unsigned char *s, size_t left)
 {
     static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80 ? 1 : (s[0] >> 5) == 6 ? 2 : (s[0] >> 4) == 14 ? 3 : (s[0] >> 3) == 30 ? 4 : 0;
+    size_t length = s[0] < 0x80         ? 1
+                    : (s[0] >> 5) == 6  ? 2
+                    : (s[0] >> 4) == 14 ? 3
+                    : (s[0] >> 3) == 30 ? 4
+                                        : 0;
     if (length == 0 || length > left) return 0;
     uint32_t code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
     for (size_t i = 1; i < length; i++) {
         if ((s[i] & 0xc0) != 0x80) return 0;
         code = code << 6 | (s[i] & 0x3f);
     }
-    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
+    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0
+                                                                                        : length;
 }
 
 #endif

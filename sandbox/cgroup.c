@@ -1,8 +1,9 @@
 /* A cgroup (v2) of its own for each child, where some cgroup above the caller is ours to divide.
  *
- * The caller's own cgroup usually cannot hand controllers down (a cgroup with processes in it may not), but one further up may: in a
- * systemd user session that is the slice above the caller's scope. So the way up is tried as long as directories can be made, and the first
- * with a memory controller wins; else the first at all, which still kills the whole tree at once.
+ * The caller's own cgroup usually cannot hand controllers down (a cgroup with processes in it may
+ * not), but one further up may: in a systemd user session that is the slice above the caller's
+ * scope. So the way up is tried as long as directories can be made, and the first with a memory
+ * controller wins; else the first at all, which still kills the whole tree at once.
  */
 #include "internal.h"
 
@@ -37,7 +38,8 @@ static bool find_own(char *directory, size_t size, size_t *root_length)
         size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
         if (length && strncmp(inside, root, length) == 0) below = inside + length;
         *root_length = strlen(point);
-        return snprintf(directory, size, "%s%s", point, strcmp(below, "/") == 0 ? "" : below) < (int)size;
+        return snprintf(directory, size, "%s%s", point, strcmp(below, "/") == 0 ? "" : below) <
+               (int)size;
     }
     return false;
 }
@@ -60,13 +62,16 @@ static bool make_under(const char *directory, kf_cgroup *cgroup)
 {
     static atomic_uint serial;
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/cgroup.subtree_control", directory) >= (int)sizeof path) return false;
+    if (snprintf(path, sizeof path, "%s/cgroup.subtree_control", directory) >= (int)sizeof path)
+        return false;
     kf_write_text(path, "+memory"); /* one by one: a refused one must not take the other along */
     kf_write_text(path, "+pids");
-    if (snprintf(path, sizeof path, "%s/kforge-%d-%u", directory, getpid(), atomic_fetch_add(&serial, 1)) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/kforge-%d-%u", directory, getpid(),
+                 atomic_fetch_add(&serial, 1)) >= (int)sizeof path)
         return false;
     if (mkdir(path, 0700)) return false;
-    *cgroup = (kf_cgroup){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = strdup(path)};
+    *cgroup =
+        (kf_cgroup){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = strdup(path)};
     if (cgroup->fd < 0 || !cgroup->path) {
         rmdir(path);
         kf_cgroup_remove(cgroup);
@@ -92,13 +97,15 @@ static void set_limits(const kf_cgroup *cgroup, const kf_sandbox_limits *limits)
     }
 }
 
-/* Removes what callers that were killed left behind. One that is still in use is not empty, and stays. */
+/* Removes what callers that were killed left behind. One that is still in use is not empty, and
+ * stays. */
 static void remove_stale(const char *directory)
 {
     DIR *entries = opendir(directory);
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         int pid, serial;
-        if (sscanf(entry->d_name, "kforge-%d-%d", &pid, &serial) == 2 && kill(pid, 0) && errno == ESRCH)
+        if (sscanf(entry->d_name, "kforge-%d-%d", &pid, &serial) == 2 && kill(pid, 0) &&
+            errno == ESRCH)
             unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
     }
     if (entries) closedir(entries);
@@ -111,7 +118,8 @@ bool kf_cgroup_create(kf_cgroup *cgroup, const kf_sandbox_limits *limits, kf_err
     kf_cgroup best = {.fd = -1};
     *cgroup = best;
     if (!find_own(directory, sizeof directory, &root))
-        return kf_fail(error, KF_ERROR_MACHINE, "sandbox: cgroup: no cgroup v2 hierarchy is mounted");
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "sandbox: cgroup: no cgroup v2 hierarchy is mounted");
     for (;;) {
         kf_cgroup made = {.fd = -1};
         if (make_under(directory, &made)) {
@@ -123,10 +131,14 @@ bool kf_cgroup_create(kf_cgroup *cgroup, const kf_sandbox_limits *limits, kf_err
             }
         }
         char *slash = strrchr(directory, '/');
-        if (best.memory || !slash || strlen(directory) <= root || (size_t)(slash - directory) < root) break;
+        if (best.memory || !slash || strlen(directory) <= root ||
+            (size_t)(slash - directory) < root)
+            break;
         *slash = '\0';
     }
-    if (best.fd < 0) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: cgroup: no cgroup above this process may be divided by it");
+    if (best.fd < 0)
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "sandbox: cgroup: no cgroup above this process may be divided by it");
     *cgroup = best;
     static atomic_flag cleaned = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&cleaned)) {
@@ -154,7 +166,9 @@ bool kf_cgroup_out_of_memory(const kf_cgroup *cgroup)
 uint64_t kf_cgroup_peak(const kf_cgroup *cgroup)
 {
     char text[64];
-    return cgroup->memory && read_in(cgroup->fd, "memory.peak", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+    return cgroup->memory && read_in(cgroup->fd, "memory.peak", text, sizeof text)
+               ? strtoull(text, NULL, 10)
+               : 0;
 }
 
 double kf_cgroup_cpu_seconds(const kf_cgroup *cgroup)

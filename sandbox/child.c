@@ -1,8 +1,10 @@
 /* What happens between clone and exec, top to bottom in the order in which it must.
  *
- * The caller may have many threads, and only one of them came along: locks that the others held stay locked. So nothing here allocates, uses
- * stdio or any function that is not async-signal-safe; what has to be computed is in the plan. The memory is a copy, so the child may write
- * into the plan. A failure goes back through the channel as (step, errno, index); the channel closes itself when exec succeeds.
+ * The caller may have many threads, and only one of them came along: locks that the others held
+ * stay locked. So nothing here allocates, uses stdio or any function that is not async-signal-safe;
+ * what has to be computed is in the plan. The memory is a copy, so the child may write into the
+ * plan. A failure goes back through the channel as (step, errno, index); the channel closes itself
+ * when exec succeeds.
  */
 #include "internal.h"
 
@@ -42,8 +44,10 @@ bool kf_write_text(const char *path, const char *text)
 /* Every signal back to its default; 32 and 33 too, which the C library keeps from sigaction(). */
 static void reset_signals(void)
 {
-    static const char default_action[64]; /* struct kernel_sigaction: all zero is SIG_DFL, no flags, empty mask */
-    for (int number = 1; number <= 64; number++) syscall(SYS_rt_sigaction, number, default_action, NULL, 8);
+    /* struct kernel_sigaction: all zero is SIG_DFL, no flags, empty mask */
+    static const char default_action[64];
+    for (int number = 1; number <= 64; number++)
+        syscall(SYS_rt_sigaction, number, default_action, NULL, 8);
 }
 
 static void unblock_signals(void)
@@ -52,10 +56,12 @@ static void unblock_signals(void)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
 }
 
-/* Dies with its parent, also when that died before this line: its end of the channel is closed then. */
+/* Dies with its parent, also when that died before this line: its end of the channel is closed
+ * then. */
 static void tie_to_parent(int channel)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) kf_child_fail(channel, KF_SANDBOX_STEP_PARENT, errno, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+        kf_child_fail(channel, KF_SANDBOX_STEP_PARENT, errno, 0);
     struct pollfd state = {.fd = channel};
     if (poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR))) kf_exit_child(127);
 }
@@ -63,15 +69,18 @@ static void tie_to_parent(int channel)
 static void wait_for_maps(const kf_plan *plan, int channel)
 {
     if (!(plan->layers & KF_LAYER_USER_NS)) return;
-    /* A caller that keeps its secrets non-dumpable has a child whose /proc files belong to root; this copy holds none once it execs. */
+    /* A caller that keeps its secrets non-dumpable has a child whose /proc files belong to root;
+     * this copy holds none once it execs. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     const kf_failure ready = {.step = KF_SANDBOX_STEP_READY};
     char go;
-    if (send(channel, &ready, sizeof ready, MSG_NOSIGNAL) != (ssize_t)sizeof ready || recv(channel, &go, 1, 0) != 1)
+    if (send(channel, &ready, sizeof ready, MSG_NOSIGNAL) != (ssize_t)sizeof ready ||
+        recv(channel, &go, 1, 0) != 1)
         kf_exit_child(127);
 }
 
-/* Moves everything out of the way first, so that numbers may overlap in any manner. All else is closed by exec. */
+/* Moves everything out of the way first, so that numbers may overlap in any manner. All else is
+ * closed by exec. */
 static int place_descriptors(kf_plan *plan, int channel, int output)
 {
     int base = 3, moved[256];
@@ -82,19 +91,24 @@ static int place_descriptors(kf_plan *plan, int channel, int output)
     if (kept < 0 || out < 0) kf_child_fail(channel, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     for (size_t i = 0; i < plan->fd_count; i++) {
         moved[plan->fds[i].child] = fcntl(plan->fds[i].host, F_DUPFD_CLOEXEC, base);
-        if (moved[plan->fds[i].child] < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
+        if (moved[plan->fds[i].child] < 0)
+            kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
     }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || (null != 0 && dup2(null, 0) < 0)) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
+    if (null < 0 || (null != 0 && dup2(null, 0) < 0))
+        kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     if (null == 0) fcntl(0, F_SETFD, 0);
-    if (dup2(out, 1) < 0 || dup2(out, 2) < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
+    if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
+        kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, 0);
     if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC)) {
         struct rlimit limit = {.rlim_cur = 1 << 16};
         getrlimit(RLIMIT_NOFILE, &limit);
-        for (int fd = 3; fd < (1 << 20) && (rlim_t)fd < limit.rlim_cur; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+        for (int fd = 3; fd < (1 << 20) && (rlim_t)fd < limit.rlim_cur; fd++)
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
     for (size_t i = 0; i < plan->fd_count; i++) /* dup2's copies survive exec */
-        if (dup2(moved[plan->fds[i].child], plan->fds[i].child) < 0) kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
+        if (dup2(moved[plan->fds[i].child], plan->fds[i].child) < 0)
+            kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
     return kept;
 }
 
@@ -107,13 +121,16 @@ static const char *decimal(char text[16], unsigned value)
     return at;
 }
 
-/* Settings of the new namespaces that need their capabilities. None is a wall by itself, so a refusal is no failure. */
+/* Settings of the new namespaces that need their capabilities. None is a wall by itself, so a
+ * refusal is no failure. */
 static void tune_namespaces(const kf_plan *plan)
 {
     char text[16];
-    /* No user namespaces inside this one: the way to new capabilities is closed a second time, behind seccomp. */
+    /* No user namespaces inside this one: the way to new capabilities is closed a second time,
+     * behind seccomp. */
     if (plan->layers & KF_LAYER_USER_NS) kf_write_text("/proc/sys/user/max_user_namespaces", "0");
-    if (plan->pid_maximum) kf_write_text("/proc/sys/kernel/pid_max", decimal(text, (unsigned)plan->pid_maximum));
+    if (plan->pid_maximum)
+        kf_write_text("/proc/sys/kernel/pid_max", decimal(text, (unsigned)plan->pid_maximum));
     if (plan->layers & KF_LAYER_UTS_NS) syscall(SYS_sethostname, "sandbox", 7);
     kf_write_text("/proc/self/oom_score_adj", "500");
 }
@@ -131,14 +148,18 @@ static void limit_resources(const kf_plan *plan, int channel)
             kf_child_fail(channel, KF_SANDBOX_STEP_RLIMIT, errno, plan->rlimits[i].resource);
     }
     if (plan->nice) setpriority(PRIO_PROCESS, 0, 5);
-    if (plan->same_addresses) personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE); /* of what it executes */
+    /* of what it executes */
+    if (plan->same_addresses)
+        personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
 }
 
-/* None is left, and none can be had back: not by a user id of 0 (which the child has in its namespace), not by a file. */
+/* None is left, and none can be had back: not by a user id of 0 (which the child has in its
+ * namespace), not by a file. */
 static void drop_capabilities(int channel)
 {
     prctl(PR_SET_SECUREBITS,
-          SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+          SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+              SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
               SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
           0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -146,15 +167,18 @@ static void drop_capabilities(int channel)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) && errno == EINVAL) break;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capset, &header, data)) kf_child_fail(channel, KF_SANDBOX_STEP_CAPABILITIES, errno, 0);
+    if (syscall(SYS_capset, &header, data))
+        kf_child_fail(channel, KF_SANDBOX_STEP_CAPABILITIES, errno, 0);
 }
 
 static void put_on_filter(kf_plan *plan, int channel)
 {
     if (!(plan->layers & KF_LAYER_SECCOMP)) return;
     kf_seccomp_patch(plan->filter, plan->filter_count, getpid(), plan->program);
-    const struct sock_fprog program = {.len = (unsigned short)plan->filter_count, .filter = plan->filter};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) kf_child_fail(channel, KF_SANDBOX_STEP_SECCOMP, errno, 0);
+    const struct sock_fprog program = {.len = (unsigned short)plan->filter_count,
+                                       .filter = plan->filter};
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+        kf_child_fail(channel, KF_SANDBOX_STEP_SECCOMP, errno, 0);
 }
 
 noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
@@ -166,7 +190,8 @@ noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
     tie_to_parent(channel);
     wait_for_maps(plan, channel);
     umask(077);
-    if (setsid() < 0) kf_child_fail(channel, KF_SANDBOX_STEP_SESSION, errno, 0); /* so also no controlling terminal */
+    /* so also no controlling terminal */
+    if (setsid() < 0) kf_child_fail(channel, KF_SANDBOX_STEP_SESSION, errno, 0);
     channel = place_descriptors(plan, channel, output);
     tune_namespaces(plan);
     if (plan->layers & KF_LAYER_MOUNT_NS) {

@@ -1,6 +1,8 @@
-/* When the caller dies, its child dies by PR_SET_PDEATHSIG, and in a pid namespace everybody else with it. Without one, what a compiler
- * driver started would live on. The guard is a process that waits for the caller's end of a pipe to close, then kills the process group (which
- * the system call filter lets nobody leave), removes the directory that stood for /tmp, and ends. It has no exit signal, so a caller's waitpid(-1) does not see it. */
+/* When the caller dies, its child dies by PR_SET_PDEATHSIG, and in a pid namespace everybody else
+ * with it. Without one, what a compiler driver started would live on. The guard is a process that
+ * waits for the caller's end of a pipe to close, then kills the process group (which the system
+ * call filter lets nobody leave), removes the directory that stood for /tmp, and ends. It has no
+ * exit signal, so a caller's waitpid(-1) does not see it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -22,8 +24,10 @@ static noreturn void watch(pid_t leader, const char *temporary, int caller)
     syscall(SYS_close_range, 4, ~0u, 0);
     for (int fd = 0; fd < 3; fd++) close(fd);
     while (read(caller, &byte, 1) < 0 && errno == EINTR) continue;
-    for (int i = 0; i < 500 && kill(-leader, SIGKILL) == 0; i++) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    char *const remove[] = {"rm", "-rf", "--", (char *)(uintptr_t)temporary, NULL}, *const environment[] = {NULL};
+    for (int i = 0; i < 500 && kill(-leader, SIGKILL) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    char *const remove[] = {"rm", "-rf", "--", (char *)(uintptr_t)temporary, NULL},
+                *const environment[] = {NULL};
     if (temporary) execve("/bin/rm", remove, environment);
     kf_exit_child(0);
 }

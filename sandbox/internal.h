@@ -11,13 +11,16 @@
 
 #include "kforge/sandbox.h"
 
-#define KF_LAYER_NAMESPACES \
-    (KF_LAYER_USER_NS | KF_LAYER_PID_NS | KF_LAYER_NET_NS | KF_LAYER_IPC_NS | KF_LAYER_MOUNT_NS | KF_LAYER_UTS_NS)
+#define KF_LAYER_NAMESPACES                                                                       \
+    (KF_LAYER_USER_NS | KF_LAYER_PID_NS | KF_LAYER_NET_NS | KF_LAYER_IPC_NS | KF_LAYER_MOUNT_NS | \
+     KF_LAYER_UTS_NS)
 
-/* A device node whose content may be read and written but that takes no ioctl: /dev/null and its like. */
+/* A device node whose content may be read and written but that takes no ioctl: /dev/null and its
+ * like. */
 enum { KF_PATH_NODE = 1 << 8 };
 
-/* What the child was doing when it failed; spawn.c words each, layers.c knows the layer that each belongs to. */
+/* What the child was doing when it failed; spawn.c words each, layers.c knows the layer that each
+ * belongs to. */
 typedef enum kf_sandbox_step {
     KF_SANDBOX_STEP_NONE,
     KF_SANDBOX_STEP_READY, /* not a failure: the child waits for its user and group maps */
@@ -47,15 +50,23 @@ typedef struct kf_failure {
     int index;
 } kf_failure;
 
-/* One thing in the child's file system. Paths are real paths: the same inside and outside, free of symbolic links. */
-typedef enum kf_mount_kind { KF_MOUNT_LINK, KF_MOUNT_BIND, KF_MOUNT_TMPFS, KF_MOUNT_PROC } kf_mount_kind;
+/* One thing in the child's file system. Paths are real paths: the same inside and outside, free of
+ * symbolic links. */
+typedef enum kf_mount_kind {
+    KF_MOUNT_LINK,
+    KF_MOUNT_BIND,
+    KF_MOUNT_TMPFS,
+    KF_MOUNT_PROC
+} kf_mount_kind;
 typedef struct kf_mount {
     kf_mount_kind kind;
     char *path;
     char *text;     /* LINK: what it points to; TMPFS: mount options */
     int access;     /* kf_sandbox_access and KF_PATH_NODE */
     bool directory; /* BIND: what the host has there */
-    bool covered;   /* BIND: a mount above it already shows it with the same attributes; only landlock needs to know */
+    /* BIND: a mount above it already shows it with the same attributes; only landlock needs to know
+     */
+    bool covered;
 } kf_mount;
 
 typedef struct kf_plan_rlimit {
@@ -63,10 +74,13 @@ typedef struct kf_plan_rlimit {
     rlim_t value;
 } kf_plan_rlimit;
 
-/* Everything the child needs, made before the clone: between clone and exec the child may only call what is async-signal-safe. */
+/* Everything the child needs, made before the clone: between clone and exec the child may only call
+ * what is async-signal-safe. */
 typedef struct kf_plan {
     int layers;
-    const char *program; /* argv[0], at the address that the RUNNER filter lets execve use; NULL: exit at once (a probe) */
+    /* argv[0], at the address that the RUNNER filter lets execve use; NULL: exit at once (a probe)
+     */
+    const char *program;
     char *const *argv;
     char **environment; /* owned */
     size_t environment_count;
@@ -74,8 +88,9 @@ typedef struct kf_plan {
     const char *scratch; /* an existing directory to build the new root on */
     kf_mount *mounts;
     size_t mount_count;
-    bool own_proc;              /* /proc shows the child's own processes only */
-    char *temporary;            /* host directory that stands for /tmp where there is no mount namespace; removed at the end */
+    bool own_proc; /* /proc shows the child's own processes only */
+    /* host directory that stands for /tmp where there is no mount namespace; removed at the end */
+    char *temporary;
     struct sock_filter *filter; /* owned; copied because the child writes its process id into it */
     size_t filter_count;
     kf_plan_rlimit rlimits[16];
@@ -94,7 +109,8 @@ void kf_plan_free(kf_plan *plan);
 /* paths.c: fills plan->mounts from the spec's paths and the private file systems. */
 bool kf_plan_paths(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error);
 
-/* ThreadSanitizer takes a raw clone's child for one more thread of the parent, whose descriptors it then races for. */
+/* ThreadSanitizer takes a raw clone's child for one more thread of the parent, whose descriptors it
+ * then races for. */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
@@ -123,7 +139,8 @@ bool kf_write_text(const char *path, const char *text);
 int kf_landlock_abi(void); /* 0: none */
 
 /* seccomp.c: the compiled filter of a profile, cached for the process; NULL: error set. */
-const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int layers, size_t *count, kf_error *error);
+const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int layers, size_t *count,
+                                            kf_error *error);
 /* Writes into a copy of it what is known only after the clone. Async-signal-safe. */
 void kf_seccomp_patch(struct sock_filter *filter, size_t count, pid_t pid, const char *program);
 bool kf_seccomp_available(void);
@@ -150,19 +167,22 @@ typedef struct kf_tree {
 bool kf_tree_scan(pid_t leader, kf_tree *tree); /* without the leader */
 void kf_tree_free(kf_tree *tree);
 bool kf_tree_all_stopped(pid_t pid);
-double kf_tree_cpu_seconds(pid_t leader); /* of its tree as it is and of those that were waited for; 0: unknown */
-int kf_tree_threads(pid_t pid);           /* -1: unknown */
-uint64_t kf_tree_who(pid_t pid);          /* a sum over the numbers of its threads; 0: unknown */
-int kf_tree_descriptors(pid_t pid);       /* -1: unknown */
-int kf_tree_filters(pid_t pid);           /* seccomp filters in force there; -1: unknown */
-int kf_tree_user_threads(uid_t user);     /* of the whole machine */
+/* of its tree as it is and of those that were waited for; 0: unknown */
+double kf_tree_cpu_seconds(pid_t leader);
+int kf_tree_threads(pid_t pid);       /* -1: unknown */
+uint64_t kf_tree_who(pid_t pid);      /* a sum over the numbers of its threads; 0: unknown */
+int kf_tree_descriptors(pid_t pid);   /* -1: unknown */
+int kf_tree_filters(pid_t pid);       /* seccomp filters in force there; -1: unknown */
+int kf_tree_user_threads(uid_t user); /* of the whole machine */
 
-/* spawn.c: clones and sees the child through to its exec. On failure *failure says at which step. */
-bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pid_t *pid, int *pidfd, kf_failure *failure);
+/* spawn.c: clones and sees the child through to its exec. On failure *failure says at which step.
+ */
+bool kf_spawn_child(const kf_plan *plan, const kf_cgroup *cgroup, int output, pid_t *pid,
+                    int *pidfd, kf_failure *failure);
 void kf_failure_text(const kf_failure *failure, const kf_plan *plan, kf_error *error);
 
-/* guard.c: a process that kills a tree when its caller dies, where no pid namespace does, and then removes `temporary` (may be NULL).
- * -1: none to be had. */
+/* guard.c: a process that kills a tree when its caller dies, where no pid namespace does, and then
+ * removes `temporary` (may be NULL). -1: none to be had. */
 pid_t kf_guard_start(pid_t leader, const char *temporary, int *dismissal);
 void kf_guard_dismiss(pid_t guard, int dismissal);
 
@@ -171,13 +191,16 @@ int kf_clone_flags(int layers);
 bool kf_kernel_at_least(int major, int minor);
 bool kf_host_proc(void); /* found by the probe: the host's /proc is all there is */
 
-/* The raw system call, so that it works in the child and returns resource usage. 0 or negative errno. */
+/* The raw system call, so that it works in the child and returns resource usage. 0 or negative
+ * errno. */
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage);
 
-/* watch.c: when the tree's processor time is worth looking at: not before all processors together could have used up what is left of it. */
+/* watch.c: when the tree's processor time is worth looking at: not before all processors together
+ * could have used up what is left of it. */
 double kf_next_look(const kf_sandbox *sandbox, double now);
 
-/* watch.c: false for what is one process for sure: a runner behind the filter, and what has settled. */
+/* watch.c: false for what is one process for sure: a runner behind the filter, and what has
+ * settled. */
 bool kf_may_have_descendants(const kf_sandbox *sandbox);
 
 struct kf_sandbox {

@@ -1,6 +1,7 @@
-/* Landlock: file-system rules that need no namespaces. Where there is a mount namespace they are the second wall behind it; where there is
- * none they are the only one, which is why every right that the kernel knows is handled. The kernel's header may be older than the kernel,
- * so the numbers of newer rights are spelled out here (Documentation/userspace-api/landlock.rst).
+/* Landlock: file-system rules that need no namespaces. Where there is a mount namespace they are
+ * the second wall behind it; where there is none they are the only one, which is why every right
+ * that the kernel knows is handled. The kernel's header may be older than the kernel, so the
+ * numbers of newer rights are spelled out here (Documentation/userspace-api/landlock.rst).
  */
 #include "internal.h"
 
@@ -15,15 +16,18 @@
 #define FS_REFER (1ull << 13)     /* ABI 2 */
 #define FS_TRUNCATE (1ull << 14)  /* ABI 3 */
 #define FS_IOCTL_DEV (1ull << 15) /* ABI 5 */
-#define FS_WRITE                                                                                                               \
-    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                          \
-     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | \
-     LANDLOCK_ACCESS_FS_MAKE_SYM | FS_REFER | FS_TRUNCATE)
+#define FS_WRITE                                                                                  \
+    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                              \
+     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
+     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM |  \
+     FS_REFER | FS_TRUNCATE)
 /* The rights that exist for a file; a rule on one must not name others. */
-#define FS_OF_FILE \
-    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
+#define FS_OF_FILE                                                                               \
+    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
+     FS_TRUNCATE | FS_IOCTL_DEV)
 
-/* struct landlock_ruleset_attr as of ABI 6; the kernel takes a shorter one from older callers, so the size passed is the ABI's. */
+/* struct landlock_ruleset_attr as of ABI 6; the kernel takes a shorter one from older callers, so
+ * the size passed is the ABI's. */
 struct ruleset {
     uint64_t files, network, scoped;
 };
@@ -51,8 +55,10 @@ static uint64_t rights(int access)
     if (access & KF_PATH_READ) rights |= FS_READ;
     if (access & KF_PATH_WRITE) rights |= FS_WRITE;
     if (access & KF_PATH_EXEC) rights |= LANDLOCK_ACCESS_FS_EXECUTE | FS_READ;
-    if (access & KF_PATH_DEVICE) rights |= FS_IOCTL_DEV | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
-    if (access & KF_PATH_NODE) rights |= LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE;
+    if (access & KF_PATH_DEVICE)
+        rights |= FS_IOCTL_DEV | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+    if (access & KF_PATH_NODE)
+        rights |= LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE;
     return rights;
 }
 
@@ -61,25 +67,32 @@ static int allow(int ruleset, const char *path, uint64_t wanted, bool directory)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT || errno == EACCES ? 0 : errno;
-    struct landlock_path_beneath_attr rule = {.allowed_access = directory ? wanted : wanted & FS_OF_FILE, .parent_fd = fd};
+    struct landlock_path_beneath_attr rule = {
+        .allowed_access = directory ? wanted : wanted & FS_OF_FILE, .parent_fd = fd};
     int number = 0;
-    if (rule.allowed_access && syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0)) number = errno;
+    if (rule.allowed_access &&
+        syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
+        number = errno;
     close(fd);
     return number;
 }
 
-/* /proc of the host shows everybody: the child gets its own directory and what describes the machine. */
+/* /proc of the host shows everybody: the child gets its own directory and what describes the
+ * machine. */
 static int allow_host_proc(int ruleset, uint64_t handled)
 {
-    static const char *const files[] = {"/proc/cpuinfo", "/proc/meminfo", "/proc/stat",   "/proc/filesystems", "/proc/version",
-                                        "/proc/devices", "/proc/modules", "/proc/uptime", "/proc/loadavg"};
+    static const char *const files[] = {"/proc/cpuinfo",     "/proc/meminfo", "/proc/stat",
+                                        "/proc/filesystems", "/proc/version", "/proc/devices",
+                                        "/proc/modules",     "/proc/uptime",  "/proc/loadavg"};
     static const char *const directories[] = {"/proc/driver", "/proc/sys"};
     int number = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files && !number; i++)
         number = allow(ruleset, files[i], LANDLOCK_ACCESS_FS_READ_FILE, false);
     for (size_t i = 0; i < sizeof directories / sizeof *directories && !number; i++)
         number = allow(ruleset, directories[i], FS_READ & handled, true);
-    return number ? number : allow(ruleset, "/proc/self/", (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
+    return number ? number
+                  : allow(ruleset, "/proc/self/",
+                          (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
 }
 
 kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
@@ -101,10 +114,12 @@ kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
         if (*number) return KF_SANDBOX_STEP_LANDLOCK_PATH;
     }
     /* Where everything that exists was listed by the caller, its names are no secret. */
-    if (plan->layers & KF_LAYER_MOUNT_NS) *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
+    if (plan->layers & KF_LAYER_MOUNT_NS)
+        *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
     if (*number) return KF_SANDBOX_STEP_LANDLOCK;
     if (plan->own_proc)
-        *number = allow(ruleset, "/proc", (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
+        *number = allow(ruleset, "/proc",
+                        (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE) & handled, true);
     else
         *number = allow_host_proc(ruleset, handled);
     if (!*number && syscall(SYS_landlock_restrict_self, ruleset, 0)) *number = errno;

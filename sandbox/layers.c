@@ -1,5 +1,6 @@
-/* Which layers the machine grants: found by putting them on. A probe is a child that goes through every step of a real one and exits where
- * that would exec. A step that fails takes its layer away, with a reason, and the probe is repeated. */
+/* Which layers the machine grants: found by putting them on. A probe is a child that goes through
+ * every step of a real one and exits where that would exec. A step that fails takes its layer away,
+ * with a reason, and the probe is repeated. */
 #include "internal.h"
 
 #include <errno.h>
@@ -17,23 +18,28 @@ static const struct {
     const char *name, *remedy;
 } layers[] = {
     {KF_LAYER_USER_NS, "user_ns",
-     "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000, on Ubuntu "
+     "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+     "user.max_user_namespaces=10000, on Ubuntu "
      "also "
-     "kernel.apparmor_restrict_unprivileged_userns=0; in a container run it with --security-opt seccomp=unconfined)"},
+     "kernel.apparmor_restrict_unprivileged_userns=0; in a container run it with --security-opt "
+     "seccomp=unconfined)"},
     {KF_LAYER_PID_NS, "pid_ns", "needs user_ns, or root with CAP_SYS_ADMIN"},
     {KF_LAYER_NET_NS, "net_ns", "needs user_ns, or root with CAP_SYS_ADMIN"},
     {KF_LAYER_IPC_NS, "ipc_ns", "needs user_ns, or root with CAP_SYS_ADMIN"},
     {KF_LAYER_MOUNT_NS, "mount_ns",
-     "needs Linux 5.12, user_ns and an AppArmor profile that permits mounts in it; in a container also an unmasked /proc (docker: "
+     "needs Linux 5.12, user_ns and an AppArmor profile that permits mounts in it; in a container "
+     "also an unmasked /proc (docker: "
      "--security-opt systempaths=unconfined --security-opt apparmor=unconfined)"},
     {KF_LAYER_UTS_NS, "uts_ns", "needs user_ns, or root with CAP_SYS_ADMIN"},
     {KF_LAYER_CGROUP, "cgroup",
-     "run in a delegated cgroup v2: systemd-run --user --scope -p Delegate=yes kforge …, or in a container with a writable "
+     "run in a delegated cgroup v2: systemd-run --user --scope -p Delegate=yes kforge …, or in a "
+     "container with a writable "
      "/sys/fs/cgroup"},
     {KF_LAYER_RLIMITS, "rlimits", "always there"},
     {KF_LAYER_NO_NEW_PRIVS, "no_new_privs", "needs Linux 3.5"},
     {KF_LAYER_LANDLOCK, "landlock",
-     "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK and lsm=landlock,… on the kernel's command line"},
+     "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK and lsm=landlock,… on the kernel's command "
+     "line"},
     {KF_LAYER_SECCOMP, "seccomp", "needs a kernel with CONFIG_SECCOMP_FILTER"},
 };
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
@@ -71,8 +77,8 @@ static void refuse(int layer, const char *what, int number)
     found.granted &= ~layer;
     for (size_t i = 0; i < LAYER_COUNT; i++) {
         if (!((int)layers[i].layer & layer)) continue;
-        kf_buffer_format(&found.reasons, "%s: %s%s%s; remedy: %s\n", layers[i].name, what, number ? ": " : "",
-                         number ? strerror(number) : "", layers[i].remedy);
+        kf_buffer_format(&found.reasons, "%s: %s%s%s; remedy: %s\n", layers[i].name, what,
+                         number ? ": " : "", number ? strerror(number) : "", layers[i].remedy);
     }
 }
 
@@ -89,7 +95,8 @@ static int try_namespaces(int set)
 
 static void probe_namespaces(void)
 {
-    static const int others[] = {KF_LAYER_PID_NS, KF_LAYER_NET_NS, KF_LAYER_IPC_NS, KF_LAYER_MOUNT_NS, KF_LAYER_UTS_NS};
+    static const int others[] = {KF_LAYER_PID_NS, KF_LAYER_NET_NS, KF_LAYER_IPC_NS,
+                                 KF_LAYER_MOUNT_NS, KF_LAYER_UTS_NS};
     int number = try_namespaces(KF_LAYER_USER_NS);
     if (number) refuse(KF_LAYER_USER_NS, "the kernel refuses to create one", number);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -111,7 +118,8 @@ static void probe_features(void)
     }
     if (!cgroup.memory)
         kf_buffer_string(&found.reasons,
-                         "cgroup: granted without the memory controller, so memory is limited for each process only; "
+                         "cgroup: granted without the memory controller, so memory is limited for "
+                         "each process only; "
                          "remedy: systemd-run --user --scope -p Delegate=yes kforge …\n");
     kf_cgroup_remove(&cgroup);
 }
@@ -120,14 +128,16 @@ static void probe_features(void)
 static int layer_of(int step, int set)
 {
     switch (step) {
-    case KF_SANDBOX_STEP_CLONE: return set & KF_LAYER_CGROUP ? KF_LAYER_CGROUP : set & KF_LAYER_NAMESPACES;
+    case KF_SANDBOX_STEP_CLONE:
+        return set & KF_LAYER_CGROUP ? KF_LAYER_CGROUP : set & KF_LAYER_NAMESPACES;
     case KF_SANDBOX_STEP_MAPS: return KF_LAYER_NAMESPACES;
     case KF_SANDBOX_STEP_MOUNT_ROOT:
     case KF_SANDBOX_STEP_MOUNT_PATH:
     case KF_SANDBOX_STEP_MOUNT_PROC:
     case KF_SANDBOX_STEP_MOUNT_PIVOT: return KF_LAYER_MOUNT_NS;
     case KF_SANDBOX_STEP_RLIMIT: return KF_LAYER_RLIMITS;
-    case KF_SANDBOX_STEP_NO_NEW_PRIVS: return KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP;
+    case KF_SANDBOX_STEP_NO_NEW_PRIVS:
+        return KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP;
     case KF_SANDBOX_STEP_LANDLOCK:
     case KF_SANDBOX_STEP_LANDLOCK_PATH: return KF_LAYER_LANDLOCK;
     case KF_SANDBOX_STEP_SECCOMP: return KF_LAYER_SECCOMP;
@@ -139,7 +149,8 @@ static int layer_of(int step, int set)
 static bool try_all(void)
 {
     const kf_sandbox_path paths[] = {{"/usr", KF_PATH_READ, true}};
-    const kf_sandbox_spec spec = {.paths = paths, .path_count = 1, .limits = {.processes = 64}, .seccomp = KF_SECCOMP_BUILD};
+    const kf_sandbox_spec spec = {
+        .paths = paths, .path_count = 1, .limits = {.processes = 64}, .seccomp = KF_SECCOMP_BUILD};
     kf_plan plan __attribute__((cleanup(kf_plan_free))) = {0};
     kf_autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     kf_cgroup cgroup = {.fd = -1};
@@ -148,7 +159,8 @@ static bool try_all(void)
     pid_t pid;
     int pidfd;
     if (null < 0 || !kf_plan_build(&spec, found.granted, &plan, &error)) {
-        kf_buffer_format(&found.reasons, "%s\n", null < 0 ? "/dev/null cannot be opened" : error.text);
+        kf_buffer_format(&found.reasons, "%s\n",
+                         null < 0 ? "/dev/null cannot be opened" : error.text);
         found.granted &= ~KF_LAYER_NAMESPACES;
         return true;
     }
@@ -162,11 +174,13 @@ static bool try_all(void)
     kf_cgroup_remove(&cgroup);
     if (running) return true;
     kf_failure_text(&failure, &plan, &error);
-    if (failure.step == KF_SANDBOX_STEP_MOUNT_PROC && !found.host_proc && (found.granted & KF_LAYER_LANDLOCK)) {
+    if (failure.step == KF_SANDBOX_STEP_MOUNT_PROC && !found.host_proc &&
+        (found.granted & KF_LAYER_LANDLOCK)) {
         found.host_proc = true;
         kf_buffer_format(
             &found.reasons,
-            "mount_ns: granted with the host's /proc, of which landlock shows the program its own part only (%s); remedy: in a "
+            "mount_ns: granted with the host's /proc, of which landlock shows the program its own "
+            "part only (%s); remedy: in a "
             "container an unmasked /proc (docker: --security-opt systempaths=unconfined)\n",
             error.text);
         return false;
@@ -192,7 +206,8 @@ int kf_sandbox_available(kf_buffer *reasons)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, probe);
-    if (reasons && found.reasons.size) kf_buffer_append(reasons, found.reasons.data, found.reasons.size);
+    if (reasons && found.reasons.size)
+        kf_buffer_append(reasons, found.reasons.data, found.reasons.size);
     return found.granted;
 }
 

@@ -1,11 +1,13 @@
 /* The second filter, put on by the program inside just before it loads untrusted code.
  *
- * By then its libraries are loaded and its device context exists, so much of what the first filter (seccomp.c) had to leave can go: every
- * execve, new sockets, memfd_create, changes to directories. It goes on all threads (TSYNC), since libraries have started some by then. The
- * filter is written by hand, so that the program need not link libseccomp, and allocates nothing.
+ * By then its libraries are loaded and its device context exists, so much of what the first filter
+ * (seccomp.c) had to leave can go: every execve, new sockets, memfd_create, changes to directories.
+ * It goes on all threads (TSYNC), since libraries have started some by then. The filter is written
+ * by hand, so that the program need not link libseccomp, and allocates nothing.
  *
- * A seccomp program sees the call number, the architecture and six 64-bit arguments. Arguments compared here are `int`s or flags whose
- * upper halves the kernel ignores too, so the lower half is what counts (little-endian: the first word).
+ * A seccomp program sees the call number, the architecture and six 64-bit arguments. Arguments
+ * compared here are `int`s or flags whose upper halves the kernel ignores too, so the lower half is
+ * what counts (little-endian: the first word).
  */
 #include "kforge/sandbox.h"
 
@@ -29,21 +31,25 @@
 #error "kf_sandbox_lockdown knows x86-64 and aarch64"
 #endif
 
-/* Calls numbered above this one (mseal, Linux 6.10) are newer than this list and look like an older kernel's. */
+/* Calls numbered above this one (mseal, Linux 6.10) are newer than this list and look like an older
+ * kernel's. */
 #define LAST_KNOWN 462
 
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 #define LOAD_ARCH BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch))
 #define LOAD_ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]))
-#define LOAD_UPPER_HALF(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]) + 4)
+#define LOAD_UPPER_HALF(n) \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]) + 4)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define SKIP_UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 #define FAIL(number) RETURN(SECCOMP_RET_ERRNO | (number))
 /* Denies a call whatever its arguments. */
 #define DENY(name) SKIP_UNLESS(SYS_##name, 1), FAIL(EPERM)
-/* Denies a call unless its first argument is `value`; the number is gone from the accumulator afterwards, hence the return. */
-#define ONLY(name, value) \
-    SKIP_UNLESS(SYS_##name, 4), LOAD_ARGUMENT(0), SKIP_UNLESS(value, 1), RETURN(SECCOMP_RET_ALLOW), FAIL(EPERM)
+/* Denies a call unless its first argument is `value`; the number is gone from the accumulator
+ * afterwards, hence the return. */
+#define ONLY(name, value)                                                \
+    SKIP_UNLESS(SYS_##name, 4), LOAD_ARGUMENT(0), SKIP_UNLESS(value, 1), \
+        RETURN(SECCOMP_RET_ALLOW), FAIL(EPERM)
 
 /* Stands for this process's id, which install() puts in its place. */
 #define SELF 0xFFFFFFFFu
@@ -61,9 +67,11 @@ static const struct sock_filter rules[] = {
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST_KNOWN, 0, 1),
     FAIL(ENOSYS),
 
-    /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone, whose flags can be seen. Not with CLONE_VFORK: who waits
-     * for such a thread can't be stopped, and the machine would be blamed for that. Nor with descriptors of its own, beyond the limit on them: what a user may
-     * have of epoll's watches in all would not last, and nothing could be started beside it. */
+    /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone,
+     * whose flags can be seen. Not with CLONE_VFORK: who waits for such a thread can't be stopped,
+     * and the machine would be blamed for that. Nor with descriptors of its own, beyond the limit
+     * on them: what a user may have of epoll's watches in all would not last, and nothing could be
+     * started beside it. */
     DENY(execve),
     DENY(execveat),
     SKIP_UNLESS(SYS_clone3, 1),
@@ -109,7 +117,8 @@ static const struct sock_filter rules[] = {
     DENY(timer_create),
     DENY(mq_notify),
 
-    /* What works on for minutes in the kernel and is interrupted by no signal, SIGKILL included; or waits for everybody's disks. */
+    /* What works on for minutes in the kernel and is interrupted by no signal, SIGKILL included; or
+       waits for everybody's disks. */
     DENY(move_pages),
     DENY(sync),
     DENY(syncfs),
@@ -135,7 +144,8 @@ static const struct sock_filter rules[] = {
     DENY(memfd_create),
     DENY(memfd_secret),
 
-    /* Directories stay as they are: nothing that the judge or a library looks at by name is replaced. */
+    /* Directories stay as they are: nothing that the judge or a library looks at by name is
+       replaced. */
     DENY(unlinkat),
     DENY(mkdirat),
     DENY(mknodat),
@@ -194,7 +204,8 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 
-    /* fcntl: what wakes a stopped process; a lease lets everybody wait who opens the file, while its holder is stopped. */
+    /* fcntl: what wakes a stopped process; a lease lets everybody wait who opens the file, while
+       its holder is stopped. */
     SKIP_UNLESS(SYS_fcntl, 6),
     LOAD_ARGUMENT(1),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETSIG, 3, 0),
@@ -212,7 +223,8 @@ static long install(pid_t self)
     const struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
     for (size_t i = 0; i < sizeof filter / sizeof *filter; i++) {
         filter[i] = rules[i];
-        if (filter[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && filter[i].k == SELF) filter[i].k = (unsigned)self;
+        if (filter[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && filter[i].k == SELF)
+            filter[i].k = (unsigned)self;
     }
     /* 0 on success, a thread's id where that thread could not be brought along. */
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);

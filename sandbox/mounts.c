@@ -1,9 +1,11 @@
 /* The child's root file system, built after the clone from the plan's list of mounts.
  *
- * The new root cannot be assembled on top of the old one, because what is to be bound may lie under the place where it is assembled. So the
- * root is changed twice, as bubblewrap does: first to a scratch tmpfs that holds the whole old root as /old and a tmpfs for the new one
- * as /new; everything is bound from /old/PATH to /new/PATH; then to /new, and what is left is detached. mount_setattr (Linux 5.12) sets
- * the attributes of a whole bound tree at once and cannot weaken those that a more privileged namespace locked.
+ * The new root cannot be assembled on top of the old one, because what is to be bound may lie under
+ * the place where it is assembled. So the root is changed twice, as bubblewrap does: first to a
+ * scratch tmpfs that holds the whole old root as /old and a tmpfs for the new one as /new;
+ * everything is bound from /old/PATH to /new/PATH; then to /new, and what is left is detached.
+ * mount_setattr (Linux 5.12) sets the attributes of a whole bound tree at once and cannot weaken
+ * those that a more privileged namespace locked.
  */
 #include "internal.h"
 
@@ -31,7 +33,8 @@ enum { RDONLY = 1, NOSUID = 2, NODEV = 4 };
 static int set_attributes(const char *path, uint64_t set, unsigned flags)
 {
     const struct attributes attributes = {.set = set};
-    return syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attributes, sizeof attributes) ? errno : 0;
+    return syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attributes, sizeof attributes) ? errno
+                                                                                             : 0;
 }
 
 static bool join(char *text, const char *root, const char *path)
@@ -43,7 +46,8 @@ static bool join(char *text, const char *root, const char *path)
     return true;
 }
 
-/* mkdir -p of everything above `path` in the new root. Where that lies in a mount that is read-only, it exists. */
+/* mkdir -p of everything above `path` in the new root. Where that lies in a mount that is
+ * read-only, it exists. */
 static int make_parents(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -70,15 +74,18 @@ static int bind_mount(const kf_mount *entry, const char *target)
     if (!join(source, "/old", entry->path)) return ENAMETOOLONG;
     if (mount(source, target, NULL, MS_BIND | MS_REC, NULL)) return errno;
     uint64_t set = NOSUID;
-    if (!(entry->access & KF_PATH_WRITE)) set |= RDONLY; /* a device node can be written all the same */
+    /* a device node can be written all the same */
+    if (!(entry->access & KF_PATH_WRITE)) set |= RDONLY;
     if (!(entry->access & (KF_PATH_DEVICE | KF_PATH_NODE))) set |= NODEV;
     return set_attributes(target, set, AT_RECURSIVE);
 }
 
-/* The child's own processes only. What configures the machine is read-only, for a caller who is root also outside. */
+/* The child's own processes only. What configures the machine is read-only, for a caller who is
+ * root also outside. */
 static int proc_mount(const char *target)
 {
-    static const char *const fixed[] = {"/sys", "/sysrq-trigger", "/irq", "/bus", "/fs", "/acpi", "/scsi"};
+    static const char *const fixed[] = {"/sys", "/sysrq-trigger", "/irq", "/bus",
+                                        "/fs",  "/acpi",          "/scsi"};
     if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) return errno;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         char path[64];
@@ -101,11 +108,13 @@ static int apply(const kf_plan *plan, const kf_mount *entry)
     if (entry->path[1] == '\0') return bind_mount(entry, "/new");
     int number = make_parents(target);
     if (number) return number;
-    if (entry->kind == KF_MOUNT_LINK) return symlink(entry->text, target) && errno != EEXIST ? errno : 0;
+    if (entry->kind == KF_MOUNT_LINK)
+        return symlink(entry->text, target) && errno != EEXIST ? errno : 0;
     number = make_target(target, entry->directory);
     if (number) return number;
     switch (entry->kind) {
-    case KF_MOUNT_TMPFS: return mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, entry->text) ? errno : 0;
+    case KF_MOUNT_TMPFS:
+        return mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, entry->text) ? errno : 0;
     case KF_MOUNT_PROC:
         if (plan->own_proc) return proc_mount(target);
         return mount("/old/proc", target, NULL, MS_BIND | MS_REC, NULL) ? errno : 0;
@@ -116,7 +125,8 @@ static int apply(const kf_plan *plan, const kf_mount *entry)
 static int prepare_root(const kf_plan *plan)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) return errno;
-    if (mount("tmpfs", plan->scratch, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m")) return errno;
+    if (mount("tmpfs", plan->scratch, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m"))
+        return errno;
     if (chdir(plan->scratch) || mkdir("old", 0755) || mkdir("new", 0755)) return errno;
     if (syscall(SYS_pivot_root, ".", "old")) return errno;
     if (chdir("/")) return errno;
@@ -127,7 +137,8 @@ static int prepare_root(const kf_plan *plan)
 static int enter_root(bool whole)
 {
     if (chdir("/new")) return errno;
-    if (syscall(SYS_pivot_root, ".", ".")) return errno; /* the old root now lies over the new one */
+    /* the old root now lies over the new one */
+    if (syscall(SYS_pivot_root, ".", ".")) return errno;
     if (umount2(".", MNT_DETACH)) return errno;
     if (chdir("/")) return errno;
     return whole ? 0 : set_attributes("/", RDONLY | NOSUID | NODEV, 0);
@@ -137,11 +148,14 @@ kf_sandbox_step kf_child_mounts(const kf_plan *plan, int *number, int *index)
 {
     *number = prepare_root(plan);
     if (*number) return KF_SANDBOX_STEP_MOUNT_ROOT;
-    bool whole = plan->mount_count && plan->mounts[0].kind == KF_MOUNT_BIND && plan->mounts[0].path[1] == '\0';
+    bool whole = plan->mount_count && plan->mounts[0].kind == KF_MOUNT_BIND &&
+                 plan->mounts[0].path[1] == '\0';
     for (size_t i = 0; i < plan->mount_count; i++) {
         *index = (int)i;
         *number = apply(plan, &plan->mounts[i]);
-        if (*number) return plan->mounts[i].kind == KF_MOUNT_PROC ? KF_SANDBOX_STEP_MOUNT_PROC : KF_SANDBOX_STEP_MOUNT_PATH;
+        if (*number)
+            return plan->mounts[i].kind == KF_MOUNT_PROC ? KF_SANDBOX_STEP_MOUNT_PROC
+                                                         : KF_SANDBOX_STEP_MOUNT_PATH;
     }
     *number = enter_root(whole);
     return *number ? KF_SANDBOX_STEP_MOUNT_PIVOT : KF_SANDBOX_STEP_NONE;

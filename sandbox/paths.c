@@ -1,8 +1,9 @@
 /* From the caller's list of paths to the list of mounts, made before the clone.
  *
- * Every path is resolved here, component by component: what the child sees at a path is what the caller sees there, symbolic links
- * included, at the same names. So the list holds real paths to bind and the links that lead to them, sorted so that a directory comes
- * before what lies in it. The same list gives landlock its rules, with or without a mount namespace.
+ * Every path is resolved here, component by component: what the child sees at a path is what the
+ * caller sees there, symbolic links included, at the same names. So the list holds real paths to
+ * bind and the links that lead to them, sorted so that a directory comes before what lies in it.
+ * The same list gives landlock its rules, with or without a mount namespace.
  */
 #include "internal.h"
 
@@ -112,7 +113,8 @@ static bool add_bind(kf_plan *plan, const char *path, int access, bool optional,
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: path '%s': %s", path,
                        path[0] == '/' ? strerror(number) : "must be absolute");
     }
-    if (strcmp(real, "/proc") == 0 || strncmp(real, "/proc/", 6) == 0) return true; /* the child has its own */
+    /* the child has its own */
+    if (strcmp(real, "/proc") == 0 || strncmp(real, "/proc/", 6) == 0) return true;
     if ((plan->layers & KF_LAYER_MOUNT_NS) && is_private(real)) return true;
     kf_mount *mount = add(plan, KF_MOUNT_BIND, real[0] ? real : "/", NULL);
     if (!mount) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
@@ -121,7 +123,8 @@ static bool add_bind(kf_plan *plan, const char *path, int access, bool optional,
     return true;
 }
 
-/* Like strcmp, but '/' sorts before everything else, so that a directory is followed by what lies in it. */
+/* Like strcmp, but '/' sorts before everything else, so that a directory is followed by what lies
+ * in it. */
 static int compare_paths(const char *a, const char *b)
 {
     for (; *a && *a == *b; a++, b++) continue;
@@ -170,7 +173,8 @@ static void simplify(kf_plan *plan)
             if (plan->mounts[j].kind != KF_MOUNT_LINK && !plan->mounts[j].covered &&
                 lies_in(plan->mounts[i].path, plan->mounts[j].path))
                 above = &plan->mounts[j];
-        plan->mounts[i].covered = plan->mounts[i].kind == KF_MOUNT_BIND && above && above->kind == KF_MOUNT_BIND &&
+        plan->mounts[i].covered = plan->mounts[i].kind == KF_MOUNT_BIND && above &&
+                                  above->kind == KF_MOUNT_BIND &&
                                   attributes(above) == attributes(&plan->mounts[i]);
     }
 }
@@ -178,19 +182,23 @@ static void simplify(kf_plan *plan)
 static bool add_private(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error)
 {
     static const char *const directories[] = {"/tmp", "/dev/shm"};
-    static const char *const links[][2] = {
-        {"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "fd/0"}, {"/dev/stdout", "fd/1"}, {"/dev/stderr", "fd/2"}};
+    static const char *const links[][2] = {{"/dev/fd", "/proc/self/fd"},
+                                           {"/dev/stdin", "fd/0"},
+                                           {"/dev/stdout", "fd/1"},
+                                           {"/dev/stderr", "fd/2"}};
     char options[64];
     uint64_t size = spec->limits.temporary_bytes ? spec->limits.temporary_bytes : 64u << 20;
     for (size_t i = 0; i < 2; i++) {
-        snprintf(options, sizeof options, "mode=%s,size=%llu,nr_inodes=65536", "1777", (unsigned long long)size);
+        snprintf(options, sizeof options, "mode=%s,size=%llu,nr_inodes=65536", "1777",
+                 (unsigned long long)size);
         kf_mount *mount = add(plan, KF_MOUNT_TMPFS, directories[i], options);
         if (!mount) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
         mount->access = KF_PATH_READ | KF_PATH_WRITE;
         mount->directory = true;
     }
     for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-        if (!add(plan, KF_MOUNT_LINK, links[i][0], links[i][1])) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+        if (!add(plan, KF_MOUNT_LINK, links[i][0], links[i][1]))
+            return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
     kf_mount *proc = add(plan, KF_MOUNT_PROC, "/proc", NULL);
     if (!proc) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
     proc->directory = true;
@@ -199,12 +207,17 @@ static bool add_private(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *er
 
 bool kf_plan_paths(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error)
 {
-    static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+    static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                        "/dev/urandom"};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         if (!add_bind(plan, nodes[i], KF_PATH_NODE, i > 0, error)) return false;
     for (size_t i = 0; i < spec->path_count; i++)
-        if (!add_bind(plan, spec->paths[i].path, spec->paths[i].access, spec->paths[i].optional, error)) return false;
-    if (plan->temporary && !add_bind(plan, plan->temporary, KF_PATH_READ | KF_PATH_WRITE, false, error)) return false;
+        if (!add_bind(plan, spec->paths[i].path, spec->paths[i].access, spec->paths[i].optional,
+                      error))
+            return false;
+    if (plan->temporary &&
+        !add_bind(plan, plan->temporary, KF_PATH_READ | KF_PATH_WRITE, false, error))
+        return false;
     if ((plan->layers & KF_LAYER_MOUNT_NS) && !add_private(spec, plan, error)) return false;
     qsort(plan->mounts, plan->mount_count, sizeof *plan->mounts, compare_mounts);
     simplify(plan);

@@ -1,4 +1,5 @@
-/* Everything that needs memory or names is settled here, before the clone; child.c only carries it out. */
+/* Everything that needs memory or names is settled here, before the clone; child.c only carries it
+ * out. */
 #include "internal.h"
 
 #include <errno.h>
@@ -9,10 +10,12 @@
 
 #include "kforge/file.h"
 
-static const char *const default_environment[] = {"PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
-                                                  "HOME=/tmp", "TMPDIR=/tmp", NULL};
+static const char *const default_environment[] = {
+    "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
+    "TMPDIR=/tmp", NULL};
 
-/* Copies the environment. Where there is no private /tmp, what names it is led to the directory that stands for it. */
+/* Copies the environment. Where there is no private /tmp, what names it is led to the directory
+ * that stands for it. */
 static bool plan_environment(const kf_sandbox_spec *spec, kf_plan *plan)
 {
     const char *const *from = spec->environment ? spec->environment : default_environment;
@@ -25,7 +28,8 @@ static bool plan_environment(const kf_sandbox_spec *spec, kf_plan *plan)
         bool moved = plan->temporary && equals && strcmp(equals, "=/tmp") == 0;
         char *text = NULL;
         if (moved) {
-            if (asprintf(&text, "%.*s=%s", (int)(equals - from[i]), from[i], plan->temporary) < 0) text = NULL;
+            if (asprintf(&text, "%.*s=%s", (int)(equals - from[i]), from[i], plan->temporary) < 0)
+                text = NULL;
         } else {
             text = strdup(from[i]);
         }
@@ -40,10 +44,12 @@ static void limit(kf_plan *plan, int resource, rlim_t value)
     plan->rlimits[plan->rlimit_count++] = (kf_plan_rlimit){resource, value};
 }
 
-/* RLIMIT_NPROC counts a user's threads: of the new user namespace only (Linux 5.14), else on the whole machine. */
+/* RLIMIT_NPROC counts a user's threads: of the new user namespace only (Linux 5.14), else on the
+ * whole machine. */
 static rlim_t process_limit(const kf_sandbox_spec *spec, const kf_plan *plan)
 {
-    if ((plan->layers & KF_LAYER_USER_NS) && kf_kernel_at_least(5, 14)) return spec->limits.processes;
+    if ((plan->layers & KF_LAYER_USER_NS) && kf_kernel_at_least(5, 14))
+        return spec->limits.processes;
     return spec->limits.processes + (rlim_t)kf_tree_user_threads(geteuid());
 }
 
@@ -56,26 +62,32 @@ static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
     limit(plan, RLIMIT_NICE, 0);
     limit(plan, RLIMIT_RTPRIO, 0);
     if (limits->file_bytes) limit(plan, RLIMIT_FSIZE, limits->file_bytes);
-    /* A second more than the whole tree may use, so that it is watch.c that ends one process as it ends many, and words it. */
+    /* A second more than the whole tree may use, so that it is watch.c that ends one process as it
+     * ends many, and words it. */
     if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds) + 1);
     if (limits->memory_bytes) limit(plan, RLIMIT_DATA, limits->memory_bytes);
     if (!limits->processes) return;
     limit(plan, RLIMIT_NPROC, process_limit(spec, plan));
-    /* The machine's root is exempt from RLIMIT_NPROC even without capabilities. Since 6.14 each pid namespace has a pid_max of its own, of at
-     * least 301; before, it is the machine's and must not be touched. */
+    /* The machine's root is exempt from RLIMIT_NPROC even without capabilities. Since 6.14 each pid
+     * namespace has a pid_max of its own, of at least 301; before, it is the machine's and must not
+     * be touched. */
     if ((plan->layers & KF_LAYER_PID_NS) && kf_kernel_at_least(6, 14))
-        plan->pid_maximum = limits->processes < 300 ? 301 : limits->processes > 4000000 ? 0 : (int)limits->processes + 1;
+        plan->pid_maximum = limits->processes < 300       ? 301
+                            : limits->processes > 4000000 ? 0
+                                                          : (int)limits->processes + 1;
 }
 
 static bool plan_fds(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error)
 {
     for (size_t i = 0; i < spec->fd_count; i++) {
         if (spec->fds[i].child < 3 || spec->fds[i].child > 255 || spec->fds[i].host < 0)
-            return kf_fail(error, KF_ERROR_INPUT, "sandbox: descriptor %d as %d: the child's numbers are 3 to 255",
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "sandbox: descriptor %d as %d: the child's numbers are 3 to 255",
                            spec->fds[i].host, spec->fds[i].child);
         for (size_t j = 0; j < i; j++)
             if (spec->fds[j].child == spec->fds[i].child)
-                return kf_fail(error, KF_ERROR_INPUT, "sandbox: descriptor %d is given twice", spec->fds[i].child);
+                return kf_fail(error, KF_ERROR_INPUT, "sandbox: descriptor %d is given twice",
+                               spec->fds[i].child);
     }
     plan->fds = spec->fds;
     plan->fd_count = spec->fd_count;
@@ -85,7 +97,8 @@ static bool plan_fds(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error
 static bool plan_filter(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error)
 {
     if (!(plan->layers & KF_LAYER_SECCOMP)) return true;
-    const struct sock_filter *filter = kf_seccomp_filter(spec->seccomp, plan->layers, &plan->filter_count, error);
+    const struct sock_filter *filter =
+        kf_seccomp_filter(spec->seccomp, plan->layers, &plan->filter_count, error);
     if (!filter) return false;
     plan->filter = malloc(plan->filter_count * sizeof *filter);
     if (!plan->filter) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
@@ -111,7 +124,8 @@ static bool has_devices(const kf_sandbox_spec *spec)
 
 bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_error *error)
 {
-    /* A device's driver names its threads in /proc by number: without a /proc of its own, the numbers must be the host's. */
+    /* A device's driver names its threads in /proc by number: without a /proc of its own, the
+     * numbers must be the host's. */
     bool own_proc = (layers & KF_LAYER_MOUNT_NS) && (layers & KF_LAYER_PID_NS) && !kf_host_proc();
     if (has_devices(spec) && !own_proc) layers &= ~KF_LAYER_PID_NS;
     /* An unprivileged process may put on these two only together with it. */
@@ -128,14 +142,17 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
     if (spec->argv && (!plan->program || plan->program[0] != '/'))
-        return kf_fail(error, KF_ERROR_INPUT, "sandbox: program '%s': give an absolute path", plan->program ? plan->program : "");
+        return kf_fail(error, KF_ERROR_INPUT, "sandbox: program '%s': give an absolute path",
+                       plan->program ? plan->program : "");
     if (!(layers & KF_LAYER_MOUNT_NS) && spec->argv) {
         plan->temporary = kf_directory_temporary("kforge-sandbox", error);
         if (!plan->temporary) return false;
     }
-    if (!plan_environment(spec, plan)) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (!plan_environment(spec, plan))
+        return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
     if (layers & KF_LAYER_RLIMITS) plan_limits(spec, plan);
-    return plan_fds(spec, plan, error) && plan_filter(spec, plan, error) && kf_plan_paths(spec, plan, error);
+    return plan_fds(spec, plan, error) && plan_filter(spec, plan, error) &&
+           kf_plan_paths(spec, plan, error);
 }
 
 void kf_plan_free(kf_plan *plan)

@@ -1,16 +1,21 @@
 /* The filter that is in force from the first instruction of the program.
  *
- * A deny list: compilers and the CUDA driver use several hundred system calls, and what a sandboxed program must not do is short enough
- * to give a reason for each entry. A denied call returns EPERM, which programs handle; ENOSYS where the C library probes for a call and
- * falls back (clone3 cannot be inspected, its arguments lie behind a pointer; the clone that the C library then uses can). System calls
- * of a foreign architecture (i386 and x32 on x86-64) would pass by the numbers below: they kill the process.
+ * A deny list: compilers and the CUDA driver use several hundred system calls, and what a sandboxed
+ * program must not do is short enough to give a reason for each entry. A denied call returns EPERM,
+ * which programs handle; ENOSYS where the C library probes for a call and falls back (clone3 cannot
+ * be inspected, its arguments lie behind a pointer; the clone that the C library then uses can).
+ * System calls of a foreign architecture (i386 and x32 on x86-64) would pass by the numbers below:
+ * they kill the process.
  *
- * Comparisons with an `int` argument mask the upper half of the register, which the kernel ignores too; a comparison of all 64 bits
- * would be evaded by setting them. Where the rule is "anything but", unmasked is the safe direction.
+ * Comparisons with an `int` argument mask the upper half of the register, which the kernel ignores
+ * too; a comparison of all 64 bits would be evaded by setting them. Where the rule is "anything
+ * but", unmasked is the safe direction.
  *
- * The process's own id and the address of the program's path are known only in the child: the filter is compiled with sentinel values
- * which kf_seccomp_patch replaces. execve is allowed with that one address only, so the runner can be started but starts nothing else; it
- * could put another path at that address, which is why kf_sandbox_lockdown denies execve altogether before untrusted code is loaded.
+ * The process's own id and the address of the program's path are known only in the child: the
+ * filter is compiled with sentinel values which kf_seccomp_patch replaces. execve is allowed with
+ * that one address only, so the runner can be started but starts nothing else; it could put another
+ * path at that address, which is why kf_sandbox_lockdown denies execve altogether before untrusted
+ * code is loaded.
  */
 #include "internal.h"
 
@@ -31,9 +36,12 @@ enum {
     BUILD = 1,
     RUNNER = 2,
     BOTH = BUILD | RUNNER,
-    NO_PID_NS = 4,   /* only where there is no pid namespace, so that signals would reach the host's processes */
-    NOT_TOOL = 16,   /* not for a tool that runs candidates of its own */
-    NO_MOUNT_NS = 8, /* only where there is no mount namespace: landlock controls contents, not modes, owners and times */
+    NO_PID_NS = 4, /* only where there is no pid namespace, so that signals would reach the host's
+                      processes */
+    NOT_TOOL = 16, /* not for a tool that runs candidates of its own */
+    /* only where there is no mount namespace: landlock controls contents, not modes, owners and
+       times */
+    NO_MOUNT_NS = 8,
 };
 
 /* What the rule is about; ALWAYS: the call whatever its arguments. */
@@ -63,7 +71,8 @@ static const filter_rule rules[] = {
     /* Other processes. */
     {"ptrace", BOTH, EPERM, ALWAYS, 0, 0, "reads and writes other processes"},
     {"process_vm_readv", BOTH, EPERM, ALWAYS, 0, 0, "reads other processes"},
-    {"process_vm_writev", BOTH, EPERM, ALWAYS, 0, 0, "writes other processes, also after the runner was stopped"},
+    {"process_vm_writev", BOTH, EPERM, ALWAYS, 0, 0,
+     "writes other processes, also after the runner was stopped"},
     {"process_madvise", BOTH, EPERM, ALWAYS, 0, 0, "acts on other processes' memory"},
     {"process_mrelease", BOTH, EPERM, ALWAYS, 0, 0, "acts on other processes' memory"},
     {"migrate_pages", BOTH, EPERM, ALWAYS, 0, 0, "acts on other processes' memory"},
@@ -87,23 +96,32 @@ static const filter_rule rules[] = {
     {"sched_setparam", BOTH | NO_PID_NS, EPERM, UNLESS, 0, 0, "slows the host's processes"},
     {"sched_setattr", BOTH | NO_PID_NS, EPERM, UNLESS, 0, 0, "slows the host's processes"},
     /* Processes of its own. */
-    {"clone3", BOTH, ENOSYS, ALWAYS, 0, 0, "its flags cannot be seen here; the C library falls back to clone"},
-    {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_THREAD, "a second process would outlive, stop or wake the first"},
-    {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_FILES, "a thread with as many descriptors again as the limit allows"},
+    {"clone3", BOTH, ENOSYS, ALWAYS, 0, 0,
+     "its flags cannot be seen here; the C library falls back to clone"},
+    {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_THREAD,
+     "a second process would outlive, stop or wake the first"},
+    {"clone", RUNNER, EPERM, CLEAR, 0, CLONE_FILES,
+     "a thread with as many descriptors again as the limit allows"},
     {"clone", RUNNER, EPERM, BITS, 0, CLONE_VFORK,
      "its caller waits in a way that a stop does not interrupt, for as long as it likes"},
     {"fork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
     {"vfork", RUNNER, EPERM, ALWAYS, 0, 0, "a second process"},
     {"execve", RUNNER, EPERM, UNLESS, 0, PROGRAM, "only the program itself is started"},
     {"execveat", RUNNER, EPERM, ALWAYS, 0, 0, "only the program itself is started"},
-    {"setsid", BOTH, EPERM, ALWAYS, 0, 0, "leaves the session by which the tree is found and killed"},
-    {"setpgid", BOTH, EPERM, ALWAYS, 0, 0, "leaves the process group by which the tree is found and killed"},
+    {"setsid", BOTH, EPERM, ALWAYS, 0, 0,
+     "leaves the session by which the tree is found and killed"},
+    {"setpgid", BOTH, EPERM, ALWAYS, 0, 0,
+     "leaves the process group by which the tree is found and killed"},
     {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_PDEATHSIG, "would survive the judge"},
-    {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_CHILD_SUBREAPER, "would hide processes from the one that reaps them"},
+    {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_CHILD_SUBREAPER,
+     "would hide processes from the one that reaps them"},
     {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_PTRACER, "lets others trace it"},
-    /* Asynchronous work in the kernel's hands, and wake-ups of a stopped process (a timer may send SIGCONT). */
-    {"userfaultfd", BOTH, EPERM, ALWAYS, 0, 0, "supplies memory contents at the moment somebody reads them"},
-    {"io_uring_setup", BOTH, EPERM, ALWAYS, 0, 0, "writes memory and opens files asynchronously and past these rules"},
+    /* Asynchronous work in the kernel's hands, and wake-ups of a stopped process (a timer may send
+       SIGCONT). */
+    {"userfaultfd", BOTH, EPERM, ALWAYS, 0, 0,
+     "supplies memory contents at the moment somebody reads them"},
+    {"io_uring_setup", BOTH, EPERM, ALWAYS, 0, 0,
+     "writes memory and opens files asynchronously and past these rules"},
     {"io_uring_enter", BOTH, EPERM, ALWAYS, 0, 0, "as io_uring_setup"},
     {"io_uring_register", BOTH, EPERM, ALWAYS, 0, 0, "as io_uring_setup"},
     {"io_setup", RUNNER, EPERM, ALWAYS, 0, 0, "writes memory asynchronously"},
@@ -111,9 +129,11 @@ static const filter_rule rules[] = {
     {"mq_notify", RUNNER, EPERM, ALWAYS, 0, 0, "may send SIGCONT to a stopped process"},
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_SETSIG, "may send SIGCONT to a stopped process"},
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_NOTIFY, "may send SIGCONT to a stopped process"},
-    {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE, "lets other programs wait that open the same files"},
+    {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE,
+     "lets other programs wait that open the same files"},
     /* Long work in the kernel that nothing interrupts. */
-    {"move_pages", BOTH, EPERM, ALWAYS, 0, 0, "of thousands of millions of pages ends with them, not with SIGKILL"},
+    {"move_pages", BOTH, EPERM, ALWAYS, 0, 0,
+     "of thousands of millions of pages ends with them, not with SIGKILL"},
     {"mincore", BOTH, EPERM, OVER, 1, 0xffffffffu, "of terabytes ends with them, not with SIGKILL"},
     {"sync", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
     {"syncfs", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
@@ -157,24 +177,42 @@ static const filter_rule rules[] = {
     {"ioctl", BOTH, EPERM, EQUAL, 1, TIOCSTI, "types into a terminal"},
     {"ioctl", BOTH, EPERM, EQUAL, 1, TIOCLINUX, "pastes into a console"},
     /* Landlock controls a file's contents, not what its inode says, and hides no names. */
-    {"chmod", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes modes of files that landlock only hides"},
-    {"fchmod", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes modes of files that landlock only hides"},
-    {"fchmodat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes modes of files that landlock only hides"},
-    {"fchmodat2", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes modes of files that landlock only hides"},
-    {"chown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes owners of files that landlock only hides"},
-    {"fchown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes owners of files that landlock only hides"},
-    {"lchown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes owners of files that landlock only hides"},
-    {"fchownat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes owners of files that landlock only hides"},
-    {"utime", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes times of files that landlock only hides"},
-    {"utimes", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes times of files that landlock only hides"},
-    {"futimesat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes times of files that landlock only hides"},
-    {"utimensat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes times of files that landlock only hides"},
-    {"setxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
-    {"lsetxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
-    {"fsetxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
-    {"removexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
-    {"lremovexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
-    {"fremovexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0, "changes attributes of files that landlock only hides"},
+    {"chmod", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes modes of files that landlock only hides"},
+    {"fchmod", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes modes of files that landlock only hides"},
+    {"fchmodat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes modes of files that landlock only hides"},
+    {"fchmodat2", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes modes of files that landlock only hides"},
+    {"chown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes owners of files that landlock only hides"},
+    {"fchown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes owners of files that landlock only hides"},
+    {"lchown", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes owners of files that landlock only hides"},
+    {"fchownat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes owners of files that landlock only hides"},
+    {"utime", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes times of files that landlock only hides"},
+    {"utimes", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes times of files that landlock only hides"},
+    {"futimesat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes times of files that landlock only hides"},
+    {"utimensat", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes times of files that landlock only hides"},
+    {"setxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
+    {"lsetxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
+    {"fsetxattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
+    {"removexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
+    {"lremovexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
+    {"fremovexattr", BOTH | NO_MOUNT_NS, EPERM, ALWAYS, 0, 0,
+     "changes attributes of files that landlock only hides"},
     /* The kernel's larger attack surfaces. */
     {"bpf", BOTH, EPERM, ALWAYS, 0, 0, "programs inside the kernel"},
     {"perf_event_open", BOTH, EPERM, ALWAYS, 0, 0, "observes the machine; a large attack surface"},
@@ -195,7 +233,8 @@ static const filter_rule rules[] = {
     {"vm86old", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     {"lookup_dcookie", BOTH, EPERM, ALWAYS, 0, 0, "obsolete"},
     {"nfsservctl", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
-    /* Talking to others. Unix and netlink sockets stay for the CUDA driver, which opens them in cuInit; lockdown ends that. */
+    /* Talking to others. Unix and netlink sockets stay for the CUDA driver, which opens them in
+       cuInit; lockdown ends that. */
     {"socket", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"connect", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"bind", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
@@ -203,16 +242,18 @@ static const filter_rule rules[] = {
     {"shmget", BUILD, EPERM, ALWAYS, 0, 0, "memory that outlives the process"},
 };
 
-/* socket() of the runner: every family but these two. A rule holds one comparison an argument, so each family gets its own, and one rule
- * takes all beyond (and all 64-bit values that the kernel would cut down to one of them). */
+/* socket() of the runner: every family but these two. A rule holds one comparison an argument, so
+ * each family gets its own, and one rule takes all beyond (and all 64-bit values that the kernel
+ * would cut down to one of them). */
 static int add_runner_sockets(scmp_filter_ctx context)
 {
     enum { FAMILIES = 64 }; /* AF_MAX is 46 as of Linux 6.12 */
-    int status = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GE, FAMILIES, 0));
+    int status = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+                                  SCMP_A0(SCMP_CMP_GE, FAMILIES, 0));
     for (int family = 0; family < FAMILIES && status == 0; family++) {
         if (family == AF_UNIX || family == AF_NETLINK) continue;
-        status =
-            seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family, 0));
+        status = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family, 0));
     }
     return status;
 }
@@ -220,20 +261,32 @@ static int add_runner_sockets(scmp_filter_ctx context)
 static int add_rule(scmp_filter_ctx context, const filter_rule *rule)
 {
     int number = seccomp_syscall_resolve_name(rule->name);
-    if (number == __NR_SCMP_ERROR) return 0; /* newer than the library: nothing that could be named */
+    /* newer than the library: nothing that could be named */
+    if (number == __NR_SCMP_ERROR) return 0;
     uint32_t action = SCMP_ACT_ERRNO((uint32_t)rule->number);
     unsigned a = rule->argument;
     int status;
     switch (rule->test) {
     case EQUAL:
-        status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_MASKED_EQ, 0xffffffffu, rule->value));
+        status = seccomp_rule_add(context, action, number, 1,
+                                  SCMP_CMP(a, SCMP_CMP_MASKED_EQ, 0xffffffffu, rule->value));
         break;
     case BITS:
-        status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, rule->value));
+        status = seccomp_rule_add(context, action, number, 1,
+                                  SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, rule->value));
         break;
-    case CLEAR: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, 0)); break;
-    case OVER: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_GT, rule->value, 0)); break;
-    case UNLESS: status = seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_NE, rule->value, 0)); break;
+    case CLEAR:
+        status = seccomp_rule_add(context, action, number, 1,
+                                  SCMP_CMP(a, SCMP_CMP_MASKED_EQ, rule->value, 0));
+        break;
+    case OVER:
+        status =
+            seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_GT, rule->value, 0));
+        break;
+    case UNLESS:
+        status =
+            seccomp_rule_add(context, action, number, 1, SCMP_CMP(a, SCMP_CMP_NE, rule->value, 0));
+        break;
     default: status = seccomp_rule_add(context, action, number, 0); break;
     }
     /* Calls that this architecture does not have (fork on aarch64) cannot be made either. */
@@ -247,7 +300,9 @@ static int export_filter(scmp_filter_ctx context, struct sock_filter **filter, s
     int status = seccomp_export_bpf(context, fd);
     if (status < 0) return status;
     off_t size = lseek(fd, 0, SEEK_END);
-    if (size <= 0 || (size_t)size % sizeof **filter || (size_t)size / sizeof **filter > BPF_MAXINSNS) return -E2BIG;
+    if (size <= 0 || (size_t)size % sizeof **filter ||
+        (size_t)size / sizeof **filter > BPF_MAXINSNS)
+        return -E2BIG;
     kf_autofree struct sock_filter *program = malloc((size_t)size);
     if (!program) return -ENOMEM;
     if (pread(fd, program, (size_t)size, 0) != size) return -EIO;
@@ -256,22 +311,27 @@ static int export_filter(scmp_filter_ctx context, struct sock_filter **filter, s
     return 0;
 }
 
-static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **filter, size_t *count)
+static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **filter,
+                   size_t *count)
 {
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
     if (!context) return -ENOMEM;
-    int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD, there = absent | (profile == KF_SECCOMP_BUILD ? NOT_TOOL : 0);
+    int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD,
+        there = absent | (profile == KF_SECCOMP_BUILD ? NOT_TOOL : 0);
     int status = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-    if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: fewer instructions a call */
+    /* a binary tree: fewer instructions a call */
+    if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !status; i++)
-        if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~there)) status = add_rule(context, &rules[i]);
+        if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~there))
+            status = add_rule(context, &rules[i]);
     if (!status && profile != KF_SECCOMP_BUILD) status = add_runner_sockets(context);
     if (!status) status = export_filter(context, filter, count);
     seccomp_release(context);
     return status;
 }
 
-const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int layers, size_t *count, kf_error *error)
+const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int layers, size_t *count,
+                                            kf_error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct {
@@ -280,13 +340,17 @@ const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int laye
     } cache[4][4]; /* never freed: as good as constants */
     pthread_mutex_lock(&lock);
     int status = 0, row = (int)profile;
-    int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) | (layers & KF_LAYER_MOUNT_NS ? 0 : NO_MOUNT_NS),
+    int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) |
+                 (layers & KF_LAYER_MOUNT_NS ? 0 : NO_MOUNT_NS),
         column = absent / NO_PID_NS;
-    if (!cache[row][column].filter) status = compile(profile, absent, &cache[row][column].filter, &cache[row][column].count);
+    if (!cache[row][column].filter)
+        status = compile(profile, absent, &cache[row][column].filter, &cache[row][column].count);
     const struct sock_filter *filter = cache[row][column].filter;
     *count = cache[row][column].count;
     pthread_mutex_unlock(&lock);
-    if (!filter) kf_fail(error, KF_ERROR_INTERNAL, "sandbox: compiling the system call filter: %s", strerror(-status));
+    if (!filter)
+        kf_fail(error, KF_ERROR_INTERNAL, "sandbox: compiling the system call filter: %s",
+                strerror(-status));
     return filter;
 }
 

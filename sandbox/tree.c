@@ -1,5 +1,6 @@
-/* Who belongs to a child's tree, as far as /proc tells. With a pid namespace the kernel keeps the tree together (everybody's ancestor is
- * process 1); without one, orphans are adopted by the caller (a subreaper then) and are known by their process group and session. */
+/* Who belongs to a child's tree, as far as /proc tells. With a pid namespace the kernel keeps the
+ * tree together (everybody's ancestor is process 1); without one, orphans are adopted by the caller
+ * (a subreaper then) and are known by their process group and session. */
 #include "internal.h"
 
 #include <dirent.h>
@@ -19,7 +20,8 @@ typedef struct entry {
     bool member;
 } entry;
 
-/* Parses /proc/PID/stat; the name is in parentheses and may contain anything, so it ends at the last one (proc(5)). */
+/* Parses /proc/PID/stat; the name is in parentheses and may contain anything, so it ends at the
+ * last one (proc(5)). */
 static bool read_stat(const char *path, entry *result)
 {
     char text[1024];
@@ -35,8 +37,9 @@ static bool read_stat(const char *path, entry *result)
     unsigned long long user, kernel;
     long long children_user, children_kernel;
     if (sscanf(text, "%d", &pid) != 1) return false;
-    if (sscanf(after + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %d", &state, &parent, &group,
-               &session, &user, &kernel, &children_user, &children_kernel, &threads) != 9)
+    if (sscanf(after + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %d",
+               &state, &parent, &group, &session, &user, &kernel, &children_user, &children_kernel,
+               &threads) != 9)
         return false;
     *result = (entry){.pid = pid,
                       .parent = parent,
@@ -44,7 +47,8 @@ static bool read_stat(const char *path, entry *result)
                       .session = session,
                       .state = state,
                       .threads = threads,
-                      .ticks = user + kernel + (unsigned long long)children_user + (unsigned long long)children_kernel};
+                      .ticks = user + kernel + (unsigned long long)children_user +
+                               (unsigned long long)children_kernel};
     return true;
 }
 
@@ -92,8 +96,8 @@ static size_t mark_members(entry *entries, size_t count, pid_t leader)
         for (size_t i = 0; i < count; i++) {
             entry *e = &entries[i];
             if (e->member) continue;
-            e->member =
-                e->pid == leader || e->group == leader || e->session == leader || parent_is_member(entries, count, e->parent);
+            e->member = e->pid == leader || e->group == leader || e->session == leader ||
+                        parent_is_member(entries, count, e->parent);
             if (e->member) {
                 grew = true;
                 members++;
@@ -113,7 +117,8 @@ bool kf_tree_scan(pid_t leader, kf_tree *tree)
     tree->pids = malloc((members + 1) * sizeof *tree->pids);
     if (!tree->pids) return false;
     for (size_t i = 0; i < count; i++) /* a zombie is gone but for its entry */
-        if (entries[i].member && entries[i].pid != leader && entries[i].state != 'Z' && entries[i].state != 'X')
+        if (entries[i].member && entries[i].pid != leader && entries[i].state != 'Z' &&
+            entries[i].state != 'X')
             tree->pids[tree->count++] = entries[i].pid;
     return true;
 }
@@ -184,8 +189,8 @@ uint64_t kf_tree_who(pid_t pid)
     uint64_t sum = 0;
     for (struct dirent *item; (item = readdir(directory));)
         if (is_number(item->d_name)) {
-            uint64_t x =
-                (strtoull(item->d_name, NULL, 10) + 1) * 0x9e3779b97f4a7c15u; /* so that two sums of other numbers differ */
+            uint64_t x = (strtoull(item->d_name, NULL, 10) + 1) *
+                         0x9e3779b97f4a7c15u; /* so that two sums of other numbers differ */
             sum += (x ^ x >> 32) * 0xbf58476d1ce4e5b9u;
         }
     closedir(directory);

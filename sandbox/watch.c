@@ -13,11 +13,15 @@
 
 #include "kforge/file.h"
 
-/* How long to wait for what SIGKILL or SIGSTOP hit: only a driver that hangs inside the kernel takes longer. */
+/* How long to wait for what SIGKILL or SIGSTOP hit: only a driver that hangs inside the kernel
+ * takes longer. */
 #define PATIENCE 10.0
-#define BUSY_SECONDS 3.0 /* on processors, of one that is to stop: then it is the program that takes so long, not the machine */
-#define BUSY_MIN 0.5   /* the same for one that shared them with others for all of PATIENCE */
-#define LOOK_SECONDS 0.1 /* between two looks at what a tree has computed: /proc is read for that where there is no cgroup */
+/* on processors, of one that is to stop: then it is the program that takes so long, not the machine
+ */
+#define BUSY_SECONDS 3.0
+#define BUSY_MIN 0.5 /* the same for one that shared them with others for all of PATIENCE */
+/* between two looks at what a tree has computed: /proc is read for that where there is no cgroup */
+#define LOOK_SECONDS 0.1
 
 int kf_waitid(int type, pid_t id, siginfo_t *info, int options, struct rusage *usage)
 {
@@ -52,10 +56,13 @@ const kf_buffer *kf_sandbox_output(const kf_sandbox *sandbox)
 
 static void pause_for(double seconds)
 {
-    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)(fmod(seconds, 1) * 1e9)}, NULL);
+    nanosleep(
+        &(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)(fmod(seconds, 1) * 1e9)},
+        NULL);
 }
 
-/* SIGKILL to everybody once. The leader takes the rest of a pid namespace along; else the group and session are hit by name. */
+/* SIGKILL to everybody once. The leader takes the rest of a pid namespace along; else the group and
+ * session are hit by name. */
 static void strike(kf_sandbox *sandbox)
 {
     kf_cgroup_kill(&sandbox->cgroup);
@@ -78,8 +85,9 @@ static void kill_for(kf_sandbox *sandbox, kf_sandbox_end reason)
     strike(sandbox);
 }
 
-/* Without a pid namespace the leader's end does not end the others. They are killed while the leader is a zombie, whose number keeps the
- * process group from being reused; each that loses its parent is adopted by us, so reaping until there is no more to reap gets all. */
+/* Without a pid namespace the leader's end does not end the others. They are killed while the
+ * leader is a zombie, whose number keeps the process group from being reused; each that loses its
+ * parent is adopted by us, so reaping until there is no more to reap gets all. */
 static void sweep(kf_sandbox *sandbox)
 {
     double until = kf_now() + PATIENCE;
@@ -88,7 +96,8 @@ static void sweep(kf_sandbox *sandbox)
         kf_tree tree = {0};
         bool known = kf_tree_scan(sandbox->pid, &tree);
         for (size_t i = 0; i < tree.count; i++) kill(tree.pids[i], SIGKILL);
-        for (size_t i = 0; i < tree.count; i++) kf_waitid(P_PID, tree.pids[i], &info, WEXITED | WNOHANG, NULL);
+        for (size_t i = 0; i < tree.count; i++)
+            kf_waitid(P_PID, tree.pids[i], &info, WEXITED | WNOHANG, NULL);
         size_t left = tree.count;
         kf_tree_free(&tree);
         if (known && left == 0) return;
@@ -116,7 +125,8 @@ static void drain(kf_sandbox *sandbox, int chunks)
     for (int i = 0; i < chunks; i++) {
         ssize_t size = read(sandbox->output_fd, chunk, sizeof chunk);
         if (size < 0 && errno == EINTR) continue;
-        if (size == 0) epoll_ctl(sandbox->epoll, EPOLL_CTL_DEL, sandbox->output_fd, NULL); /* all closed it: nothing to wake for */
+        /* all closed it: nothing to wake for */
+        if (size == 0) epoll_ctl(sandbox->epoll, EPOLL_CTL_DEL, sandbox->output_fd, NULL);
         if (size <= 0) return;
         if (!sandbox->output.failed) kf_buffer_append(&sandbox->output, chunk, (size_t)size);
         if (sandbox->output.failed) sandbox->truncated = true;
@@ -133,8 +143,8 @@ static void classify(kf_sandbox *sandbox, const siginfo_t *info)
         result->end = sandbox->reason;
     else if (kf_cgroup_out_of_memory(&sandbox->cgroup))
         result->end = KF_END_MEMORY;
-    else if (sandbox->limits.cpu_seconds >
-                 0 && /* the limit counts whole ticks, usage what ran in them: less on a busy virtual machine */
+    else if (sandbox->limits.cpu_seconds > 0 && /* the limit counts whole ticks, usage what ran in
+                                                   them: less on a busy virtual machine */
              (result->status == SIGKILL || result->status == SIGXCPU) &&
              result->cpu_seconds >= 0.5 * ceil(sandbox->limits.cpu_seconds))
         result->end = KF_END_CPU;
@@ -215,10 +225,13 @@ bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds)
         double now = kf_now();
         if (sandbox->deadline > 0 && now >= sandbox->deadline) {
             if (!sandbox->killing) kill_for(sandbox, KF_END_WALL);
-            uint64_t expirations; /* the timer has rung: from here the end of the process is what wakes us */
-            if (read(sandbox->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN) break;
+            /* the timer has rung: from here the end of the process is what wakes us */
+            uint64_t expirations;
+            if (read(sandbox->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
+                break;
         }
-        if (sandbox->look > 0 && now >= sandbox->look && !sandbox->killing) look_at_tree(sandbox, now);
+        if (sandbox->look > 0 && now >= sandbox->look && !sandbox->killing)
+            look_at_tree(sandbox, now);
         if (now >= until) return false;
         double wait = until - now;
         if (sandbox->deadline > now) wait = fmin(wait, sandbox->deadline - now);
@@ -260,7 +273,8 @@ void kf_sandbox_free(kf_sandbox *sandbox)
 static int is_stopped(pid_t pid)
 {
     siginfo_t info;
-    int status = kf_waitid(P_PID, pid, &info, WSTOPPED | WCONTINUED | WEXITED | WNOWAIT | WNOHANG, NULL);
+    int status =
+        kf_waitid(P_PID, pid, &info, WSTOPPED | WCONTINUED | WEXITED | WNOWAIT | WNOHANG, NULL);
     if (status == -EINTR || (status == 0 && info.si_pid == 0)) return 0;
     if (status) return status;
     if (info.si_code == CLD_CONTINUED) return -ECANCELED;
@@ -278,10 +292,12 @@ static double processor_seconds(pid_t pid)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waits for a stop of the leader, 0 or negative errno; -EBUSY: a thread works on in the kernel, in one of the calls that no stop interrupts (mincore, or
- * MADV_POPULATE_READ, over terabytes). The kernel reports it once the last of its threads has stopped. First by yielding,
- * since the stop usually takes microseconds and this is inside a timing loop. A thread that waits for the very processor we run on
- * gets it only when we sleep; the timer's usual slack of 50 us is lowered for that. */
+/* Waits for a stop of the leader, 0 or negative errno; -EBUSY: a thread works on in the kernel, in
+ * one of the calls that no stop interrupts (mincore, or MADV_POPULATE_READ, over terabytes). The
+ * kernel reports it once the last of its threads has stopped. First by yielding, since the stop
+ * usually takes microseconds and this is inside a timing loop. A thread that waits for the very
+ * processor we run on gets it only when we sleep; the timer's usual slack of 50 us is lowered for
+ * that. */
 static int wait_stopped(pid_t pid)
 {
     int status = 0;
@@ -296,7 +312,8 @@ static int wait_stopped(pid_t pid)
     double until = kf_now() + PATIENCE;
     for (double wait = 4e-6; status == 0; wait = fmin(1.5 * wait, 1e-3)) {
         pause_for(wait);
-        kill(pid, SIGSTOP); /* once more: a SIGCONT from anywhere takes back a stop that is still pending */
+        /* once more: a SIGCONT from anywhere takes back a stop that is still pending */
+        kill(pid, SIGSTOP);
         status = is_stopped(pid);
         double busy = status == 0 ? processor_seconds(pid) - computed : 0;
         if (status == 0 && kf_now() > until) status = busy > BUSY_MIN ? -EBUSY : -ETIMEDOUT;
@@ -308,7 +325,8 @@ static int wait_stopped(pid_t pid)
 
 bool kf_may_have_descendants(const kf_sandbox *sandbox)
 {
-    return !sandbox->settled && !(sandbox->profile == KF_SECCOMP_RUNNER && (sandbox->layers & KF_LAYER_SECCOMP));
+    return !sandbox->settled &&
+           !(sandbox->profile == KF_SECCOMP_RUNNER && (sandbox->layers & KF_LAYER_SECCOMP));
 }
 
 /* Stops the others until a look around finds nobody new and everybody stopped. */
@@ -331,8 +349,9 @@ static bool stop_descendants(kf_sandbox *sandbox, kf_error *error)
         before = stopped ? count : (size_t)-1;
         if (!stopped) pause_for(wait);
     }
-    return kf_fail(error, KF_ERROR_MACHINE, "sandbox: a process of %d's tree could not be stopped within %.0f s", sandbox->pid,
-                   PATIENCE);
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "sandbox: a process of %d's tree could not be stopped within %.0f s",
+                   sandbox->pid, PATIENCE);
 }
 
 #define woken "sandbox: the program was woken by somebody else while it was to be stopped"
@@ -340,13 +359,19 @@ static bool stop_descendants(kf_sandbox *sandbox, kf_error *error)
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error)
 {
     if (sandbox->frozen) return true;
-    if (sandbox->ended || kill(sandbox->pid, SIGSTOP)) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
+    if (sandbox->ended || kill(sandbox->pid, SIGSTOP))
+        return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     int status = wait_stopped(sandbox->pid);
-    if (status == -ESRCH || status == -ECHILD) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
+    if (status == -ESRCH || status == -ECHILD)
+        return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     if (status == -ECANCELED) return kf_fail(error, KF_ERROR_INPUT, woken);
     if (status == -EBUSY)
-        return kf_fail(error, KF_ERROR_LIMIT, "sandbox: process %d works on in the kernel and does not stop", sandbox->pid);
-    if (status) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: stopping process %d: %s", sandbox->pid, strerror(-status));
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "sandbox: process %d works on in the kernel and does not stop",
+                       sandbox->pid);
+    if (status)
+        return kf_fail(error, KF_ERROR_MACHINE, "sandbox: stopping process %d: %s", sandbox->pid,
+                       strerror(-status));
     if (kf_may_have_descendants(sandbox) && !stop_descendants(sandbox, error)) return false;
     sandbox->frozen = true;
     return true;
@@ -357,10 +382,13 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)
     if (!sandbox->frozen) return true;
     sandbox->frozen = false;
     siginfo_t info;
-    if (sandbox->ended || kf_waitid(P_PID, sandbox->pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT, NULL))
+    if (sandbox->ended || kf_waitid(P_PID, sandbox->pid, &info,
+                                    WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT, NULL))
         return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
-    /* The stop was taken note of, so a continuation or another stop seen now came from elsewhere and after it. */
-    if (info.si_pid && (info.si_code == CLD_CONTINUED || info.si_code == CLD_STOPPED)) return kf_fail(error, KF_ERROR_INPUT, woken);
+    /* The stop was taken note of, so a continuation or another stop seen now came from elsewhere
+     * and after it. */
+    if (info.si_pid && (info.si_code == CLD_CONTINUED || info.si_code == CLD_STOPPED))
+        return kf_fail(error, KF_ERROR_INPUT, woken);
     if (info.si_pid) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     if (kf_may_have_descendants(sandbox)) {
         kf_tree tree;
@@ -368,13 +396,15 @@ bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error)
             for (size_t i = 0; i < tree.count; i++) kill(tree.pids[i], SIGCONT);
         kf_tree_free(&tree);
     }
-    if (kill(sandbox->pid, SIGCONT)) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
-    kf_waitid(P_PID, sandbox->pid, &info, WCONTINUED | WNOHANG, NULL); /* ours; the next freeze must not take it for a stranger's */
+    if (kill(sandbox->pid, SIGCONT))
+        return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
+    /* ours; the next freeze must not take it for a stranger's */
+    kf_waitid(P_PID, sandbox->pid, &info, WCONTINUED | WNOHANG, NULL);
     return true;
 }
 
-/* What the child inherited, the sandbox's own where there is one, and its own: it comes from the program inside, so it proves something only of one
- * that has run nobody else's code. */
+/* What the child inherited, the sandbox's own where there is one, and its own: it comes from the
+ * program inside, so it proves something only of one that has run nobody else's code. */
 static bool is_locked_down(const kf_sandbox *sandbox)
 {
     int ours = kf_tree_filters(getpid()), its = kf_tree_filters(sandbox->pid);
@@ -385,7 +415,8 @@ bool kf_sandbox_settle(kf_sandbox *sandbox)
 {
     if (!kf_may_have_descendants(sandbox)) return true;
     kf_tree tree;
-    if (!sandbox->frozen || !is_locked_down(sandbox) || !kf_tree_scan(sandbox->pid, &tree)) return false;
+    if (!sandbox->frozen || !is_locked_down(sandbox) || !kf_tree_scan(sandbox->pid, &tree))
+        return false;
     sandbox->settled = tree.count == 0;
     kf_tree_free(&tree);
     return sandbox->settled;
@@ -395,13 +426,15 @@ bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_e
 {
     *census = (kf_sandbox_census){.descriptors = -1};
     census->threads = sandbox->ended ? -1 : kf_tree_threads(sandbox->pid);
-    if (census->threads <= 0) return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
+    if (census->threads <= 0)
+        return kf_fail(error, KF_ERROR_INPUT, "sandbox: the program has ended");
     census->descriptors = kf_tree_descriptors(sandbox->pid);
     census->who = kf_tree_who(sandbox->pid);
     if (!kf_may_have_descendants(sandbox))
         return true; /* looking through all of /proc takes milliseconds where many processes are */
     kf_tree tree;
-    if (!kf_tree_scan(sandbox->pid, &tree)) return kf_fail(error, KF_ERROR_MACHINE, "sandbox: /proc cannot be read");
+    if (!kf_tree_scan(sandbox->pid, &tree))
+        return kf_fail(error, KF_ERROR_MACHINE, "sandbox: /proc cannot be read");
     census->processes = (int)tree.count;
     kf_tree_free(&tree);
     return true;
@@ -411,13 +444,22 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
 {
     switch (result->end) {
     case KF_END_EXITED: snprintf(text, size, "exit status %d", result->status); break;
-    case KF_END_SIGNAL: snprintf(text, size, "signal %d (%s)", result->status, strsignal(result->status)); break;
-    case KF_END_WALL: snprintf(text, size, "killed after %.1f s of wall time", result->wall_seconds); break;
-    case KF_END_CPU: snprintf(text, size, "killed after %.1f s of CPU time", result->cpu_seconds); break;
-    case KF_END_MEMORY:
-        snprintf(text, size, "killed at %.1f MiB, over its memory limit", (double)result->peak_memory_bytes / 1048576);
+    case KF_END_SIGNAL:
+        snprintf(text, size, "signal %d (%s)", result->status, strsignal(result->status));
         break;
-    case KF_END_KILLED: snprintf(text, size, "killed by the caller after %.1f s", result->wall_seconds); break;
+    case KF_END_WALL:
+        snprintf(text, size, "killed after %.1f s of wall time", result->wall_seconds);
+        break;
+    case KF_END_CPU:
+        snprintf(text, size, "killed after %.1f s of CPU time", result->cpu_seconds);
+        break;
+    case KF_END_MEMORY:
+        snprintf(text, size, "killed at %.1f MiB, over its memory limit",
+                 (double)result->peak_memory_bytes / 1048576);
+        break;
+    case KF_END_KILLED:
+        snprintf(text, size, "killed by the caller after %.1f s", result->wall_seconds);
+        break;
     default: snprintf(text, size, "unknown end %d", (int)result->end);
     }
 }

@@ -1,6 +1,7 @@
-/* Walking up a family, breadth first: the edges of a candidate, then those of its parents, and so on, each candidate once at its least
- * depth. In C and not as a recursive query, because a family may have circles (a tuned setting that goes back to where it came from), and
- * SQL can drop what it has seen or count depth, not both. Memory: 24 bytes an ancestor. */
+/* Walking up a family, breadth first: the edges of a candidate, then those of its parents, and so
+ * on, each candidate once at its least depth. In C and not as a recursive query, because a family
+ * may have circles (a tuned setting that goes back to where it came from), and SQL can drop what it
+ * has seen or count depth, not both. Memory: 24 bytes an ancestor. */
 #include "internal.h"
 
 #include <string.h>
@@ -10,8 +11,10 @@ struct kf_kin {
         int64_t id;
         int depth;
     } * queue;
-    size_t count, capacity, next; /* of the queue: entries ever put in, allocated, first not yet expanded */
-    int64_t *seen;                /* open-addressed set of ids, 0 is free; twice the queue's capacity, a power of two */
+    /* of the queue: entries ever put in, allocated, first not yet expanded */
+    size_t count, capacity, next;
+    /* open-addressed set of ids, 0 is free; twice the queue's capacity, a power of two */
+    int64_t *seen;
 };
 
 void kf_kin_free(struct kf_kin *kin)
@@ -38,7 +41,8 @@ static bool grow(struct kf_kin *kin)
     kin->queue = queue;
     int64_t *seen = calloc(2 * capacity, sizeof *seen);
     if (!seen) return false;
-    for (size_t i = 0; i < kin->count; i++) seen[slot_of(seen, 2 * capacity, queue[i].id)] = queue[i].id;
+    for (size_t i = 0; i < kin->count; i++)
+        seen[slot_of(seen, 2 * capacity, queue[i].id)] = queue[i].id;
     free(kin->seen);
     kin->seen = seen;
     kin->capacity = capacity;
@@ -62,7 +66,8 @@ static int out_of_memory(kf_store *store, kf_error *error)
     return -1;
 }
 
-/* The statement yields the edges of one child; at their end it is bound to the next in the queue. */
+/* The statement yields the edges of one child; at their end it is bound to the next in the queue.
+ */
 int kf_kin_step(kf_store_cursor *cursor, kf_error *error)
 {
     struct kf_kin *kin = cursor->kin;
@@ -77,18 +82,21 @@ int kf_kin_step(kf_store_cursor *cursor, kf_error *error)
         sqlite3_bind_int64(cursor->statement, 3, kin->queue[kin->next].depth + 1);
         cursor->done = false;
     }
-    if (row == 1 && !visit(kin, sqlite3_column_int64(cursor->statement, 1), kin->queue[kin->next].depth + 1))
+    if (row == 1 &&
+        !visit(kin, sqlite3_column_int64(cursor->statement, 1), kin->queue[kin->next].depth + 1))
         return out_of_memory(cursor->store, error);
     return row;
 }
 
-kf_store_cursor *kf_store_ancestors(kf_store *store, int64_t candidate, const char *run, kf_error *error)
+kf_store_cursor *kf_store_ancestors(kf_store *store, int64_t candidate, const char *run,
+                                    kf_error *error)
 {
     int64_t row = run ? kf_run_row(store, run, error) : 0;
     if (run && !row) return NULL;
     kf_auto(kf_store_cursor) cursor = kf_cursor(
         store, error,
-        "SELECT l.child, l.parent, l.attempt, r.key, ?3, l.role FROM lineage l INDEXED BY lineage_child JOIN run r ON r.id = l.run"
+        "SELECT l.child, l.parent, l.attempt, r.key, ?3, l.role FROM lineage l INDEXED BY "
+        "lineage_child JOIN run r ON r.id = l.run"
         " WHERE l.child = ?1 AND (?2 = 0 OR l.run = ?2) ORDER BY l.run, l.attempt, l.ordinal",
         "iii", candidate, row, (int64_t)1);
     if (!cursor) return NULL;

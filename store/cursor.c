@@ -1,5 +1,5 @@
-/* Rows on demand. A cursor has a statement of its own, so several may be read at once and beside the cached ones; the statements of freed cursors are
- * kept for the next of the same text. */
+/* Rows on demand. A cursor has a statement of its own, so several may be read at once and beside
+ * the cached ones; the statements of freed cursors are kept for the next of the same text. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -26,7 +26,8 @@ static void put_idle(kf_store *store, sqlite3_stmt *statement)
     *slot = statement;
 }
 
-kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types, ...)
+kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types,
+                           ...)
 {
     kf_auto(kf_store_cursor) cursor = calloc(1, sizeof *cursor);
     if (!cursor) {
@@ -35,19 +36,21 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
     }
     cursor->store = store;
     cursor->statement = take_idle(store, sql);
-    if (!cursor->statement &&
-        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &cursor->statement, NULL) != SQLITE_OK) {
+    if (!cursor->statement && sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                                 &cursor->statement, NULL) != SQLITE_OK) {
         kf_sql_fail(store, "reading", error);
         return NULL;
     }
     va_list values;
     va_start(values, types);
     int rc = SQLITE_OK;
-    for (int i = 1; types[i - 1] && rc == SQLITE_OK; i++) { /* texts are copied: the caller's need not outlive this call */
+    /* texts are copied: the caller's need not outlive this call */
+    for (int i = 1; types[i - 1] && rc == SQLITE_OK; i++) {
         if (types[i - 1] == 'i')
             rc = sqlite3_bind_int64(cursor->statement, i, va_arg(values, int64_t));
         else
-            rc = sqlite3_bind_text(cursor->statement, i, va_arg(values, const char *), -1, SQLITE_TRANSIENT);
+            rc = sqlite3_bind_text(cursor->statement, i, va_arg(values, const char *), -1,
+                                   SQLITE_TRANSIENT);
     }
     va_end(values);
     if (rc != SQLITE_OK) {

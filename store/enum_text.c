@@ -1,4 +1,5 @@
-/* The words that stand for enums in the database. They are part of the file format: they stay when an enum is reordered. */
+/* The words that stand for enums in the database. They are part of the file format: they stay when
+ * an enum is reordered. */
 #include "internal.h"
 
 #include <string.h>
@@ -50,7 +51,8 @@ static const char *word_of(const char *const *table, size_t count, size_t index)
     return index < count ? table[index] : "unknown";
 }
 
-static size_t index_of(const char *const *table, size_t count, const unsigned char *word, size_t fallback)
+static size_t index_of(const char *const *table, size_t count, const unsigned char *word,
+                       size_t fallback)
 {
     for (size_t i = 0; word && i < count; i++)
         if (!strcmp(table[i], (const char *)word)) return i;

@@ -1,8 +1,8 @@
 /* SQL functions over packed texts, (size, codec, data):
  *   kf_plain(size, codec, data)        the text as a blob
- *   kf_sound(hash, size, codec, data)  data, unchanged, once it is known to unpack to size bytes with that SHA-256 (NULL: any); else an error
- * and over counts:
- *   kf_equal(a, b)                     nothing, or the error that a store is damaged */
+ *   kf_sound(hash, size, codec, data)  data, unchanged, once it is known to unpack to size bytes
+ * with that SHA-256 (NULL: any); else an error and over counts: kf_equal(a, b) nothing, or the
+ * error that a store is damaged */
 #include "internal.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 static char *unpack(sqlite3_context *context, sqlite3_value **packed, size_t *size)
 {
     kf_store *store = sqlite3_user_data(context);
-    char *text = kf_unpack_bytes(store, sqlite3_value_int64(packed[0]), sqlite3_value_int(packed[1]), sqlite3_value_blob(packed[2]),
+    char *text = kf_unpack_bytes(store, sqlite3_value_int64(packed[0]),
+                                 sqlite3_value_int(packed[1]), sqlite3_value_blob(packed[2]),
                                  (size_t)sqlite3_value_bytes(packed[2]), NULL, NULL);
     *size = (size_t)sqlite3_value_int64(packed[0]);
     if (!text) sqlite3_result_error_code(context, SQLITE_CORRUPT);
@@ -45,14 +46,18 @@ static void sound(sqlite3_context *context, int count, sqlite3_value **values)
 static void equal(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    if (sqlite3_value_int64(values[0]) != sqlite3_value_int64(values[1])) sqlite3_result_error_code(context, SQLITE_CORRUPT);
+    if (sqlite3_value_int64(values[0]) != sqlite3_value_int64(values[1]))
+        sqlite3_result_error_code(context, SQLITE_CORRUPT);
 }
 
 bool kf_functions(kf_store *store, kf_error *error)
 {
     int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-    return (sqlite3_create_function(store->db, "kf_plain", 3, flags, store, plain, NULL, NULL) == SQLITE_OK &&
-            sqlite3_create_function(store->db, "kf_sound", 4, flags, store, sound, NULL, NULL) == SQLITE_OK &&
-            sqlite3_create_function(store->db, "kf_equal", 2, flags, store, equal, NULL, NULL) == SQLITE_OK) ||
+    return (sqlite3_create_function(store->db, "kf_plain", 3, flags, store, plain, NULL, NULL) ==
+                SQLITE_OK &&
+            sqlite3_create_function(store->db, "kf_sound", 4, flags, store, sound, NULL, NULL) ==
+                SQLITE_OK &&
+            sqlite3_create_function(store->db, "kf_equal", 2, flags, store, equal, NULL, NULL) ==
+                SQLITE_OK) ||
            kf_sql_fail(store, "opening", error);
 }

@@ -1,7 +1,7 @@
 /* What happened, in order: attempts of a run, family edges, and sums over them. */
 #include "internal.h"
 
-/* ---- attempts ---- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t from, kf_error *error)
 {
@@ -9,8 +9,10 @@ kf_store_cursor *kf_store_attempts(kf_store *store, const char *run, int64_t fro
     if (!row) return NULL;
     return kf_cursor(
         store, error,
-        "SELECT a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.model_call, a.candidate, a.verdict, a.island,"
-        " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, a.began FROM attempt a"
+        "SELECT a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.model_call, "
+        "a.candidate, a.verdict, a.island,"
+        " c.hash, c.flags, c.tunables, v.status, v.blame, v.speedup, v.low, v.high, a.created, "
+        "a.began FROM attempt a"
         " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict"
         " WHERE a.run = ? AND a.number >= ? ORDER BY a.number",
         "ii", row, from);
@@ -21,9 +23,12 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
     int row = kf_cursor_step(cursor, error);
     if (row != 1) return row;
     sqlite3_stmt *statement = cursor->statement;
-    kf_text_column texts[] = {{2, &attempt->message}, {3, &attempt->proposer}, {4, &attempt->strategy},
-                              {5, &attempt->step},    {11, &attempt->flags},   {12, &attempt->tunables}};
-    if (!kf_sql_texts(cursor->store, statement, &attempt->memory, texts, sizeof texts / sizeof *texts, error)) return -1;
+    kf_text_column texts[] = {{2, &attempt->message},  {3, &attempt->proposer},
+                              {4, &attempt->strategy}, {5, &attempt->step},
+                              {11, &attempt->flags},   {12, &attempt->tunables}};
+    if (!kf_sql_texts(cursor->store, statement, &attempt->memory, texts,
+                      sizeof texts / sizeof *texts, error))
+        return -1;
     attempt->number = sqlite3_column_int64(statement, 0);
     attempt->outcome = kf_word_to_outcome(sqlite3_column_text(statement, 1));
     attempt->model_call = sqlite3_column_int64(statement, 6);
@@ -41,17 +46,17 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
     return 1;
 }
 
-/* ---- families ---- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 kf_store_cursor *kf_store_family(kf_store *store, const char *run, kf_error *error)
 {
     int64_t row = kf_run_row(store, run, error);
     if (!row) return NULL;
-    return kf_cursor(
-        store, error,
-        "SELECT l.child, l.parent, l.attempt, r.key, 0, l.role FROM lineage l JOIN run r ON r.id = l.run WHERE l.run = ?"
-        " ORDER BY l.attempt, l.ordinal",
-        "i", row);
+    return kf_cursor(store, error,
+                     "SELECT l.child, l.parent, l.attempt, r.key, 0, l.role FROM lineage l JOIN "
+                     "run r ON r.id = l.run WHERE l.run = ?"
+                     " ORDER BY l.attempt, l.ordinal",
+                     "i", row);
 }
 
 int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *error)
@@ -60,7 +65,9 @@ int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *e
     if (row != 1) return row;
     sqlite3_stmt *statement = cursor->statement;
     edge->depth = sqlite3_column_int(statement, 4);
-    if (!kf_sql_texts(cursor->store, statement, &edge->memory, (kf_text_column[]){{5, &edge->role}}, 1, error)) return -1;
+    if (!kf_sql_texts(cursor->store, statement, &edge->memory, (kf_text_column[]){{5, &edge->role}},
+                      1, error))
+        return -1;
     edge->child = sqlite3_column_int64(statement, 0);
     edge->parent = sqlite3_column_int64(statement, 1);
     edge->attempt = sqlite3_column_int64(statement, 2);
@@ -68,22 +75,27 @@ int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *e
     return 1;
 }
 
-/* ---- sums ---- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 kf_store_cursor *kf_store_proposers(kf_store *store, const char *run, kf_error *error)
 {
     int64_t row = run ? kf_run_row(store, run, error) : 0;
     if (run && !row) return NULL;
-    return kf_cursor(
-        store, error,
-        "SELECT a.proposer, count(*), sum(a.verdict IS NOT NULL), sum(v.status = 'correct'), sum(v.low > 1),"
-        " count(DISTINCT a.model_call), max(v.speedup), x.prompt_tokens, x.completion_tokens, x.cost_usd, x.seconds"
-        " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict LEFT JOIN"
-        " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,"
-        " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds FROM (SELECT DISTINCT proposer, model_call FROM attempt"
-        " WHERE model_call IS NOT NULL AND (?1 = 0 OR run = ?1)) b JOIN model_call c ON c.id = b.model_call GROUP BY proposer) x"
-        " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY a.proposer ORDER BY count(*) DESC, a.proposer",
-        "i", row);
+    return kf_cursor(store, error,
+                     "SELECT a.proposer, count(*), sum(a.verdict IS NOT NULL), sum(v.status = "
+                     "'correct'), sum(v.low > 1),"
+                     " count(DISTINCT a.model_call), max(v.speedup), x.prompt_tokens, "
+                     "x.completion_tokens, x.cost_usd, x.seconds"
+                     " FROM attempt a LEFT JOIN verdict v ON v.id = a.verdict LEFT JOIN"
+                     " (SELECT proposer, sum(prompt_tokens) AS prompt_tokens, "
+                     "sum(completion_tokens) AS completion_tokens,"
+                     " sum(cost_usd) AS cost_usd, sum(seconds) AS seconds FROM (SELECT DISTINCT "
+                     "proposer, model_call FROM attempt"
+                     " WHERE model_call IS NOT NULL AND (?1 = 0 OR run = ?1)) b JOIN model_call c "
+                     "ON c.id = b.model_call GROUP BY proposer) x"
+                     " ON x.proposer = a.proposer WHERE ?1 = 0 OR a.run = ?1 GROUP BY a.proposer "
+                     "ORDER BY count(*) DESC, a.proposer",
+                     "i", row);
 }
 
 int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer, kf_error *error)
@@ -91,7 +103,8 @@ int kf_store_next_proposer(kf_store_cursor *cursor, kf_store_proposer *proposer,
     int row = kf_cursor_step(cursor, error);
     if (row != 1) return row;
     sqlite3_stmt *statement = cursor->statement;
-    if (!kf_sql_texts(cursor->store, statement, &proposer->memory, (kf_text_column[]){{0, &proposer->proposer}}, 1, error))
+    if (!kf_sql_texts(cursor->store, statement, &proposer->memory,
+                      (kf_text_column[]){{0, &proposer->proposer}}, 1, error))
         return -1;
     proposer->attempts = sqlite3_column_int64(statement, 1);
     proposer->judged = sqlite3_column_int64(statement, 2);
@@ -110,20 +123,22 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
 {
     int64_t row = kf_run_row(store, run, error);
     if (!row) return false;
-    kf_autoreset *statement = kf_sql(store, error,
-                                     "SELECT count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds)"
-                                     " FROM model_call WHERE run = ?",
-                                     "i", row);
+    kf_autoreset *statement = kf_sql(
+        store, error,
+        "SELECT count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds)"
+        " FROM model_call WHERE run = ?",
+        "i", row);
     if (!statement || kf_sql_step(store, statement, error) != 1) return false;
     spent->calls = sqlite3_column_int64(statement, 0);
     spent->prompt_tokens = sqlite3_column_int64(statement, 1);
     spent->completion_tokens = sqlite3_column_int64(statement, 2);
     spent->cost_usd = sqlite3_column_double(statement, 3);
     spent->seconds = sqlite3_column_double(statement, 4);
-    kf_autoreset *judged = kf_sql(store, error,
-                                  "SELECT sum(v.judge_seconds) FROM attempt a JOIN verdict v ON v.id = a.verdict"
-                                  " WHERE a.run = ? AND a.outcome IN ('judged', 'reverified')",
-                                  "i", row);
+    kf_autoreset *judged =
+        kf_sql(store, error,
+               "SELECT sum(v.judge_seconds) FROM attempt a JOIN verdict v ON v.id = a.verdict"
+               " WHERE a.run = ? AND a.outcome IN ('judged', 'reverified')",
+               "i", row);
     if (!judged || kf_sql_step(store, judged, error) != 1) return false;
     spent->device_seconds = sqlite3_column_double(judged, 0);
     return true;
@@ -133,10 +148,12 @@ kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *e
 {
     int64_t row = kf_run_row(store, run, error);
     if (!row) return NULL;
-    return kf_cursor(store, error,
-                     "SELECT outcome, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), sum(seconds)"
-                     " FROM model_call WHERE run = ? GROUP BY outcome ORDER BY count(*) DESC, outcome",
-                     "i", row);
+    return kf_cursor(
+        store, error,
+        "SELECT outcome, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd), "
+        "sum(seconds)"
+        " FROM model_call WHERE run = ? GROUP BY outcome ORDER BY count(*) DESC, outcome",
+        "i", row);
 }
 
 int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error)
@@ -144,7 +161,9 @@ int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf
     int row = kf_cursor_step(cursor, error);
     if (row != 1) return row;
     sqlite3_stmt *statement = cursor->statement;
-    if (!kf_sql_texts(cursor->store, statement, &outcome->memory, (kf_text_column[]){{0, &outcome->outcome}}, 1, error)) return -1;
+    if (!kf_sql_texts(cursor->store, statement, &outcome->memory,
+                      (kf_text_column[]){{0, &outcome->outcome}}, 1, error))
+        return -1;
     outcome->spent = (kf_store_spent){.calls = sqlite3_column_int64(statement, 1),
                                       .prompt_tokens = sqlite3_column_int64(statement, 2),
                                       .completion_tokens = sqlite3_column_int64(statement, 3),

@@ -1,4 +1,5 @@
-/* What the files of the store share: the connection, cached statements, error words, transactions. Nothing here is public. */
+/* What the files of the store share: the connection, cached statements, error words, transactions.
+ * Nothing here is public. */
 #ifndef KFORGE_STORE_INTERNAL_H
 #define KFORGE_STORE_INTERNAL_H
 
@@ -7,7 +8,8 @@
 
 #include "kforge/store.h"
 
-#define KF_STATEMENTS 256 /* slots of the statement cache, a power of two well above the number of statements */
+/* slots of the statement cache, a power of two well above the number of statements */
+#define KF_STATEMENTS 256
 #define KF_IDLE_CURSORS 16
 #define KF_APPLICATION_ID 0x6b666f72 /* "kfor": PRAGMA application_id of a store */
 
@@ -22,35 +24,40 @@ struct kf_store {
         const char *sql; /* address of the literal is the key */
         sqlite3_stmt *statement;
     } statements[KF_STATEMENTS];
-    sqlite3_stmt
-        *idle[KF_IDLE_CURSORS]; /* of cursors that were freed: preparing a query over a run takes longer than most of its answers */
+    sqlite3_stmt *idle[KF_IDLE_CURSORS]; /* of cursors that were freed: preparing a query over a run
+                                            takes longer than most of its answers */
     size_t next_idle;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
     ZSTD_CDict *dictionary; /* numbers.c */
     ZSTD_DDict *undictionary;
-    /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on every rollback. */
+    /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on
+     * every rollback. */
     char run_key[KF_RUN_ID];
     int64_t run, run_task, run_device;
     int64_t attempts; /* of that run, once an attempt was recorded in the open group; 0 not known */
 };
 
-/* ---- sql.c ---- */
+/* ---- sql.c ----------------------------------------------------------------------------------- */
 
-/* Words SQLite's last error on this connection as one line: "PATH: DOING: what happened; what to do". Returns false. */
+/* Words SQLite's last error on this connection as one line: "PATH: DOING: what happened; what to
+ * do". Returns false. */
 bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error);
 
-/* A cached statement with its parameters bound, one letter of `types` each: i int64_t, n int, t const char * (NULL: NULL),
- * d double (NaN: NULL), b const void * and size_t. Texts and blobs must live until the statement is stepped to its end. NULL on error. */
+/* A cached statement with its parameters bound, one letter of `types` each: i int64_t, n int, t
+ * const char * (NULL: NULL), d double (NaN: NULL), b const void * and size_t. Texts and blobs must
+ * live until the statement is stepped to its end. NULL on error. */
 sqlite3_stmt *kf_sql(kf_store *store, kf_error *error, const char *sql, const char *types, ...);
 /* 1: a row, 0: no more, -1: error. After 0 and -1 the statement is reset. */
 int kf_sql_step(kf_store *store, sqlite3_stmt *statement, kf_error *error);
 /* Binds, steps to the end, ignores rows. */
 bool kf_sql_do(kf_store *store, kf_error *error, const char *sql, const char *types, ...);
 /* One integer: 1 and *value, 0 no row (or NULL), -1 error. */
-int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char *sql, const char *types, ...);
+int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char *sql,
+                   const char *types, ...);
 
-/* Resets when the variable leaves scope, so that no read transaction stays open behind an early return. */
+/* Resets when the variable leaves scope, so that no read transaction stays open behind an early
+ * return. */
 static inline void kf_cleanup_reset(sqlite3_stmt **statement)
 {
     if (*statement) sqlite3_reset(*statement);
@@ -62,26 +69,27 @@ typedef struct kf_text_column {
     int column;
     const char **target;
 } kf_text_column;
-bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory, const kf_text_column *columns, size_t count,
-                  kf_error *error);
+bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory,
+                  const kf_text_column *columns, size_t count, kf_error *error);
 /* A text column of known size into an array; cut when longer. */
 void kf_sql_copy(sqlite3_stmt *statement, int column, char *target, size_t size);
 double kf_sql_double(sqlite3_stmt *statement, int column); /* NULL: NaN */
 
-/* Brackets of everything that writes: a transaction of its own, or a part of the open group. kf_write_end with ok = false undoes it (the whole
- * group, if there is one) and returns false. */
+/* Brackets of everything that writes: a transaction of its own, or a part of the open group.
+ * kf_write_end with ok = false undoes it (the whole group, if there is one) and returns false. */
 bool kf_write_begin(kf_store *store, kf_error *error);
 bool kf_write_end(kf_store *store, bool ok, kf_error *error);
 
 /* That `row`, found by the statement before, is there: 1 true, 0 says what is missing, -1 false. */
 bool kf_row_refer(kf_store *store, int row, kf_error *error);
 
-/* ---- open.c ---- */
+/* ---- open.c ---------------------------------------------------------------------------------- */
 double kf_store_time(void); /* seconds since 1970 */
 
-/* ---- blob.c ---- */
+/* ---- blob.c ---------------------------------------------------------------------------------- */
 
-/* Bytes as they are kept: compressed when that is smaller. `data` is either borrowed from the caller or owned in `owned`. */
+/* Bytes as they are kept: compressed when that is smaller. `data` is either borrowed from the
+ * caller or owned in `owned`. */
 typedef struct kf_packed {
     int64_t size; /* uncompressed */
     int codec;
@@ -95,29 +103,36 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 }
 #define kf_autopacked __attribute__((cleanup(kf_cleanup_packed))) kf_packed
 
-/* zstd's levels, the first for what is short or does not last; and what is JSON with many numbers, for which there is numbers.c. */
+/* zstd's levels, the first for what is short or does not last; and what is JSON with many numbers,
+ * for which there is numbers.c. */
 enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1, KF_PACK_NUMBERS = 100 };
-bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed, kf_error *error);
+bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed,
+             kf_error *error);
 /* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
-char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error);
+char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size,
+                kf_error *error);
 /* The same of values that are no columns. `size` may be NULL. */
-char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data, size_t data_size, size_t *size,
-                      kf_error *error);
+char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data,
+                      size_t data_size, size_t *size, kf_error *error);
 /* Stores content once; returns its id, 0 on error. Inside kf_write_begin. */
 int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *error);
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
 
-/* ---- numbers.c ---- */
-/* Packs text of numbers and well-known words with store->compressor. *packed is malloc'd, NULL where the text can't be packed so. False: out of memory. */
-bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed, size_t *packed_size);
-/* The reverse, into exactly `size` bytes, with store->decompressor. False: damaged, or out of memory. */
-bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text, size_t size);
+/* ---- numbers.c ------------------------------------------------------------------------------- */
+/* Packs text of numbers and well-known words with store->compressor. *packed is malloc'd, NULL
+ * where the text can't be packed so. False: out of memory. */
+bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed,
+                     size_t *packed_size);
+/* The reverse, into exactly `size` bytes, with store->decompressor. False: damaged, or out of
+ * memory. */
+bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text,
+                       size_t size);
 
-/* ---- functions.c ---- */
+/* ---- functions.c ----------------------------------------------------------------------------- */
 /* Makes kf_plain, kf_sound and kf_equal known to SQL on this connection. */
 bool kf_functions(kf_store *store, kf_error *error);
 
-/* ---- words.c ---- */
+/* ---- words.c --------------------------------------------------------------------------------- */
 const char *kf_word_status(kf_status status);
 kf_status kf_word_to_status(const unsigned char *word); /* unknown or NULL: KF_JUDGE_ERROR */
 const char *kf_word_blame(kf_blame blame);
@@ -125,7 +140,7 @@ kf_blame kf_word_to_blame(const unsigned char *word);
 kf_run_status kf_word_to_run_status(const unsigned char *word);
 kf_attempt_outcome kf_word_to_outcome(const unsigned char *word);
 
-/* ---- run.c ---- */
+/* ---- run.c ----------------------------------------------------------------------------------- */
 /* Loads store->run, run_task, run_device for a full run id. */
 bool kf_run_load(kf_store *store, const char *id, kf_error *error);
 /* Row of a run for reading, by full id; 0 on error. */
@@ -135,7 +150,7 @@ int64_t kf_task_row(kf_store *store, const char *hash, kf_error *error);
 int64_t kf_device_row(kf_store *store, const char *name, kf_error *error);
 bool kf_state_put(kf_store *store, int64_t run, const kf_packed *state, kf_error *error);
 
-/* ---- population.c ---- */
+/* ---- population.c ---------------------------------------------------------------------------- */
 typedef struct kf_standing {
     int64_t verdict;
     kf_status status;
@@ -162,37 +177,44 @@ typedef struct kf_member_change {
     int more_judged, more_correct; /* to be added to the run's totals */
 } kf_member_change;
 
-/* Plans and carries out a change of standing. Inside kf_write_begin; nothing may be written to the population in between. */
-bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new, const kf_standing *standing,
-                    kf_member_change *change, kf_error *error);
-bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
-                     const kf_standing *standing, const kf_member_change *change, kf_error *error);
+/* Plans and carries out a change of standing. Inside kf_write_begin; nothing may be written to the
+ * population in between. */
+bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new,
+                    const kf_standing *standing, kf_member_change *change, kf_error *error);
+bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island,
+                     const char *cell, const kf_standing *standing, const kf_member_change *change,
+                     kf_error *error);
 
-/* ---- candidate.c ---- */
-/* Columns of a kf_store_candidate, in a query over candidate c, task t, run r, member m, verdict v, device d. */
+/* ---- candidate.c ----------------------------------------------------------------------------- */
+/* Columns of a kf_store_candidate, in a query over candidate c, task t, run r, member m, verdict v,
+ * device d. */
 #define KF_CANDIDATE_COLUMNS(RUN, MEMBER)                                     \
     "c.id, c.hash, t.hash, c.flags, c.tunables, c.features, " RUN ", " MEMBER \
     ", v.id, v.status, v.blame, v.message, v.code_hash, d.name, "             \
     "v.speedup, v.low, v.high, v.reverified, v.build_seconds, v.judge_seconds, v.created"
 #define KF_MEMBER_COLUMNS KF_CANDIDATE_COLUMNS("r.key", "m.attempt, m.island, m.cell")
 #define KF_LONE_COLUMNS KF_CANDIDATE_COLUMNS("NULL", "0, 0, NULL")
-bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candidate *candidate, kf_error *error);
+bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candidate *candidate,
+                       kf_error *error);
 
-/* ---- sample.c ---- */
-bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdict, kf_error *error);
+/* ---- sample.c -------------------------------------------------------------------------------- */
+bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdict,
+                    kf_error *error);
 
-/* ---- cursor.c ---- */
+/* ---- cursor.c -------------------------------------------------------------------------------- */
 struct kf_store_cursor {
     kf_store *store;
     sqlite3_stmt *statement;
     bool done;
-    struct kf_kin *kin; /* ancestors.c: what a walk up the family remembers; NULL for other cursors */
+    /* ancestors.c: what a walk up the family remembers; NULL for other cursors */
+    struct kf_kin *kin;
 };
 /* As kf_sql, but a statement of its own, so that several may be read at once. */
-kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types, ...);
+kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types,
+                           ...);
 int kf_cursor_step(kf_store_cursor *cursor, kf_error *error);
 
-/* ---- ancestors.c ---- */
+/* ---- ancestors.c ----------------------------------------------------------------------------- */
 int kf_kin_step(kf_store_cursor *cursor, kf_error *error);
 void kf_kin_free(struct kf_kin *kin);
 

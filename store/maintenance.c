@@ -13,14 +13,16 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 
-/* ---- stats ---- */
+/* ---- stats ----------------------------------------------------------------------------------- */
 
 static int64_t file_bytes(const char *path, const char *suffix)
 {
     char name[4096];
     struct stat status;
     int length = snprintf(name, sizeof name, "%s%s", path, suffix);
-    return length > 0 && (size_t)length < sizeof name && stat(name, &status) == 0 ? (int64_t)status.st_size : 0;
+    return length > 0 && (size_t)length < sizeof name && stat(name, &status) == 0
+               ? (int64_t)status.st_size
+               : 0;
 }
 
 bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
@@ -31,95 +33,124 @@ bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
         const char *sql;
         int64_t *targets[3];
     } rows[] = {
-        {"SELECT p.page_size * f.freelist_count FROM pragma_page_size p, pragma_freelist_count f", {&stats->unused}},
+        {"SELECT p.page_size * f.freelist_count FROM pragma_page_size p, pragma_freelist_count f",
+         {&stats->unused}},
         {"SELECT count(*), sum(candidates) FROM task", {&stats->tasks, &stats->candidates}},
         {"SELECT count(*) FROM device", {&stats->devices}},
         {"SELECT count(*), sum(attempts) FROM run", {&stats->runs, &stats->attempts}},
-        {"SELECT count(*), sum(status = 'correct') FROM verdict", {&stats->verdicts, &stats->correct}},
+        {"SELECT count(*), sum(status = 'correct') FROM verdict",
+         {&stats->verdicts, &stats->correct}},
         {"SELECT count(*) FROM model_call", {&stats->model_calls}},
         {"SELECT count(*) FROM note", {&stats->notes}},
-        {"SELECT count(*), sum(size), sum(length(data)) FROM blob", {&stats->blobs, &stats->blob_bytes, &stats->blob_stored_bytes}},
-        {"SELECT sum(size), sum(length(data)) FROM verdict_json", {&stats->verdict_bytes, &stats->verdict_stored_bytes}},
+        {"SELECT count(*), sum(size), sum(length(data)) FROM blob",
+         {&stats->blobs, &stats->blob_bytes, &stats->blob_stored_bytes}},
+        {"SELECT sum(size), sum(length(data)) FROM verdict_json",
+         {&stats->verdict_bytes, &stats->verdict_stored_bytes}},
         {"SELECT sum(count), sum(size), sum(length(data)) FROM sample",
          {&stats->samples, &stats->sample_bytes, &stats->sample_stored_bytes}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, rows[i].sql, "");
         if (!cursor || kf_cursor_step(cursor, error) != 1) return false;
-        for (int k = 0; k < 3 && rows[i].targets[k]; k++) *rows[i].targets[k] = sqlite3_column_int64(cursor->statement, k);
+        for (int k = 0; k < 3 && rows[i].targets[k]; k++)
+            *rows[i].targets[k] = sqlite3_column_int64(cursor->statement, k);
     }
-    kf_auto(kf_store_cursor) times = kf_cursor(store, error, "SELECT min(created), max(created) FROM verdict", "");
+    kf_auto(kf_store_cursor) times =
+        kf_cursor(store, error, "SELECT min(created), max(created) FROM verdict", "");
     if (!times || kf_cursor_step(times, error) != 1) return false;
     stats->first = kf_sql_double(times->statement, 0);
     stats->last = kf_sql_double(times->statement, 1);
     return true;
 }
 
-/* ---- a store for nothing ---- */
+/* ---- a store for nothing --------------------------------------------------------------------- */
 
-/* Whoever leaves the log's mode has to have the file alone, and keeps others out until it is closed. */
+/* Whoever leaves the log's mode has to have the file alone, and keeps others out until it is
+ * closed. */
 static bool is_alone(kf_store *store)
 {
     sqlite3_busy_timeout(store->db, 0);
-    return sqlite3_exec(store->db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE", NULL, NULL,
-                        NULL) == SQLITE_OK;
+    return sqlite3_exec(
+               store->db,
+               "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE",
+               NULL, NULL, NULL) == SQLITE_OK;
 }
 
 void kf_store_discard(kf_store *store)
 {
     int64_t first;
     /* Everything else in a store refers to one of these. */
-    static const char any[] = "SELECT 1 FROM (SELECT id FROM blob UNION ALL SELECT id FROM task UNION ALL SELECT id FROM device"
+    static const char any[] = "SELECT 1 FROM (SELECT id FROM blob UNION ALL SELECT id FROM task "
+                              "UNION ALL SELECT id FROM device"
                               " UNION ALL SELECT id FROM run) LIMIT 1";
-    if (store->made && is_alone(store) && kf_sql_integer(store, &first, NULL, any, "") == 0) unlink(store->path);
+    if (store->made && is_alone(store) && kf_sql_integer(store, &first, NULL, any, "") == 0)
+        unlink(store->path);
     kf_store_close(store);
 }
 
-/* ---- digest ---- */
+/* ---- digest ---------------------------------------------------------------------------------- */
 
 /* Everything, by what it is: ids are replaced by the hashes, keys and names that they stand for. */
 static const char *const contents[] = {
-    "SELECT t.hash, t.name, b.hash, t.created, t.candidates FROM task t JOIN blob b ON b.id = t.bundle",
+    "SELECT t.hash, t.name, b.hash, t.created, t.candidates FROM task t JOIN blob b ON b.id = "
+    "t.bundle",
     "SELECT name FROM device",
     "SELECT hash, size FROM blob",
-    "SELECT r.key, t.hash, d.name, r.options, r.seed, r.status, r.host, r.owner, r.started, r.updated, r.ended, r.attempts, "
+    "SELECT r.key, t.hash, d.name, r.options, r.seed, r.status, r.host, r.owner, r.started, "
+    "r.updated, r.ended, r.attempts, "
     "r.judged,"
-    " r.correct, kf_plain(s.size, s.codec, s.data) FROM run r JOIN task t ON t.id = r.task JOIN device d ON d.id = r.device"
+    " r.correct, kf_plain(s.size, s.codec, s.data) FROM run r JOIN task t ON t.id = r.task JOIN "
+    "device d ON d.id = r.device"
     " LEFT JOIN run_state s ON s.run = r.id",
-    "SELECT t.hash, c.hash, b.hash, c.flags, c.tunables, c.features, c.created FROM candidate c JOIN task t ON t.id = c.task"
+    "SELECT t.hash, c.hash, b.hash, c.flags, c.tunables, c.features, c.created FROM candidate c "
+    "JOIN task t ON t.id = c.task"
     " JOIN blob b ON b.id = c.source",
-    "SELECT t.hash, c.hash, d.name, v.status, v.blame, v.speedup, v.low, v.high, v.reverified, v.standing, v.binary_hash, "
+    "SELECT t.hash, c.hash, d.name, v.status, v.blame, v.speedup, v.low, v.high, v.reverified, "
+    "v.standing, v.binary_hash, "
     "v.code_hash,"
-    " v.message, v.build_seconds, v.judge_seconds, v.created, kf_plain(j.size, j.codec, j.data), kf_plain(s.size, s.codec, s.data)"
-    " FROM verdict v JOIN candidate c ON c.id = v.candidate JOIN task t ON t.id = v.task JOIN device d ON d.id = v.device"
+    " v.message, v.build_seconds, v.judge_seconds, v.created, kf_plain(j.size, j.codec, j.data), "
+    "kf_plain(s.size, s.codec, s.data)"
+    " FROM verdict v JOIN candidate c ON c.id = v.candidate JOIN task t ON t.id = v.task JOIN "
+    "device d ON d.id = v.device"
     " JOIN verdict_json j ON j.verdict = v.id LEFT JOIN sample s ON s.verdict = v.id",
-    "SELECT r.key, m.provider, m.model, m.purpose, m.settings, y.hash, p.hash, a.hash, m.outcome, m.message, m.prompt_tokens,"
-    " m.completion_tokens, m.cost_usd, m.seconds, m.created FROM model_call m LEFT JOIN run r ON r.id = m.run LEFT JOIN blob y ON "
+    "SELECT r.key, m.provider, m.model, m.purpose, m.settings, y.hash, p.hash, a.hash, m.outcome, "
+    "m.message, m.prompt_tokens,"
+    " m.completion_tokens, m.cost_usd, m.seconds, m.created FROM model_call m LEFT JOIN run r ON "
+    "r.id = m.run LEFT JOIN blob y ON "
     "y.id = m.system"
     " JOIN blob p ON p.id = m.prompt LEFT JOIN blob a ON a.id = m.reply",
-    "SELECT r.key, a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.island, m.created, p.hash, c.hash, v.created, "
+    "SELECT r.key, a.number, a.outcome, a.message, a.proposer, a.strategy, a.step, a.island, "
+    "m.created, p.hash, c.hash, v.created, "
     "v.status,"
-    " a.began, a.created FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id = a.model_call LEFT JOIN blob p "
+    " a.began, a.created FROM attempt a JOIN run r ON r.id = a.run LEFT JOIN model_call m ON m.id "
+    "= a.model_call LEFT JOIN blob p "
     "ON p.id = "
     "m.prompt"
     " LEFT JOIN candidate c ON c.id = a.candidate LEFT JOIN verdict v ON v.id = a.verdict",
-    "SELECT r.key, l.attempt, l.ordinal, c.hash, p.hash, l.role FROM lineage l JOIN run r ON r.id = l.run JOIN candidate c ON c.id "
+    "SELECT r.key, l.attempt, l.ordinal, c.hash, p.hash, l.role FROM lineage l JOIN run r ON r.id "
+    "= l.run JOIN candidate c ON c.id "
     "= l.child"
     " JOIN candidate p ON p.id = l.parent",
-    "SELECT r.key, c.hash, v.created, v.status, m.attempt, m.island, m.cell, m.bucket, m.position, m.score, m.reverified FROM "
+    "SELECT r.key, c.hash, v.created, v.status, m.attempt, m.island, m.cell, m.bucket, m.position, "
+    "m.score, m.reverified FROM "
     "member m"
-    " JOIN run r ON r.id = m.run JOIN candidate c ON c.id = m.candidate JOIN verdict v ON v.id = m.verdict",
+    " JOIN run r ON r.id = m.run JOIN candidate c ON c.id = m.candidate JOIN verdict v ON v.id = "
+    "m.verdict",
     "SELECT r.key, t.island, t.bucket, t.count FROM tally t JOIN run r ON r.id = t.run",
-    "SELECT t.hash, c.hash, d.name, kf_plain(k.size, k.codec, k.data), k.created FROM counters k JOIN candidate c ON c.id = "
+    "SELECT t.hash, c.hash, d.name, kf_plain(k.size, k.codec, k.data), k.created FROM counters k "
+    "JOIN candidate c ON c.id = "
     "k.candidate"
     " JOIN task t ON t.id = c.task JOIN device d ON d.id = k.device",
     "SELECT d.name, c.name, c.value, c.measured FROM ceiling c JOIN device d ON d.id = c.device",
-    "SELECT t.hash, r.key, d.name, c.hash, n.kind, n.text, n.effect, n.created FROM note n LEFT JOIN task t ON t.id = n.task"
-    " LEFT JOIN run r ON r.id = n.run LEFT JOIN device d ON d.id = n.device LEFT JOIN candidate c ON c.id = n.candidate",
+    "SELECT t.hash, r.key, d.name, c.hash, n.kind, n.text, n.effect, n.created FROM note n LEFT "
+    "JOIN task t ON t.id = n.task"
+    " LEFT JOIN run r ON r.id = n.run LEFT JOIN device d ON d.id = n.device LEFT JOIN candidate c "
+    "ON c.id = n.candidate",
 };
 #define CONTENTS (sizeof contents / sizeof *contents)
 
-/* Sum of the rows' hashes, word by word: does not depend on their order, and a row that is there twice counts twice. */
+/* Sum of the rows' hashes, word by word: does not depend on their order, and a row that is there
+ * twice counts twice. */
 static bool sum_rows(kf_store *store, const char *sql, uint64_t sum[5], kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, sql, "");
@@ -128,12 +159,15 @@ static bool sum_rows(kf_store *store, const char *sql, uint64_t sum[5], kf_error
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         kf_buffer_clear(&text);
         for (int i = 0; i < sqlite3_column_count(cursor->statement); i++) {
-            const void *field = sqlite3_column_blob(cursor->statement, i); /* numbers as SQLite prints them */
+            /* numbers as SQLite prints them */
+            const void *field = sqlite3_column_blob(cursor->statement, i);
             int size = sqlite3_column_bytes(cursor->statement, i);
-            kf_buffer_format(&text, "%d:%d:", sqlite3_column_type(cursor->statement, i) == SQLITE_NULL, size);
+            kf_buffer_format(
+                &text, "%d:%d:", sqlite3_column_type(cursor->statement, i) == SQLITE_NULL, size);
             if (size) kf_buffer_append(&text, field, (size_t)size);
         }
-        if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+        if (text.failed)
+            return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
         kf_hash hash = kf_hash_bytes(text.data, text.size);
         for (int i = 0; i < 4; i++) {
             uint64_t word;
@@ -160,15 +194,18 @@ bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error)
     return ok;
 }
 
-/* ---- backup ---- */
+/* ---- backup ---------------------------------------------------------------------------------- */
 
 static bool copy_pages(kf_store *store, const char *path, kf_error *error)
 {
     sqlite3 *copy = NULL;
-    int rc = sqlite3_open_v2(path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    sqlite3_backup *backup = rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", store->db, "main") : NULL;
+    int rc = sqlite3_open_v2(
+        path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    sqlite3_backup *backup =
+        rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", store->db, "main") : NULL;
     if (backup) {
-        sqlite3_backup_step(backup, -1); /* all pages of one snapshot; writers go on in the log meanwhile */
+        /* all pages of one snapshot; writers go on in the log meanwhile */
+        sqlite3_backup_step(backup, -1);
         rc = sqlite3_backup_finish(backup);
     } else if (rc == SQLITE_OK)
         rc = sqlite3_errcode(copy);
@@ -177,13 +214,18 @@ static bool copy_pages(kf_store *store, const char *path, kf_error *error)
     /* The copy is one file, without a log beside it. */
     if (ok) ok = sqlite3_exec(copy, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) == SQLITE_OK;
     if (!ok && ((rc & 0xff) == SQLITE_FULL || system_error == ENOSPC))
-        kf_fail(error, KF_ERROR_IO, "%s: copying: the disk is full: free some space and try again", path);
+        kf_fail(error, KF_ERROR_IO, "%s: copying: the disk is full: free some space and try again",
+                path);
     else if (!ok && (rc & 0xff) == SQLITE_CORRUPT)
         kf_fail(error, KF_ERROR_IO,
-                "%s: the store is damaged: restore a copy, or recover what is left with sqlite3's .recover command", store->path);
+                "%s: the store is damaged: restore a copy, or recover what is left with sqlite3's "
+                ".recover command",
+                store->path);
     else if (!ok)
-        kf_fail(error, KF_ERROR_IO, "%s: copying: %s%s%s: check that the folder exists and is writable", path, sqlite3_errstr(rc),
-                system_error ? ": " : "", system_error ? strerror(system_error) : "");
+        kf_fail(error, KF_ERROR_IO,
+                "%s: copying: %s%s%s: check that the folder exists and is writable", path,
+                sqlite3_errstr(rc), system_error ? ": " : "",
+                system_error ? strerror(system_error) : "");
     sqlite3_close_v2(copy);
     return ok;
 }
@@ -198,7 +240,8 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
 {
     struct stat status;
     if (stat(path, &status) == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another file, or move this one away", path);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: exists already: name another file, or move this one away", path);
     kf_autobuffer part = {0};
     kf_buffer_format(&part, "%s.part-%ld", path, (long)getpid());
     if (part.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
@@ -211,7 +254,7 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
     return ok;
 }
 
-/* ---- vacuum ---- */
+/* ---- vacuum ---------------------------------------------------------------------------------- */
 
 static void forget_samples(cJSON *verdict)
 {
@@ -240,8 +283,9 @@ static bool drop_samples(kf_store *store, int64_t verdict, kf_error *error)
     bool ok = true;
     if (less)
         ok = kf_pack(store, KF_PACK_NUMBERS, less, strlen(less), &packed, error) &&
-             kf_sql_do(store, error, "UPDATE verdict_json SET size = ?, codec = ?, data = ? WHERE verdict = ?", "inbi", packed.size,
-                       packed.codec, packed.data, packed.data_size, verdict);
+             kf_sql_do(store, error,
+                       "UPDATE verdict_json SET size = ?, codec = ?, data = ? WHERE verdict = ?",
+                       "inbi", packed.size, packed.codec, packed.data, packed.data_size, verdict);
     cJSON_free(less);
     return ok && kf_sql_do(store, error, "DELETE FROM sample WHERE verdict = ?", "i", verdict);
 }
@@ -251,10 +295,12 @@ static bool drop_old_samples(kf_store *store, double days, int64_t *dropped, kf_
     int64_t last = 0, verdict;
     double before = kf_store_time() - days * 86400;
     int row;
-    while ((row = kf_sql_integer(store, &verdict, error,
-                                 "SELECT v.id FROM verdict v JOIN sample s ON s.verdict = v.id WHERE v.id > ? AND v.created < ?"
-                                 " AND NOT (v.standing = 1 AND v.status = 'correct') ORDER BY v.id LIMIT 1",
-                                 "id", last, before)) == 1) {
+    while ((row = kf_sql_integer(
+                store, &verdict, error,
+                "SELECT v.id FROM verdict v JOIN sample s ON s.verdict = v.id WHERE v.id > ? AND "
+                "v.created < ?"
+                " AND NOT (v.standing = 1 AND v.status = 'correct') ORDER BY v.id LIMIT 1",
+                "id", last, before)) == 1) {
         if (!drop_samples(store, verdict, error)) return false;
         last = verdict;
         ++*dropped;
@@ -265,8 +311,10 @@ static bool drop_old_samples(kf_store *store, double days, int64_t *dropped, kf_
 static bool drop_orphans(kf_store *store, kf_error *error)
 {
     return kf_sql_do(store, error,
-                     "DELETE FROM blob WHERE id NOT IN (SELECT bundle FROM task UNION ALL SELECT source FROM candidate UNION ALL"
-                     " SELECT system FROM model_call WHERE system IS NOT NULL UNION ALL SELECT prompt FROM model_call UNION ALL"
+                     "DELETE FROM blob WHERE id NOT IN (SELECT bundle FROM task UNION ALL SELECT "
+                     "source FROM candidate UNION ALL"
+                     " SELECT system FROM model_call WHERE system IS NOT NULL UNION ALL SELECT "
+                     "prompt FROM model_call UNION ALL"
                      " SELECT reply FROM model_call WHERE reply IS NOT NULL)",
                      "");
 }
@@ -275,10 +323,13 @@ bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_
 {
     int64_t count = 0;
     if (!kf_store_begin(store, error)) return false;
-    bool ok = (samples_days < 0 || drop_old_samples(store, samples_days, &count, error)) && drop_orphans(store, error);
+    bool ok = (samples_days < 0 || drop_old_samples(store, samples_days, &count, error)) &&
+              drop_orphans(store, error);
     if (!ok) return kf_store_rollback(store), false;
     if (!kf_store_commit(store, error)) return false;
     if (dropped) *dropped = count;
-    if (sqlite3_exec(store->db, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL) == SQLITE_OK) return true;
+    if (sqlite3_exec(store->db, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL) ==
+        SQLITE_OK)
+        return true;
     return kf_sql_fail(store, "giving space back", error);
 }

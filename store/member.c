@@ -1,25 +1,29 @@
 /* The population of a run: the candidates that parents are drawn from.
  *
- * Members are numbered 0 … count - 1 within (run, island, bucket), where a bucket is a narrow range of speedups or a status. tally holds
- * the counts (a few hundred rows whatever the size of the population), so drawing member number `rank` is a walk over these rows and one
- * look-up by (run, island, bucket, position). A member that leaves a bucket is replaced by the bucket's last one, which keeps the numbers
- * dense in O(log n). All of this depends on the history of the run alone, so equal histories draw equal members.
+ * Members are numbered 0 … count - 1 within (run, island, bucket), where a bucket is a narrow range
+ * of speedups or a status. tally holds the counts (a few hundred rows whatever the size of the
+ * population), so drawing member number `rank` is a walk over these rows and one look-up by (run,
+ * island, bucket, position). A member that leaves a bucket is replaced by the bucket's last one,
+ * which keeps the numbers dense in O(log n). All of this depends on the history of the run alone,
+ * so equal histories draw equal members.
  */
 #include "internal.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- which verdict stands ---- */
+/* ---- which verdict stands -------------------------------------------------------------------- */
 
 static bool not_its_fault(const kf_standing *standing)
 {
-    return standing->blame == KF_BLAME_MACHINE || standing->blame == KF_BLAME_TASK || standing->blame == KF_BLAME_JUDGE;
+    return standing->blame == KF_BLAME_MACHINE || standing->blame == KF_BLAME_TASK ||
+           standing->blame == KF_BLAME_JUDGE;
 }
 
 static bool convicted(const kf_standing *standing)
 {
-    return standing->status == KF_WRONG_RESULT || standing->status == KF_CONTRACT_VIOLATION || standing->status == KF_CHEATING;
+    return standing->status == KF_WRONG_RESULT || standing->status == KF_CONTRACT_VIOLATION ||
+           standing->status == KF_CHEATING;
 }
 
 bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old)
@@ -31,13 +35,15 @@ bool kf_standing_replaces(const kf_standing *fresh, const kf_standing *old)
     return fresh->reverified || !(old->status == KF_CORRECT && old->reverified);
 }
 
-/* ---- buckets ---- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 int kf_store_bucket_of(double speedup)
 {
     if (!(speedup > 0)) return KF_BUCKET_FAILED + KF_CORRECT;
     double bucket = floor(KF_BUCKETS_PER_OCTAVE * log2(speedup));
-    return bucket < KF_BUCKET_LOW ? KF_BUCKET_LOW : bucket > KF_BUCKET_HIGH ? KF_BUCKET_HIGH : (int)bucket;
+    return bucket < KF_BUCKET_LOW    ? KF_BUCKET_LOW
+           : bucket > KF_BUCKET_HIGH ? KF_BUCKET_HIGH
+                                     : (int)bucket;
 }
 
 double kf_store_bucket_edge(int bucket)
@@ -47,7 +53,8 @@ double kf_store_bucket_edge(int bucket)
 
 static int bucket_of_standing(const kf_standing *standing)
 {
-    return standing->status == KF_CORRECT ? kf_store_bucket_of(standing->speedup) : KF_BUCKET_FAILED + (int)standing->status;
+    return standing->status == KF_CORRECT ? kf_store_bucket_of(standing->speedup)
+                                          : KF_BUCKET_FAILED + (int)standing->status;
 }
 
 /* Counts a newcomer; its position is what the count was before. -1 on error. */
@@ -55,38 +62,48 @@ static int64_t enter(kf_store *store, int64_t run, int island, int bucket, kf_er
 {
     int64_t count = 0;
     if (!kf_sql_do(store, error,
-                   "INSERT INTO tally (run, island, bucket, count) VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                   "INSERT INTO tally (run, island, bucket, count) VALUES (?, ?, ?, 1) ON CONFLICT "
+                   "DO UPDATE SET count = count + 1",
                    "inn", run, island, bucket))
         return -1;
-    int row = kf_sql_integer(store, &count, error, "SELECT count FROM tally WHERE run = ? AND island = ? AND bucket = ?", "inn",
-                             run, island, bucket);
+    int row = kf_sql_integer(store, &count, error,
+                             "SELECT count FROM tally WHERE run = ? AND island = ? AND bucket = ?",
+                             "inn", run, island, bucket);
     return row == 1 ? count - 1 : -1;
 }
 
 /* Fills the hole that a member left with the bucket's last one. */
-static bool leave(kf_store *store, int64_t run, int island, int bucket, int64_t position, kf_error *error)
+static bool leave(kf_store *store, int64_t run, int island, int bucket, int64_t position,
+                  kf_error *error)
 {
     int64_t last = 0;
     int row = kf_sql_integer(store, &last, error,
-                             "UPDATE tally SET count = count - 1 WHERE run = ? AND island = ? AND bucket = ? RETURNING count",
+                             "UPDATE tally SET count = count - 1 WHERE run = ? AND island = ? AND "
+                             "bucket = ? RETURNING count",
                              "inn", run, island, bucket);
-    if (row == 0) kf_fail(error, KF_ERROR_IO, "%s: the population of a run is damaged: restore a copy of the store", store->path);
+    if (row == 0)
+        kf_fail(error, KF_ERROR_IO,
+                "%s: the population of a run is damaged: restore a copy of the store", store->path);
     if (row != 1) return false;
-    if (position != last &&
-        !kf_sql_do(store, error, "UPDATE member SET position = ? WHERE run = ? AND island = ? AND bucket = ? AND position = ?",
-                   "iinni", position, run, island, bucket, last))
+    if (position != last && !kf_sql_do(store, error,
+                                       "UPDATE member SET position = ? WHERE run = ? AND island = "
+                                       "? AND bucket = ? AND position = ?",
+                                       "iinni", position, run, island, bucket, last))
         return false;
     return last > 0 ||
-           kf_sql_do(store, error, "DELETE FROM tally WHERE run = ? AND island = ? AND bucket = ?", "inn", run, island, bucket);
+           kf_sql_do(store, error, "DELETE FROM tally WHERE run = ? AND island = ? AND bucket = ?",
+                     "inn", run, island, bucket);
 }
 
-/* ---- members ---- */
+/* ---- members --------------------------------------------------------------------------------- */
 
-static bool find_member(kf_store *store, int64_t run, int64_t candidate, kf_member_row *member, kf_error *error)
+static bool find_member(kf_store *store, int64_t run, int64_t candidate, kf_member_row *member,
+                        kf_error *error)
 {
     kf_autoreset *statement =
         kf_sql(store, error,
-               "SELECT m.island, m.bucket, m.position, v.id, v.status, v.blame, m.score, m.reverified FROM member m"
+               "SELECT m.island, m.bucket, m.position, v.id, v.status, v.blame, m.score, "
+               "m.reverified FROM member m"
                " JOIN verdict v ON v.id = m.verdict WHERE m.run = ? AND m.candidate = ?",
                "ii", run, candidate);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
@@ -110,19 +127,23 @@ kf_standing kf_standing_read(sqlite3_stmt *statement, int column)
     };
 }
 
-/* Brings a member to (island, bucket): first out of its old place, so that no two members ever share one. */
-static bool relocate(kf_store *store, int64_t run, int64_t candidate, const kf_member_row *old, int island, int bucket, kf_error *error)
+/* Brings a member to (island, bucket): first out of its old place, so that no two members ever
+ * share one. */
+static bool relocate(kf_store *store, int64_t run, int64_t candidate, const kf_member_row *old,
+                     int island, int bucket, kf_error *error)
 {
     if (old->island == island && old->bucket == bucket) return true;
     int64_t position = enter(store, run, island, bucket, error);
     return position >= 0 &&
-           kf_sql_do(store, error, "UPDATE member SET island = ?, bucket = ?, position = ? WHERE run = ? AND candidate = ?",
+           kf_sql_do(store, error,
+                     "UPDATE member SET island = ?, bucket = ?, position = ? WHERE run = ? AND "
+                     "candidate = ?",
                      "nniii", island, bucket, position, run, candidate) &&
            leave(store, run, old->island, old->bucket, old->position, error);
 }
 
-bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new, const kf_standing *standing,
-                    kf_member_change *change, kf_error *error)
+bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new,
+                    const kf_standing *standing, kf_member_change *change, kf_error *error)
 {
     *change = (kf_member_change){.needed = true};
     if (!is_new && !find_member(store, run, candidate, &change->old, error)) return false;
@@ -130,125 +151,146 @@ bool kf_member_plan(kf_store *store, int64_t run, int64_t candidate, bool is_new
     change->more_correct = standing->status == KF_CORRECT;
     if (!change->old.found) return true;
     change->needed = kf_standing_replaces(standing, &change->old.standing);
-    change->more_correct = change->needed ? change->more_correct - (change->old.standing.status == KF_CORRECT) : 0;
+    change->more_correct =
+        change->needed ? change->more_correct - (change->old.standing.status == KF_CORRECT) : 0;
     return true;
 }
 
-static bool add_member(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
-                       const kf_standing *standing, kf_error *error)
+static bool add_member(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island,
+                       const char *cell, const kf_standing *standing, kf_error *error)
 {
     int bucket = bucket_of_standing(standing);
     int64_t position = enter(store, run, island, bucket, error);
     return position >= 0 &&
            kf_sql_do(store, error,
-                     "INSERT INTO member (run, candidate, verdict, attempt, island, cell, bucket, position, score, reverified)"
+                     "INSERT INTO member (run, candidate, verdict, attempt, island, cell, bucket, "
+                     "position, score, reverified)"
                      " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     "iiiintnidn", run, candidate, standing->verdict, attempt, island, cell, bucket, position, standing->speedup,
-                     (int)standing->reverified);
+                     "iiiintnidn", run, candidate, standing->verdict, attempt, island, cell, bucket,
+                     position, standing->speedup, (int)standing->reverified);
 }
 
-bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island, const char *cell,
-                     const kf_standing *standing, const kf_member_change *change, kf_error *error)
+bool kf_member_apply(kf_store *store, int64_t run, int64_t candidate, int64_t attempt, int island,
+                     const char *cell, const kf_standing *standing, const kf_member_change *change,
+                     kf_error *error)
 {
     const kf_member_row *old = &change->old;
     if (!change->needed) return true;
-    if (!old->found) return add_member(store, run, candidate, attempt, island, cell, standing, error);
-    return kf_sql_do(
-               store, error,
-               "UPDATE member SET verdict = ?, score = ?, reverified = ?, cell = coalesce(?, cell) WHERE run = ? AND candidate = ?",
-               "idntii", standing->verdict, standing->speedup, (int)standing->reverified, cell, run, candidate) &&
+    if (!old->found)
+        return add_member(store, run, candidate, attempt, island, cell, standing, error);
+    return kf_sql_do(store, error,
+                     "UPDATE member SET verdict = ?, score = ?, reverified = ?, cell = coalesce(?, "
+                     "cell) WHERE run = ? AND candidate = ?",
+                     "idntii", standing->verdict, standing->speedup, (int)standing->reverified,
+                     cell, run, candidate) &&
            relocate(store, run, candidate, old, old->island, bucket_of_standing(standing), error);
 }
 
-static bool move(kf_store *store, const char *run, int64_t candidate, int island, const char *cell, kf_error *error)
+static bool move(kf_store *store, const char *run, int64_t candidate, int island, const char *cell,
+                 kf_error *error)
 {
     kf_member_row old;
-    if (!kf_run_load(store, run, error) || !find_member(store, store->run, candidate, &old, error)) return false;
+    if (!kf_run_load(store, run, error) || !find_member(store, store->run, candidate, &old, error))
+        return false;
     if (!old.found)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: candidate %lld is not in the population of run %s", store->path,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: candidate %lld is not in the population of run %s", store->path,
                        (long long)candidate, run);
-    return kf_sql_do(store, error, "UPDATE member SET cell = ? WHERE run = ? AND candidate = ?", "tii", cell, store->run,
-                     candidate) &&
+    return kf_sql_do(store, error, "UPDATE member SET cell = ? WHERE run = ? AND candidate = ?",
+                     "tii", cell, store->run, candidate) &&
            relocate(store, store->run, candidate, &old, island, old.bucket, error);
 }
 
-bool kf_store_move(kf_store *store, const char *run, int64_t candidate, int island, const char *cell, kf_error *error)
+bool kf_store_move(kf_store *store, const char *run, int64_t candidate, int island,
+                   const char *cell, kf_error *error)
 {
-    return kf_write_begin(store, error) && kf_write_end(store, move(store, run, candidate, island, cell, error), error);
+    return kf_write_begin(store, error) &&
+           kf_write_end(store, move(store, run, candidate, island, cell, error), error);
 }
 
-/* ---- drawing ---- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
-bool kf_store_histogram(kf_store *store, const char *run, int island, kf_store_bucket buckets[KF_MAX_BUCKETS], size_t *count,
-                        kf_error *error)
+bool kf_store_histogram(kf_store *store, const char *run, int island,
+                        kf_store_bucket buckets[KF_MAX_BUCKETS], size_t *count, kf_error *error)
 {
     *count = 0;
     int64_t row_id = kf_run_row(store, run, error);
     if (!row_id) return false;
-    kf_autoreset *statement = kf_sql(store, error,
-                                     "SELECT bucket, sum(count) FROM tally WHERE run = ?1 AND (?2 < 0 OR island = ?2)"
-                                     " GROUP BY bucket ORDER BY bucket",
-                                     "in", row_id, island);
+    kf_autoreset *statement =
+        kf_sql(store, error,
+               "SELECT bucket, sum(count) FROM tally WHERE run = ?1 AND (?2 < 0 OR island = ?2)"
+               " GROUP BY bucket ORDER BY bucket",
+               "in", row_id, island);
     if (!statement) return false;
     int row;
     while ((row = kf_sql_step(store, statement, error)) == 1 && *count < KF_MAX_BUCKETS)
-        buckets[(*count)++] = (kf_store_bucket){sqlite3_column_int(statement, 0), sqlite3_column_int64(statement, 1)};
+        buckets[(*count)++] =
+            (kf_store_bucket){sqlite3_column_int(statement, 0), sqlite3_column_int64(statement, 1)};
     return row >= 0;
 }
 
-bool kf_store_count_statuses(kf_store *store, const char *run, int64_t counts[KF_STATUS_COUNT], kf_error *error)
+bool kf_store_count_statuses(kf_store *store, const char *run, int64_t counts[KF_STATUS_COUNT],
+                             kf_error *error)
 {
     kf_store_bucket buckets[KF_MAX_BUCKETS];
     size_t count;
     memset(counts, 0, KF_STATUS_COUNT * sizeof *counts);
     if (!kf_store_histogram(store, run, -1, buckets, &count, error)) return false;
     for (size_t i = 0; i < count; i++) {
-        int status = buckets[i].bucket < KF_BUCKET_FAILED ? KF_CORRECT : buckets[i].bucket - KF_BUCKET_FAILED;
+        int status = buckets[i].bucket < KF_BUCKET_FAILED ? KF_CORRECT
+                                                          : buckets[i].bucket - KF_BUCKET_FAILED;
         if (status < KF_STATUS_COUNT) counts[status] += buckets[i].count;
     }
     return true;
 }
 
-static bool load_member(kf_store *store, int64_t run, int island, int bucket, int64_t position, kf_store_candidate *candidate,
-                        bool *found, kf_error *error)
+static bool load_member(kf_store *store, int64_t run, int island, int bucket, int64_t position,
+                        kf_store_candidate *candidate, bool *found, kf_error *error)
 {
     kf_autoreset *statement =
         kf_sql(store, error,
-               "SELECT " KF_MEMBER_COLUMNS " FROM member m JOIN run r ON r.id = m.run JOIN candidate c ON c.id = m.candidate"
-               " JOIN task t ON t.id = c.task JOIN verdict v ON v.id = m.verdict JOIN device d ON d.id = v.device"
+               "SELECT " KF_MEMBER_COLUMNS
+               " FROM member m JOIN run r ON r.id = m.run JOIN candidate c ON c.id = m.candidate"
+               " JOIN task t ON t.id = c.task JOIN verdict v ON v.id = m.verdict JOIN device d ON "
+               "d.id = v.device"
                " WHERE m.run = ? AND m.island = ? AND m.bucket = ? AND m.position = ?",
                "inni", run, island, bucket, position);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
-    if (row == 0) kf_fail(error, KF_ERROR_IO, "%s: the population of a run is damaged: restore a copy of the store", store->path);
+    if (row == 0)
+        kf_fail(error, KF_ERROR_IO,
+                "%s: the population of a run is damaged: restore a copy of the store", store->path);
     *found = row == 1 && kf_candidate_fill(store, statement, candidate, error);
     return *found;
 }
 
-bool kf_store_pick(kf_store *store, const char *run, int island, int low, int high, uint64_t rank, kf_store_candidate *candidate,
-                   bool *found, kf_error *error)
+bool kf_store_pick(kf_store *store, const char *run, int island, int low, int high, uint64_t rank,
+                   kf_store_candidate *candidate, bool *found, kf_error *error)
 {
     *found = false;
     int64_t row_id = kf_run_row(store, run, error);
     if (!row_id) return false;
-    kf_autoreset *statement = kf_sql(store, error,
-                                     "SELECT bucket, island, count FROM tally WHERE run = ?1 AND bucket BETWEEN ?3 AND ?4"
-                                     " AND (?2 < 0 OR island = ?2) ORDER BY bucket, island",
-                                     "innn", row_id, island, low, high);
+    kf_autoreset *statement =
+        kf_sql(store, error,
+               "SELECT bucket, island, count FROM tally WHERE run = ?1 AND bucket BETWEEN ?3 AND ?4"
+               " AND (?2 < 0 OR island = ?2) ORDER BY bucket, island",
+               "innn", row_id, island, low, high);
     if (!statement) return false;
     int row;
     while ((row = kf_sql_step(store, statement, error)) == 1) {
         uint64_t count = (uint64_t)sqlite3_column_int64(statement, 2);
         if (rank < count)
-            return load_member(store, row_id, sqlite3_column_int(statement, 1), sqlite3_column_int(statement, 0), (int64_t)rank,
-                               candidate, found, error);
+            return load_member(store, row_id, sqlite3_column_int(statement, 1),
+                               sqlite3_column_int(statement, 0), (int64_t)rank, candidate, found,
+                               error);
         rank -= count;
     }
     return row == 0;
 }
 
-/* Number of correct members: timed ones are in buckets below KF_BUCKET_FAILED, untimed ones in a bucket of their own. */
-bool kf_store_pick_correct(kf_store *store, const char *run, int island, uint64_t random, kf_store_candidate *candidate,
-                           bool *found, kf_error *error)
+/* Number of correct members: timed ones are in buckets below KF_BUCKET_FAILED, untimed ones in a
+ * bucket of their own. */
+bool kf_store_pick_correct(kf_store *store, const char *run, int island, uint64_t random,
+                           kf_store_candidate *candidate, bool *found, kf_error *error)
 {
     kf_store_bucket buckets[KF_MAX_BUCKETS];
     size_t count;
@@ -258,12 +300,16 @@ bool kf_store_pick_correct(kf_store *store, const char *run, int island, uint64_
     for (size_t i = 0; i < count; i++) {
         bool is_timed = buckets[i].bucket < KF_BUCKET_FAILED;
         if (is_timed) timed += (uint64_t)buckets[i].count;
-        if (is_timed || buckets[i].bucket == KF_BUCKET_FAILED + KF_CORRECT) all += (uint64_t)buckets[i].count;
+        if (is_timed || buckets[i].bucket == KF_BUCKET_FAILED + KF_CORRECT)
+            all += (uint64_t)buckets[i].count;
     }
     if (!all) return true;
     /* Multiply and shift: off by at most 2^-64 times the population from uniform. */
     uint64_t rank = (uint64_t)(((unsigned __int128)random * all) >> 64);
-    if (rank < timed) return kf_store_pick(store, run, island, KF_BUCKET_LOW, KF_BUCKET_HIGH, rank, candidate, found, error);
+    if (rank < timed)
+        return kf_store_pick(store, run, island, KF_BUCKET_LOW, KF_BUCKET_HIGH, rank, candidate,
+                             found, error);
     int untimed = KF_BUCKET_FAILED + KF_CORRECT;
-    return kf_store_pick(store, run, island, untimed, untimed, rank - timed, candidate, found, error);
+    return kf_store_pick(store, run, island, untimed, untimed, rank - timed, candidate, found,
+                         error);
 }

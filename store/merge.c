@@ -1,8 +1,10 @@
-/* Merging one store into another. The union itself is SQL (merge.sql, run section by section); here is what SQL can't say: what may be merged at
- * all, which version of a run wins, which verdict stands, and whose fault a failure is.
+/* Merging one store into another. The union itself is SQL (merge.sql, run section by section); here
+ * is what SQL can't say: what may be merged at all, which version of a run wins, which verdict
+ * stands, and whose fault a failure is.
  *
- * The other store is attached to this connection, and everything happens in one transaction of this one's file, so a crash leaves it as it was.
- * Nothing is written to the other one; its log, when it has one, is read with it.
+ * The other store is attached to this connection, and everything happens in one transaction of this
+ * one's file, so a crash leaves it as it was. Nothing is written to the other one; its log, when it
+ * has one, is read with it.
  */
 #include "internal.h"
 
@@ -17,32 +19,36 @@ static const unsigned char merge_bytes[] = {
 #include "merge.inc"
 };
 
-/* ---- sections of merge.sql ---- */
+/* ---- sections of merge.sql ------------------------------------------------------------------- */
 
 static bool run_section(kf_store *store, const char *name, kf_error *error)
 {
     char mark[64];
     snprintf(mark, sizeof mark, "\n-- section %s\n", name);
     const char *start = strstr((const char *)merge_bytes, mark);
-    if (!start) return kf_fail(error, KF_ERROR_INTERNAL, "merge.sql has no section %s: this is a bug in kforge", name);
+    if (!start)
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "merge.sql has no section %s: this is a bug in kforge", name);
     const char *end = strstr(start + 1, "\n-- section ");
     kf_autofree char *sql = end ? strndup(start, (size_t)(end - start)) : strdup(start);
     if (!sql) return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK || kf_sql_fail(store, "merging", error);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
+           kf_sql_fail(store, "merging", error);
 }
 
 /* One integer of a query that is run once. */
 static bool ask(kf_store *store, const char *sql, int64_t *value, kf_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+              sqlite3_step(statement) == SQLITE_ROW;
     *value = ok ? sqlite3_column_int64(statement, 0) : 0;
     if (!ok) kf_sql_fail(store, "merging", error);
     sqlite3_finalize(statement);
     return ok;
 }
 
-/* ---- runs that both stores know ---- */
+/* ---- runs that both stores know -------------------------------------------------------------- */
 
 #define SHARED_RUNS 4096
 
@@ -52,17 +58,23 @@ typedef struct shared_run {
     double src_updated, dst_updated;
 } shared_run;
 
-/* A hash over attempts 1 … `until` of a run by what they were, not by ids. `schema` is "src" or "main". */
-static bool history_hash(kf_store *store, const char *schema, int64_t run, int64_t until, kf_hash *hash, kf_error *error)
+/* A hash over attempts 1 … `until` of a run by what they were, not by ids. `schema` is "src" or
+ * "main". */
+static bool history_hash(kf_store *store, const char *schema, int64_t run, int64_t until,
+                         kf_hash *hash, kf_error *error)
 {
     char sql[900];
-    snprintf(sql, sizeof sql,
-             "SELECT a.number, a.outcome, a.proposer, a.step, a.created, coalesce(c.hash, ''), coalesce(v.status, ''),"
-             " coalesce(v.created, 0) FROM %s.attempt a LEFT JOIN %s.candidate c ON c.id = a.candidate"
-             " LEFT JOIN %s.verdict v ON v.id = a.verdict WHERE a.run = ? AND a.number <= ? ORDER BY a.number",
-             schema, schema, schema);
+    snprintf(
+        sql, sizeof sql,
+        "SELECT a.number, a.outcome, a.proposer, a.step, a.created, coalesce(c.hash, ''), "
+        "coalesce(v.status, ''),"
+        " coalesce(v.created, 0) FROM %s.attempt a LEFT JOIN %s.candidate c ON c.id = a.candidate"
+        " LEFT JOIN %s.verdict v ON v.id = a.verdict WHERE a.run = ? AND a.number <= ? ORDER BY "
+        "a.number",
+        schema, schema, schema);
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) != SQLITE_OK) return kf_sql_fail(store, "merging", error);
+    if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return kf_sql_fail(store, "merging", error);
     sqlite3_bind_int64(statement, 1, run);
     sqlite3_bind_int64(statement, 2, until);
     kf_autobuffer text = {0};
@@ -79,12 +91,14 @@ static bool history_hash(kf_store *store, const char *schema, int64_t run, int64
         *hash = kf_hash_bytes(text.data, text.size);
     }
     sqlite3_finalize(statement);
-    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (text.failed)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
     return rc == SQLITE_DONE || kf_sql_fail(store, "merging", error);
 }
 
 /* Which version stays; *copy: the source's. */
-static bool compare_run(kf_store *store, const shared_run *run, bool *copy, kf_store_merged *merged, kf_error *error)
+static bool compare_run(kf_store *store, const shared_run *run, bool *copy, kf_store_merged *merged,
+                        kf_error *error)
 {
     int64_t common = run->src_attempts < run->dst_attempts ? run->src_attempts : run->dst_attempts;
     kf_hash here, there;
@@ -95,7 +109,8 @@ static bool compare_run(kf_store *store, const shared_run *run, bool *copy, kf_s
     if (run->src_attempts != run->dst_attempts)
         *copy = run->src_attempts > run->dst_attempts;
     else
-        *copy = equal ? run->src_updated > run->dst_updated : memcmp(&there, &here, sizeof here) > 0;
+        *copy =
+            equal ? run->src_updated > run->dst_updated : memcmp(&there, &here, sizeof here) > 0;
     merged->diverged += !equal;
     merged->replaced += *copy;
     return true;
@@ -105,11 +120,11 @@ static bool compare_runs(kf_store *store, kf_store_merged *merged, kf_error *err
 {
     kf_autobuffer list = {0};
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(
-            store->db,
-            "SELECT r.src, r.dst, s.attempts, m.attempts, s.updated, m.updated FROM map_run r JOIN src.run s ON s.id = r.src"
-            " JOIN main.run m ON m.id = r.dst WHERE NOT r.fresh",
-            -1, &statement, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(store->db,
+                           "SELECT r.src, r.dst, s.attempts, m.attempts, s.updated, m.updated FROM "
+                           "map_run r JOIN src.run s ON s.id = r.src"
+                           " JOIN main.run m ON m.id = r.dst WHERE NOT r.fresh",
+                           -1, &statement, NULL) != SQLITE_OK)
         return kf_sql_fail(store, "merging", error);
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -120,27 +135,33 @@ static bool compare_runs(kf_store *store, kf_store_merged *merged, kf_error *err
     }
     sqlite3_finalize(statement);
     if (rc != SQLITE_DONE) return kf_sql_fail(store, "merging", error);
-    if (list.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (list.failed)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
     for (size_t i = 0; i < list.size / sizeof(shared_run); i++) {
         shared_run run;
         bool copy;
         memcpy(&run, list.data + i * sizeof run, sizeof run);
         if (!compare_run(store, &run, &copy, merged, error)) return false;
-        if (copy && !kf_sql_do(store, error, "UPDATE temp.map_run SET copy = 1 WHERE src = ?", "i", run.src)) return false;
+        if (copy && !kf_sql_do(store, error, "UPDATE temp.map_run SET copy = 1 WHERE src = ?", "i",
+                               run.src))
+            return false;
     }
     return true;
 }
 
-/* ---- which verdict stands ---- */
+/* ---- which verdict stands -------------------------------------------------------------------- */
 
-/* Candidates that were here and got another verdict: the rule of store.h over all verdicts in the order in which they were made. */
+/* Candidates that were here and got another verdict: the rule of store.h over all verdicts in the
+ * order in which they were made. */
 static bool settle(kf_store *store, kf_error *error)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(
             store->db,
-            "SELECT v.id, v.status, v.blame, v.speedup, v.reverified, v.candidate, v.device FROM (SELECT DISTINCT n.candidate,"
-            " n.device FROM map_verdict m CROSS JOIN src.verdict s ON s.id = m.src CROSS JOIN map_candidate c ON c.src = "
+            "SELECT v.id, v.status, v.blame, v.speedup, v.reverified, v.candidate, v.device FROM "
+            "(SELECT DISTINCT n.candidate,"
+            " n.device FROM map_verdict m CROSS JOIN src.verdict s ON s.id = m.src CROSS JOIN "
+            "map_candidate c ON c.src = "
             "s.candidate"
             " CROSS JOIN main.verdict n ON n.id = m.dst WHERE m.fresh AND NOT c.fresh) x"
             " CROSS JOIN main.verdict v ON v.candidate = x.candidate AND v.device = x.device"
@@ -151,15 +172,18 @@ static bool settle(kf_store *store, kf_error *error)
     int64_t candidate = 0, device = 0;
     bool ok = true;
     int rc;
-    while (ok && (rc = sqlite3_step(statement)) == SQLITE_ROW) { /* sorted, so reading is over before anything is changed */
+    /* sorted, so reading is over before anything is changed */
+    while (ok && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         kf_standing next = kf_standing_read(statement, 0);
-        bool first = sqlite3_column_int64(statement, 5) != candidate || sqlite3_column_int64(statement, 6) != device;
+        bool first = sqlite3_column_int64(statement, 5) != candidate ||
+                     sqlite3_column_int64(statement, 6) != device;
         candidate = sqlite3_column_int64(statement, 5);
         device = sqlite3_column_int64(statement, 6);
         if (!first && !kf_standing_replaces(&next, &best)) continue;
         best = next;
         ok = kf_sql_do(store, error,
-                       "UPDATE verdict SET standing = (id = ?1) WHERE candidate = ?2 AND device = ?3 AND standing <> (id = ?1)",
+                       "UPDATE verdict SET standing = (id = ?1) WHERE candidate = ?2 AND device = "
+                       "?3 AND standing <> (id = ?1)",
                        "iii", next.verdict, candidate, device);
     }
     if (ok && rc != SQLITE_DONE) ok = kf_sql_fail(store, "merging", error);
@@ -167,7 +191,7 @@ static bool settle(kf_store *store, kf_error *error)
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool count(kf_store *store, kf_store_merged *merged, kf_error *error)
 {
@@ -177,11 +201,14 @@ static bool count(kf_store *store, kf_store_merged *merged, kf_error *error)
     } counts[] = {
         {"SELECT count(*) FROM map_task WHERE fresh", &merged->tasks},
         {"SELECT count(*) FROM map_run WHERE fresh", &merged->runs},
-        {"SELECT coalesce(sum(s.attempts), 0) FROM map_run r JOIN src.run s ON s.id = r.src WHERE fresh", &merged->attempts},
+        {"SELECT coalesce(sum(s.attempts), 0) FROM map_run r JOIN src.run s ON s.id = r.src WHERE "
+         "fresh",
+         &merged->attempts},
         {"SELECT count(*) FROM map_candidate WHERE fresh", &merged->candidates},
         {"SELECT count(*) FROM map_verdict WHERE fresh", &merged->verdicts},
         {"SELECT count(*) FROM map_call WHERE fresh", &merged->model_calls},
-        {"SELECT count(DISTINCT s.name) FROM map_task t JOIN src.task s ON s.id = t.src WHERE t.fresh AND"
+        {"SELECT count(DISTINCT s.name) FROM map_task t JOIN src.task s ON s.id = t.src WHERE "
+         "t.fresh AND"
          " (SELECT count(*) FROM main.task WHERE name = s.name) > 1",
          &merged->name_clashes},
     };
@@ -197,8 +224,9 @@ static bool merge_attached(kf_store *store, kf_store_merged *merged, kf_error *e
 {
     kf_store_merged fresh = *merged;
     if (!kf_store_begin(store, error)) return false;
-    bool ok = run_section(store, "maps", error) && run_section(store, "content", error) && run_section(store, "runs", error) &&
-              compare_runs(store, &fresh, error) && run_section(store, "history", error) && settle(store, error) &&
+    bool ok = run_section(store, "maps", error) && run_section(store, "content", error) &&
+              run_section(store, "runs", error) && compare_runs(store, &fresh, error) &&
+              run_section(store, "history", error) && settle(store, error) &&
               count(store, &fresh, error);
     if (!ok) return kf_store_rollback(store), false;
     if (!kf_store_commit(store, error)) return false;
@@ -206,7 +234,8 @@ static bool merge_attached(kf_store *store, kf_store_merged *merged, kf_error *e
     return true;
 }
 
-/* Whose fault a merge's failure is. Damage shows as such, or as rows that break a rule of the schema, which those of two sound stores never do. */
+/* Whose fault a merge's failure is. Damage shows as such, or as rows that break a rule of the
+ * schema, which those of two sound stores never do. */
 static bool explain(kf_store *store, const char *source, const kf_error *failure, kf_error *error)
 {
     bool damaged = failure->code == KF_ERROR_IO && strstr(failure->text, "damaged");
@@ -216,13 +245,16 @@ static bool explain(kf_store *store, const char *source, const kf_error *failure
     bool at_fault = !other || !kf_store_check(other, &found);
     if (at_fault) return kf_fail_copy(error, &found);
     if (!damaged) return kf_fail_copy(error, failure);
-    return kf_fail(error, KF_ERROR_IO, "%s: merging: the store is damaged: restore a copy, or merge into a new one", store->path);
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: merging: the store is damaged: restore a copy, or merge into a new one",
+                   store->path);
 }
 
 static bool same_file(const char *a, const char *b)
 {
     struct stat one, two;
-    return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }
 
 bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged, kf_error *error)
@@ -232,11 +264,15 @@ bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged
         if (!other) return false;
     }
     if (store->group)
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: merging inside a group of writes: this is a bug in kforge", store->path);
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "%s: merging inside a group of writes: this is a bug in kforge",
+                       store->path);
     if (same_file(store->path, source)) return merged->same = true;
-    if (!kf_functions(store, error) || !kf_sql_do(store, error, "ATTACH ? AS src", "t", source)) return false;
+    if (!kf_functions(store, error) || !kf_sql_do(store, error, "ATTACH ? AS src", "t", source))
+        return false;
     /* Indices of hashes are written at random: they should stay in memory. */
-    sqlite3_exec(store->db, "PRAGMA main.cache_size = -262144; PRAGMA src.cache_size = -16384", NULL, NULL, NULL);
+    sqlite3_exec(store->db, "PRAGMA main.cache_size = -262144; PRAGMA src.cache_size = -16384",
+                 NULL, NULL, NULL);
     kf_error failure = {0};
     bool ok = merge_attached(store, merged, &failure);
     sqlite3_exec(store->db, "DETACH src; PRAGMA main.cache_size = -16384", NULL, NULL, NULL);

@@ -1,14 +1,19 @@
-/* Texts that are mostly numbers and well-known words: verdicts and counters as JSON. (Codec NUMBERS of blob.c.)
+/* Texts that are mostly numbers and well-known words: verdicts and counters as JSON. (Codec NUMBERS
+ * of blob.c.)
  *
- * zstd takes digits for letters: they hardly ever repeat, so all it can do is to give them shorter codes, which is two thirds of the time that
- * compressing a verdict takes. Here runs of digits leave the text first, two characters to a byte, which is as small as codes make them. What is left,
- * keys and words, is nearly the same in each verdict; zstd finds it in a dictionary. Together a third of the time, and no larger.
+ * zstd takes digits for letters: they hardly ever repeat, so all it can do is to give them shorter
+ * codes, which is two thirds of the time that compressing a verdict takes. Here runs of digits
+ * leave the text first, two characters to a byte, which is as small as codes make them. What is
+ * left, keys and words, is nearly the same in each verdict; zstd finds it in a dictionary. Together
+ * a third of the time, and no larger.
  *
  *     u32 check, u32 bytes of the frame, the frame, digits
  *
- * The frame unpacks to the text with MARK for every run that was taken out; digits hold these runs one behind another, high half of a byte first,
- * each ended by a low half that is END: the high one is the last character of a run of odd length, else END, too. A text with a MARK of its own (no JSON has one) can't be packed so.
- * `check` is a sum over everything behind it: digits have no redundancy by which damage would show. Little-endian, as samples are.
+ * The frame unpacks to the text with MARK for every run that was taken out; digits hold these runs
+ * one behind another, high half of a byte first, each ended by a low half that is END: the high one
+ * is the last character of a run of odd length, else END, too. A text with a MARK of its own (no
+ * JSON has one) can't be packed so. `check` is a sum over everything behind it: digits have no
+ * redundancy by which damage would show. Little-endian, as samples are.
  *
  * The dictionary is part of the format: it never changes. A better one is another codec. */
 #include "internal.h"
@@ -16,7 +21,8 @@
 #include <string.h>
 
 #define MARK '\1'
-#define SHORTEST 4 /* a run costs one byte of text and up to one and a half of digits beside its own */
+/* a run costs one byte of text and up to one and a half of digits beside its own */
+#define SHORTEST 4
 #define HEADER 8
 #define FAST (-1)
 
@@ -25,70 +31,93 @@ enum { END = 0 };
 static const unsigned char half_of[256] = {
     ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7, ['7'] = 8,
     ['8'] = 9, ['9'] = 10, ['.'] = 11, ['-'] = 12, ['e'] = 13, [','] = 14, ['+'] = 15};
-#define PAIRS(c)                                                                                                          \
-    {c, 0}, {c, '0'}, {c, '1'}, {c, '2'}, {c, '3'}, {c, '4'}, {c, '5'}, {c, '6'}, {c, '7'}, {c, '8'}, {c, '9'}, {c, '.'}, \
-        {c, '-'}, {c, 'e'}, {c, ','},                                                                                     \
-    {                                                                                                                     \
-        c, '+'                                                                                                            \
+#define PAIRS(c)                                                                            \
+    {c, 0}, {c, '0'}, {c, '1'}, {c, '2'}, {c, '3'}, {c, '4'}, {c, '5'}, {c, '6'}, {c, '7'}, \
+        {c, '8'}, {c, '9'}, {c, '.'}, {c, '-'}, {c, 'e'}, {c, ','},                         \
+    {                                                                                       \
+        c, '+'                                                                              \
     }
-static const char characters_of[256][2] = {PAIRS(0),   PAIRS('0'), PAIRS('1'), PAIRS('2'), PAIRS('3'), PAIRS('4'),
-                                           PAIRS('5'), PAIRS('6'), PAIRS('7'), PAIRS('8'), PAIRS('9'), PAIRS('.'),
-                                           PAIRS('-'), PAIRS('e'), PAIRS(','), PAIRS('+')};
+static const char characters_of[256][2] = {
+    PAIRS(0),   PAIRS('0'), PAIRS('1'), PAIRS('2'), PAIRS('3'), PAIRS('4'), PAIRS('5'), PAIRS('6'),
+    PAIRS('7'), PAIRS('8'), PAIRS('9'), PAIRS('.'), PAIRS('-'), PAIRS('e'), PAIRS(','), PAIRS('+')};
 
 /* What ends a stretch of text that stays as it is: what a run may begin with, and MARK. */
-static const bool is_special[256] = {['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
-                                     ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['-'] = true, [MARK] = true};
+static const bool is_special[256] = {
+    ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
+    ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['-'] = true, [MARK] = true};
 
 #define N "\1"
 #define SPEEDUP "{\"value\":" N "\"low\":" N "\"high\":" N "}"
 #define NO_SPEEDUP "{\"value\":\"nan\",\"low\":\"nan\",\"high\":\"nan\"}"
-#define OUTPUT                                                                                                              \
-    "{\"argument\":\"y\",\"rms\":" N "\"max\":" N "\"baseline_rms\":" N "\"baseline_max\":" N "\"allowed_rms\":" N          \
-    "\"allowed_max\":" N "\"compared\":" N "\"mismatched\":0,\"first_index\":-1,\"first_expected\":0,\"first_got\":0,\"pat" \
+#define OUTPUT                                                                                \
+    "{\"argument\":\"y\",\"rms\":" N "\"max\":" N "\"baseline_rms\":" N "\"baseline_max\":" N \
+    "\"allowed_rms\":" N "\"allowed_max\":" N "\"compared\":" N                               \
+    "\"mismatched\":0,\"first_index\":-1,\"first_expected\":0,\"first_got\":0,\"pat"          \
     "tern\":\"\"}"
-#define SAMPLES \
-    "\"samples\":{\"side\":\"aaaabcnbcncbnbcncbnbc\",\"pair\":[" N "],\"calls\":[" N "],\"seconds\":[" N "],\"claimed\":[" N "]"
+#define SAMPLES                                                                      \
+    "\"samples\":{\"side\":\"aaaabcnbcncbnbcncbnbc\",\"pair\":[" N "],\"calls\":[" N \
+    "],\"seconds\":[" N "],\"claimed\":[" N "]"
 
 /* The more often something is found, the nearer to the end. */
 static const char dictionary[] =
-    "\"counters\":{\"candidate\":\"code\":\"workload\":\"chip\":\"passes\":\"setup_seconds\":\"count_seconds\":\"kernels\":[{"
+    "\"counters\":{\"candidate\":\"code\":\"workload\":\"chip\":\"passes\":\"setup_seconds\":"
+    "\"count_seconds\":\"kernels\":[{"
     "\"name\":"
-    "\"symbol\":\"launches\":\"part\":\"grid\":[\"block\":[\"registers\":\"shared_bytes\":\"local_bytes\":\"occupancy\":"
-    "\"occupancy_limit\":\"metrics\":{\"roofline\":{\"missing\":[],\"dropped\":0,\"note\":\"\",\"remedy\":\"\""
-    "\"gpu__time_duration.sum\":" N "\"sm__cycles_active.avg\":" N "\"sm__warps_active.avg.pct_of_peak_sustained_active\":" N
-    "\"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active\":" N "\"dram__bytes_read.sum\":" N
-    "\"dram__bytes_write.sum\":" N "\"dram__throughput.avg.pct_of_peak_sustained_elapsed\":" N "\"l1tex__t_sector_hit_rate.pct\":" N
-    "\"lts__t_sector_hit_rate.pct\":" N "\"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio\":" N
-    "\"status\":\"wrong_result\",\"blame\":\"candidate\",\"message\":\"\"findings\":[{\"status\":\"wrong_result\",\"rule\":\"\","
+    "\"symbol\":\"launches\":\"part\":\"grid\":[\"block\":[\"registers\":\"shared_bytes\":\"local_"
+    "bytes\":\"occupancy\":"
+    "\"occupancy_limit\":\"metrics\":{\"roofline\":{\"missing\":[],\"dropped\":0,\"note\":\"\","
+    "\"remedy\":\"\""
+    "\"gpu__time_duration.sum\":" N "\"sm__cycles_active.avg\":" N
+    "\"sm__warps_active.avg.pct_of_peak_sustained_active\":" N
+    "\"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active\":" N
+    "\"dram__bytes_read.sum\":" N "\"dram__bytes_write.sum\":" N
+    "\"dram__throughput.avg.pct_of_peak_sustained_elapsed\":" N
+    "\"l1tex__t_sector_hit_rate.pct\":" N "\"lts__t_sector_hit_rate.pct\":" N
+    "\"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio\":" N
+    "\"status\":\"wrong_result\",\"blame\":\"candidate\",\"message\":\"\"findings\":[{\"status\":"
+    "\"wrong_result\",\"rule\":\"\","
     "\"text\":\""
     "\"measured\":" N "\"limit\":" N "\"pattern\":\"everywhere\""
-    "\"status\":\"compile_error\",\"crash\",\"timeout\",\"launch_failure\",\"contract_violation\",\"cheating\",\"interference\","
+    "\"status\":\"compile_error\",\"crash\",\"timeout\",\"launch_failure\",\"contract_violation\","
+    "\"cheating\",\"interference\","
     "\"impossible\""
-    "\"kernelbench\":{\"verdict\":\"registers\":" N "\"spill_bytes\":0,\"shared_bytes\":" N "\"spill_stores\":0,\"spill_loads\":0"
-    "{\"schema\":\"kforge-verdict/1\",\"id\":\"eval-\",\"task\":\"\",\"task_hash\":\"\",\"source_hash\":\"\",\"binary_hash\":\""
-    "\",\"code_hash\":\"\",\"device\":\"cuda:0\",\"device\":\"cpu\",\"status\":\"correct\",\"blame\":\"nobody\",\"message\":"
-    "\"correct; " N " times the baseline's speed (95 % interval " N " to " N ": no difference shown)\",\"speedup\":" SPEEDUP
+    "\"kernelbench\":{\"verdict\":\"registers\":" N "\"spill_bytes\":0,\"shared_bytes\":" N
+    "\"spill_stores\":0,\"spill_loads\":0"
+    "{\"schema\":\"kforge-verdict/"
+    "1\",\"id\":\"eval-\",\"task\":\"\",\"task_hash\":\"\",\"source_hash\":\"\",\"binary_hash\":\""
+    "\",\"code_hash\":\"\",\"device\":\"cuda:0\",\"device\":\"cpu\",\"status\":\"correct\","
+    "\"blame\":\"nobody\",\"message\":"
+    "\"correct; " N " times the baseline's speed (95 % interval " N " to " N
+    ": no difference shown)\",\"speedup\":" SPEEDUP
     ",\"reverified\":false,\"findings\":[],\"workloads\":["
-    "],\"flags\":[],\"build\":{\"flags\":[],\"seconds\":" N "\"log\":\"\"},\"provenance\":{\"kforge\":\"" N
-    "\",\"toolchain\":\"nvcc " N "\",\"driver\":\"" N "\",\"toolchain\":\"cpu bin/kforge-cpucc " N " " N
-    " lib/kforge/libkfcpu.so " N " lib/kforge/cpu/pch/plain/kforge_cpu.h.gch " N "\",\"host\":\"\",\"kernel\":\"" N
-    "\",\"device\":{\"name\":\"cuda:0\",\"hardware\":\"NVIDIA H200\",\"device\":{\"name\":\"cpu\",\"hardware\":\"cpu "
+    "],\"flags\":[],\"build\":{\"flags\":[],\"seconds\":" N
+    "\"log\":\"\"},\"provenance\":{\"kforge\":\"" N "\",\"toolchain\":\"nvcc " N
+    "\",\"driver\":\"" N "\",\"toolchain\":\"cpu bin/kforge-cpucc " N " " N
+    " lib/kforge/libkfcpu.so " N " lib/kforge/cpu/pch/plain/kforge_cpu.h.gch " N
+    "\",\"host\":\"\",\"kernel\":\"" N "\",\"device\":{\"name\":\"cuda:0\",\"hardware\":\"NVIDIA "
+                                       "H200\",\"device\":{\"name\":\"cpu\",\"hardware\":\"cpu "
     "\",\"threads\":2,"
-    "\"read_bytes_per_second\":" N "\"memory_bytes\":" N "},\"options\":{\"seconds\":0,\"half_width\":" N
-    "\"check_only\":false,\"asan\":false,\"verify\":false},\"sandbox\":[\"user_ns\",\"pid_ns\",\"net_ns\",\"ipc_ns\",\"mount_ns\","
-    "\"uts_ns\",\"cgroup\",\"rlimits\",\"no_new_privs\",\"landlock\",\"seccomp\"],\"keys\":[\"\"]},\"build_seconds\":" N
-    "\"judge_seconds\":" N "}\"clock_mhz\":[" N "],\"throttle\":[" N "]}}"
-    "{\"workload\":\"ragged\",\"timed\":false,\"status\":\"correct\",\"findings\":[],\"outputs\":[" OUTPUT
-    "],\"speedup\":" NO_SPEEDUP ",\"baseline_seconds\":\"nan\",\"candidate_seconds\":\"nan\",\"latency_speedup\":" NO_SPEEDUP
-    ",\"latency_baseline_seconds\":\"nan\",\"latency_candidate_seconds\":\"nan\",\"batch_cost_seconds\":\"nan\",\"floor_seconds\":"
+    "\"read_bytes_per_second\":" N "\"memory_bytes\":" N
+    "},\"options\":{\"seconds\":0,\"half_width\":" N
+    "\"check_only\":false,\"asan\":false,\"verify\":false},\"sandbox\":[\"user_ns\",\"pid_ns\","
+    "\"net_ns\",\"ipc_ns\",\"mount_ns\","
+    "\"uts_ns\",\"cgroup\",\"rlimits\",\"no_new_privs\",\"landlock\",\"seccomp\"],\"keys\":[\"\"]},"
+    "\"build_seconds\":" N "\"judge_seconds\":" N "}\"clock_mhz\":[" N "],\"throttle\":[" N "]}}"
+    "{\"workload\":\"ragged\",\"timed\":false,\"status\":\"correct\",\"findings\":[],\"outputs\":"
+    "[" OUTPUT "],\"speedup\":" NO_SPEEDUP
+    ",\"baseline_seconds\":\"nan\",\"candidate_seconds\":\"nan\",\"latency_speedup\":" NO_SPEEDUP
+    ",\"latency_baseline_seconds\":\"nan\",\"latency_candidate_seconds\":\"nan\",\"batch_cost_"
+    "seconds\":\"nan\",\"floor_seconds\":"
     "0,"
     "\"sets\":3,\"pairs\":0," SAMPLES "}},"
-    "{\"workload\":\"main\",\"timed\":true,\"status\":\"correct\",\"findings\":[],\"outputs\":[" OUTPUT "],\"speedup\":" SPEEDUP
-    ",\"baseline_seconds\":" N "\"candidate_seconds\":" N "\"latency_speedup\":" SPEEDUP ",\"latency_baseline_seconds\":" N
-    "\"latency_candidate_seconds\":" N "\"batch_cost_seconds\":" N "\"floor_seconds\":" N "\"sets\":3,\"pairs\":8," SAMPLES "}},";
+    "{\"workload\":\"main\",\"timed\":true,\"status\":\"correct\",\"findings\":[],\"outputs\":"
+    "[" OUTPUT "],\"speedup\":" SPEEDUP ",\"baseline_seconds\":" N "\"candidate_seconds\":" N
+    "\"latency_speedup\":" SPEEDUP ",\"latency_baseline_seconds\":" N
+    "\"latency_candidate_seconds\":" N "\"batch_cost_seconds\":" N "\"floor_seconds\":" N
+    "\"sets\":3,\"pairs\":8," SAMPLES "}},";
 #define DICTIONARY (sizeof dictionary - 1)
 
-/* ---- packing ---- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 static uint32_t check_sum(const unsigned char *data, size_t size)
 {
@@ -104,9 +133,10 @@ static uint32_t check_sum(const unsigned char *data, size_t size)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* Divides `text` into what stays (at most `size` bytes) and the halves of its runs (ditto). False: it has a MARK. */
-static bool divide(const unsigned char *text, size_t size, unsigned char *rest, size_t *rest_size, unsigned char *digits,
-                   size_t *digits_size)
+/* Divides `text` into what stays (at most `size` bytes) and the halves of its runs (ditto). False:
+ * it has a MARK. */
+static bool divide(const unsigned char *text, size_t size, unsigned char *rest, size_t *rest_size,
+                   unsigned char *digits, size_t *digits_size)
 {
     const unsigned char *end = text + size;
     unsigned char *r = rest, *d = digits;
@@ -135,16 +165,18 @@ static bool divide(const unsigned char *text, size_t size, unsigned char *rest, 
     return true;
 }
 
-bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed, size_t *packed_size)
+bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed,
+                     size_t *packed_size)
 {
     *packed = NULL;
-    if (!store->dictionary && !(store->dictionary = ZSTD_createCDict(dictionary, DICTIONARY, FAST))) return false;
+    if (!store->dictionary && !(store->dictionary = ZSTD_createCDict(dictionary, DICTIONARY, FAST)))
+        return false;
     size_t rest_size, digits_size, bound = HEADER + ZSTD_compressBound(size) + size;
     kf_autofree unsigned char *divided = malloc(2 * size), *result = malloc(bound);
     if (!divided || !result) return false;
     if (!divide(text, size, divided, &rest_size, divided + size, &digits_size)) return true;
-    size_t frame =
-        ZSTD_compress_usingCDict(store->compressor, result + HEADER, bound - HEADER, divided, rest_size, store->dictionary);
+    size_t frame = ZSTD_compress_usingCDict(store->compressor, result + HEADER, bound - HEADER,
+                                            divided, rest_size, store->dictionary);
     if (ZSTD_isError(frame)) return false;
     uint32_t head[2] = {0, (uint32_t)frame};
     memcpy(result, head, sizeof head);
@@ -156,10 +188,11 @@ bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **pack
     return true;
 }
 
-/* ---- unpacking ---- */
+/* ---- unpacking ------------------------------------------------------------------------------- */
 
 /* Puts the runs back; true when that gives exactly `size` bytes. */
-static bool unite(const char *rest, size_t rest_size, const unsigned char *digits, size_t digits_size, char *text, size_t size)
+static bool unite(const char *rest, size_t rest_size, const unsigned char *digits,
+                  size_t digits_size, char *text, size_t size)
 {
     const char *rest_end = rest + rest_size, *end = text + size;
     const unsigned char *digits_end = digits + digits_size;
@@ -182,16 +215,22 @@ static bool unite(const char *rest, size_t rest_size, const unsigned char *digit
     }
 }
 
-bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text, size_t size)
+bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text,
+                       size_t size)
 {
     const unsigned char *bytes = packed;
     uint32_t head[2];
     if (packed_size < HEADER) return false;
     memcpy(head, bytes, sizeof head);
-    if (head[1] > packed_size - HEADER || head[0] != check_sum(bytes + sizeof *head, packed_size - sizeof *head)) return false;
-    if (!store->undictionary && !(store->undictionary = ZSTD_createDDict(dictionary, DICTIONARY))) return false;
+    if (head[1] > packed_size - HEADER ||
+        head[0] != check_sum(bytes + sizeof *head, packed_size - sizeof *head))
+        return false;
+    if (!store->undictionary && !(store->undictionary = ZSTD_createDDict(dictionary, DICTIONARY)))
+        return false;
     kf_autofree char *rest = malloc(size + 1);
     if (!rest) return false;
-    size_t rest_size = ZSTD_decompress_usingDDict(store->decompressor, rest, size, bytes + HEADER, head[1], store->undictionary);
-    return !ZSTD_isError(rest_size) && unite(rest, rest_size, bytes + HEADER + head[1], packed_size - HEADER - head[1], text, size);
+    size_t rest_size = ZSTD_decompress_usingDDict(store->decompressor, rest, size, bytes + HEADER,
+                                                  head[1], store->undictionary);
+    return !ZSTD_isError(rest_size) && unite(rest, rest_size, bytes + HEADER + head[1],
+                                             packed_size - HEADER - head[1], text, size);
 }

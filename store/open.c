@@ -1,11 +1,14 @@
-/* Opening a store: find it, make sure that it is one before anything is changed, set the connection up, bring the schema up to date.
+/* Opening a store: find it, make sure that it is one before anything is changed, set the connection
+ * up, bring the schema up to date.
  *
- * Durability. WAL with synchronous=FULL: every commit syncs the log, so what was acknowledged survives a kill -9 and a power cut. NORMAL
- * would be faster and still survive kill -9, but may lose the last commits with the power; a verdict costs seconds of GPU time and a sync
+ * Durability. WAL with synchronous=FULL: every commit syncs the log, so what was acknowledged
+ * survives a kill -9 and a power cut. NORMAL would be faster and still survive kill -9, but may
+ * lose the last commits with the power; a verdict costs seconds of GPU time and a sync
  * milliseconds, and groups share one.
  *
- * Foreign keys are declared and not enforced, which would take some twentieth of the time that a verdict does: ids are looked up in
- * the transaction that writes them, those that callers name with a message of their own (kf_row_refer), and `store check` tests all.
+ * Foreign keys are declared and not enforced, which would take some twentieth of the time that a
+ * verdict does: ids are looked up in the transaction that writes them, those that callers name with
+ * a message of their own (kf_row_refer), and `store check` tests all.
  */
 #include "internal.h"
 
@@ -47,7 +50,8 @@ static int is_interrupted(void *interrupts)
 
 void kf_store_set_interrupt(kf_store *store, const volatile int *interrupts)
 {
-    sqlite3_progress_handler(store->db, INTERRUPT_STEPS, interrupts ? is_interrupted : NULL, (void *)interrupts);
+    sqlite3_progress_handler(store->db, INTERRUPT_STEPS, interrupts ? is_interrupted : NULL,
+                             (void *)interrupts);
 }
 
 char *kf_store_default_path(kf_error *error)
@@ -56,14 +60,15 @@ char *kf_store_default_path(kf_error *error)
     const char *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
     kf_autobuffer text = {0};
-    if (path && *path)
-        kf_buffer_string(&text, path);
-    else if (data && *data == '/') /* the XDG base directory specification: a relative path is to be ignored */
+    if (path && *path) kf_buffer_string(&text, path);
+    /* the XDG base directory specification: a relative path is to be ignored */
+    else if (data && *data == '/')
         kf_buffer_format(&text, "%s/kforge/kforge.db", data);
     else if (home && *home)
         kf_buffer_format(&text, "%s/.local/share/kforge/kforge.db", home);
     else {
-        kf_fail(error, KF_ERROR_INPUT, "no place for the store: set KFORGE_STORE to a file, or HOME");
+        kf_fail(error, KF_ERROR_INPUT,
+                "no place for the store: set KFORGE_STORE to a file, or HOME");
         return NULL;
     }
     char *result = kf_buffer_take(&text);
@@ -71,7 +76,7 @@ char *kf_store_default_path(kf_error *error)
     return result;
 }
 
-/* ---- migrations ---- */
+/* ---- migrations ------------------------------------------------------------------------------ */
 
 /* Start of the SQL of migration `number` in schema.sql and its length; NULL when there is none. */
 static const char *migration(int number, size_t *size)
@@ -97,7 +102,8 @@ int kf_store_schema(void)
 static bool pragma_integer(kf_store *store, const char *pragma, int *value, kf_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    bool ok = sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) == SQLITE_OK &&
+              sqlite3_step(statement) == SQLITE_ROW;
     if (ok)
         *value = sqlite3_column_int(statement, 0);
     else
@@ -108,7 +114,8 @@ static bool pragma_integer(kf_store *store, const char *pragma, int *value, kf_e
 
 static bool execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
 {
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK || kf_sql_fail(store, doing, error);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
+           kf_sql_fail(store, doing, error);
 }
 
 static bool apply_migrations(kf_store *store, int from, kf_error *error)
@@ -118,26 +125,29 @@ static bool apply_migrations(kf_store *store, int from, kf_error *error)
     for (int number = from + 1; (sql = migration(number, &size)); number++) {
         kf_autobuffer text = {0};
         kf_buffer_append(&text, sql, size);
-        kf_buffer_format(&text, ";PRAGMA user_version = %d; PRAGMA application_id = %d;", number, KF_APPLICATION_ID);
+        kf_buffer_format(&text, ";PRAGMA user_version = %d; PRAGMA application_id = %d;", number,
+                         KF_APPLICATION_ID);
         if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", store->path);
         if (!execute(store, text.data, "bringing the store up to date", error)) return false;
     }
     return true;
 }
 
-/* All of it in one transaction; another process may have done it while this one waited for the lock. */
+/* All of it in one transaction; another process may have done it while this one waited for the
+ * lock. */
 static bool migrate(kf_store *store, kf_error *error)
 {
     if (!execute(store, "BEGIN IMMEDIATE", "bringing the store up to date", error)) return false;
     int version;
-    if (pragma_integer(store, "PRAGMA user_version", &version, error) && apply_migrations(store, version, error) &&
+    if (pragma_integer(store, "PRAGMA user_version", &version, error) &&
+        apply_migrations(store, version, error) &&
         execute(store, "COMMIT", "bringing the store up to date", error))
         return true;
     if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return false;
 }
 
-/* ---- connection ---- */
+/* ---- connection ------------------------------------------------------------------------------ */
 
 static double patience(void)
 {
@@ -147,7 +157,8 @@ static double patience(void)
     return text && end != text && seconds >= 0 && seconds <= 1e6 ? seconds : KF_STORE_BUSY_SECONDS;
 }
 
-/* Without counting what SQLite allocates, for which it takes one lock for all threads; nobody asks. */
+/* Without counting what SQLite allocates, for which it takes one lock for all threads; nobody asks.
+ */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -159,7 +170,8 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     pthread_once(&configured, configure);
     sqlite3_close_v2(store->db);
     store->db = NULL;
-    if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                        NULL) != SQLITE_OK)
         return kf_sql_fail(store, "opening", error);
     sqlite3_busy_timeout(store->db, (int)(patience() * 1000));
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -167,46 +179,56 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     return true;
 }
 
-/* A store on a read-only file system or folder can't have its shared-memory index beside it. When no log is left there either, its file
- * alone is the whole truth, and SQLite may be told that nobody can change it. */
+/* A store on a read-only file system or folder can't have its shared-memory index beside it. When
+ * no log is left there either, its file alone is the whole truth, and SQLite may be told that
+ * nobody can change it. */
 static bool connect_immutable(kf_store *store, kf_error *error)
 {
     kf_autobuffer log = {0}, uri = {0};
     kf_buffer_format(&log, "%s-wal", store->path);
     struct stat status;
-    if (log.failed || (stat(log.data, &status) == 0 && status.st_size > 0) || access(store->path, R_OK) != 0) return false;
+    if (log.failed || (stat(log.data, &status) == 0 && status.st_size > 0) ||
+        access(store->path, R_OK) != 0)
+        return false;
     kf_buffer_string(&uri, "file:");
     for (const unsigned char *c = (const unsigned char *)store->path; *c; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("/._-", *c);
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                     (*c >= '0' && *c <= '9') || strchr("/._-", *c);
         kf_buffer_format(&uri, plain ? "%c" : "%%%02X", *c);
     }
     kf_buffer_string(&uri, "?immutable=1");
-    return !uri.failed && connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
+    return !uri.failed &&
+           connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
 }
 
-/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. One read transaction, since another process
- * may be creating it right now. */
+/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. One
+ * read transaction, since another process may be creating it right now. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
 {
     int application, objects;
-    bool ok = execute(store, "BEGIN", "opening", error) && pragma_integer(store, "PRAGMA application_id", &application, error) &&
+    bool ok = execute(store, "BEGIN", "opening", error) &&
+              pragma_integer(store, "PRAGMA application_id", &application, error) &&
               pragma_integer(store, "PRAGMA user_version", version, error) &&
               pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
-    if (!ok) return false; /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error */
+    /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error
+     */
+    if (!ok) return false;
     if (!execute(store, "COMMIT", "opening", error)) return false;
     *empty = application == 0 && *version == 0 && objects == 0;
     if (!*empty && application != KF_APPLICATION_ID)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store but another program's database: name another file",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: not a kforge store but another program's database: name another file",
                        store->path);
     if (*version > kf_store_schema())
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "%s: written by a newer kforge (schema %d, this one knows %d): update kforge, or name another store in KFORGE_STORE",
-            store->path, *version, kf_store_schema());
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: written by a newer kforge (schema %d, this one knows %d): update "
+                       "kforge, or name another store in KFORGE_STORE",
+                       store->path, *version, kf_store_schema());
     return true;
 }
 
-/* Switching to WAL needs the file alone for a moment, for which SQLite does not always wait on its own. */
+/* Switching to WAL needs the file alone for a moment, for which SQLite does not always wait on its
+ * own. */
 static bool enter_wal(kf_store *store, kf_error *error)
 {
     double until = kf_now() + patience();
@@ -220,42 +242,52 @@ static bool enter_wal(kf_store *store, kf_error *error)
         sqlite3_finalize(statement);
         if (wal) return true;
         if (row)
-            return kf_fail(
-                error, KF_ERROR_MACHINE,
-                "%s: the file system has no shared memory for SQLite's log (a network drive?): put the store on a local disk",
-                store->path);
-        if ((rc & 0xff) != SQLITE_BUSY || kf_now() > until) return kf_sql_fail(store, "opening", error);
+            return kf_fail(error, KF_ERROR_MACHINE,
+                           "%s: the file system has no shared memory for SQLite's log (a network "
+                           "drive?): put the store on a local disk",
+                           store->path);
+        if ((rc & 0xff) != SQLITE_BUSY || kf_now() > until)
+            return kf_sql_fail(store, "opening", error);
         usleep(20000);
     }
 }
 
 static bool read_only(const char *path, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_IO, "%s: the store is read-only: make file and folder writable, or name another in KFORGE_STORE",
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: the store is read-only: make file and folder writable, or name another in "
+                   "KFORGE_STORE",
                    path);
 }
 
 static bool set_up_writer(kf_store *store, kf_error *error)
 {
     if (sqlite3_db_readonly(store->db, "main") == 1) return read_only(store->path, error);
-    /* Of a new store; one that is there keeps its own. Verdicts, samples and sources are of 0.5 to 5 KB: of SQLite's 4 KB they waste a third. */
+    /* Of a new store; one that is there keeps its own. Verdicts, samples and sources are of 0.5 to
+     * 5 KB: of SQLite's 4 KB they waste a third. */
     return execute(store, "PRAGMA page_size = 8192", "opening", error) && enter_wal(store, error) &&
            execute(store,
-                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;"
-                   "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = OFF",
+                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
+                   "-16384; PRAGMA temp_store = MEMORY;"
+                   "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
+                   "secure_delete = OFF",
                    "opening", error) &&
            migrate(store, error);
 }
 
 static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *error)
 {
-    if (empty) return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+    if (empty)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty",
+                       store->path);
     if (version < kf_store_schema())
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "%s: written by an older kforge (schema %d, this one reads %d): bring it up to date with `kforge store migrate`",
-            store->path, version, kf_store_schema());
-    return execute(store, "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY", "opening", error);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: written by an older kforge (schema %d, this one reads %d): bring it up "
+                       "to date with `kforge store migrate`",
+                       store->path, version, kf_store_schema());
+    return execute(store,
+                   "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+                   "opening", error);
 }
 
 /* Path checks that SQLite would word worse or not make. */
@@ -264,29 +296,38 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
     struct stat status;
     if (stat(path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder, a store is a file: name one in it, such as %s/kforge.db", path,
-                           path);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "%s: is a folder, a store is a file: name one in it, such as %s/kforge.db", path,
+                path);
         if (!S_ISREG(status.st_mode))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: not a regular file: name another for the store", path);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "%s: not a regular file: name another for the store", path);
         if (mode != KF_STORE_READ && access(path, W_OK) != 0) return read_only(path, error);
         return true;
     }
-    if (errno != ENOENT && errno != ENOTDIR) return kf_fail(error, KF_ERROR_IO, "%s: opening: %s", path, strerror(errno));
+    if (errno != ENOENT && errno != ENOTDIR)
+        return kf_fail(error, KF_ERROR_IO, "%s: opening: %s", path, strerror(errno));
     if (mode != KF_STORE_CREATE)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: no store there yet: `kforge optimize` makes one, or set KFORGE_STORE to yours",
-                       path);
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: no store there yet: `kforge optimize` makes one, or set KFORGE_STORE to yours",
+            path);
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path) return true;
     kf_autofree char *folder = strndup(path, (size_t)(slash - path));
-    return folder ? kf_directory_make(folder, error) : kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return folder ? kf_directory_make(folder, error)
+                  : kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
 }
 
-/* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their own, "./:memory:" has not. */
+/* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their
+ * own, "./:memory:" has not. */
 static char *plain_path(const char *path, kf_error *error)
 {
     kf_autofree char *fallback = path ? NULL : kf_store_default_path(error);
     if (!path && !(path = fallback)) return NULL;
-    if (!*path) return kf_fail(error, KF_ERROR_INPUT, "the store's path is empty: name a file"), NULL;
+    if (!*path)
+        return kf_fail(error, KF_ERROR_INPUT, "the store's path is empty: name a file"), NULL;
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "%s%s", strchr(path, '/') ? "" : "./", path);
     char *result = kf_buffer_take(&text);
@@ -309,12 +350,14 @@ static bool open_database(kf_store *store, kf_store_mode mode, kf_error *error)
     if (!identify(store, &version, &empty, error)) {
         int code = sqlite3_errcode(store->db);
         bool no_index = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
-        if (mode != KF_STORE_READ || !no_index || !connect_immutable(store, error) || !identify(store, &version, &empty, error))
+        if (mode != KF_STORE_READ || !no_index || !connect_immutable(store, error) ||
+            !identify(store, &version, &empty, error))
             return false;
     }
     if (mode == KF_STORE_READ) return set_up_reader(store, version, empty, error);
     if (empty && mode == KF_STORE_WRITE)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty",
+                       store->path);
     store->writable = true;
     return set_up_writer(store, error);
 }
@@ -337,9 +380,12 @@ bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error)
     bool empty = false;
     store->path = plain_path(path, error);
     if (!store->path || !check_path(store->path, KF_STORE_WRITE, error) ||
-        !connect_database(store, store->path, SQLITE_OPEN_READWRITE, error) || !identify(store, from, &empty, error))
+        !connect_database(store, store->path, SQLITE_OPEN_READWRITE, error) ||
+        !identify(store, from, &empty, error))
         return false;
-    if (empty) return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty", store->path);
+    if (empty)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a kforge store: the file is empty",
+                       store->path);
     store->writable = true;
     *to = kf_store_schema();
     return set_up_writer(store, error);

@@ -1,4 +1,5 @@
-/* Which process owns a run, in a form that tells a living one from a dead one and from another that got the same number. */
+/* Which process owns a run, in a form that tells a living one from a dead one and from another that
+ * got the same number. */
 #include "owner.h"
 
 #include <stdio.h>
@@ -7,8 +8,9 @@
 
 #include "kforge/cleanup.h"
 
-/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such process. The name in field 2 may hold
- * anything, so fields are counted from the last parenthesis. A zombie is dead. */
+/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
+ * process. The name in field 2 may hold anything, so fields are counted from the last parenthesis.
+ * A zombie is dead. */
 static unsigned long long start_time(long pid)
 {
     char path[64], text[1024];
@@ -21,7 +23,9 @@ static unsigned long long start_time(long pid)
     unsigned long long ticks = 0;
     char state = 0;
     if (!at ||
-        sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &ticks) != 2)
+        sscanf(at + 1,
+               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &state, &ticks) != 2)
         return 0;
     return state == 'Z' || state == 'X' ? 0 : ticks;
 }
@@ -44,5 +48,6 @@ bool kf_owner_alive(const char *host, const char *owner, double updated, double 
     if (strcmp(host, here) != 0) return now - updated < KF_OWNER_SILENCE;
     long pid;
     unsigned long long ticks;
-    return sscanf(owner, "%ld %llu", &pid, &ticks) == 2 && pid > 0 && ticks && start_time(pid) == ticks;
+    return sscanf(owner, "%ld %llu", &pid, &ticks) == 2 && pid > 0 && ticks &&
+           start_time(pid) == ticks;
 }

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 #define KF_OWNER 256
-#define KF_OWNER_SILENCE 600.0 /* seconds without a write after which an owner on another host counts as gone */
+/* seconds without a write after which an owner on another host counts as gone */
+#define KF_OWNER_SILENCE 600.0
 
 void kf_owner_host(char host[KF_OWNER]);
 void kf_owner_self(char owner[KF_OWNER]);

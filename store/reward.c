@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Towards 1, so that what is within a hundredth of "no change" is none, and no rounding makes a kernel look better than measured. */
+/* Towards 1, so that what is within a hundredth of "no change" is none, and no rounding makes a
+ * kernel look better than measured. */
 static double rounded_towards_one(double speedup)
 {
     double hundredths = speedup * 100;
@@ -39,12 +40,18 @@ static const struct {
     double (*correct)(const kf_interval *speedup);
 } rows[KF_REWARD_COUNT] = {
     [KF_REWARD_SPEEDUP] = {"speedup", "speedup; 0 when failed", 0, reward_speedup},
-    [KF_REWARD_CUDA_L1] = {"cuda_l1", "speedup rounded to two decimals towards 1; 0 when failed (CUDA-L1, arXiv:2507.14111)", 0,
-                           reward_cuda_l1},
-    [KF_REWARD_KEVIN] = {"kevin", "0.3 + speedup; 0 when failed (Kevin-32B, arXiv:2507.11948)", 0, reward_kevin},
-    [KF_REWARD_MILESTONES] = {"milestones", "3: interval above 2, 2: above 1.05, 1: correct, -1: failed (after CUDA Agent)", -1,
-                              milestone},
-    [KF_REWARD_LOG] = {"log", "ln(speedup), at least ln(0.1), which failed ones get", -2.3025850929940455, reward_log},
+    [KF_REWARD_CUDA_L1] =
+        {"cuda_l1",
+         "speedup rounded to two decimals towards 1; 0 when failed (CUDA-L1, arXiv:2507.14111)", 0,
+         reward_cuda_l1},
+    [KF_REWARD_KEVIN] = {"kevin", "0.3 + speedup; 0 when failed (Kevin-32B, arXiv:2507.11948)", 0,
+                         reward_kevin},
+    [KF_REWARD_MILESTONES] =
+        {"milestones",
+         "3: interval above 2, 2: above 1.05, 1: correct, -1: failed (after CUDA Agent)", -1,
+         milestone},
+    [KF_REWARD_LOG] = {"log", "ln(speedup), at least ln(0.1), which failed ones get",
+                       -2.3025850929940455, reward_log},
 };
 
 const char *kf_reward_name(kf_reward reward)
@@ -67,7 +74,8 @@ bool kf_reward_parse(const char *name, kf_reward *reward)
 double kf_reward_of(kf_reward reward, const kf_reward_input *input)
 {
     if ((size_t)reward >= KF_REWARD_COUNT) return NAN;
-    if (input->status != KF_CORRECT) return input->blame == KF_BLAME_CANDIDATE ? rows[reward].failed : NAN;
+    if (input->status != KF_CORRECT)
+        return input->blame == KF_BLAME_CANDIDATE ? rows[reward].failed : NAN;
     kf_interval speedup = input->speedup;
     bool differs = speedup.low > 1 || speedup.high < 1;
     if (input->significant && !differs && !isnan(speedup.value)) speedup = (kf_interval){1, 1, 1};
@@ -89,7 +97,8 @@ static void normalise(const double *rewards, size_t count, double clip, double *
     for (size_t i = 0; i < count; i++)
         if (!isnan(rewards[i])) squares += (rewards[i] - mean) * (rewards[i] - mean);
     double deviation = sqrt(squares / known);
-    /* Equal up to rounding is equal: dividing by what rounding left would blow noise up to full size. */
+    /* Equal up to rounding is equal: dividing by what rounding left would blow noise up to full
+     * size. */
     bool equal = !(deviation > 1e-12 * fabs(mean));
     for (size_t i = 0; i < count; i++) {
         if (isnan(rewards[i])) {

@@ -9,13 +9,16 @@
 
 /* Crockford's base32: no i, l, o, u, so an id survives being read aloud. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-#define ID_EPOCH 1735689600.0 /* 2025-01-01: 30 bits of seconds from here end in 2059; only the sorting by id would suffer */
+/* 2025-01-01: 30 bits of seconds from here end in 2059; only the sorting by id would suffer */
+#define ID_EPOCH 1735689600.0
 
 static bool make_id(double now, char id[KF_RUN_ID], kf_error *error)
 {
     uint32_t chance;
-    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
-    uint64_t bits = ((uint64_t)(now < ID_EPOCH ? 0 : now - ID_EPOCH) & 0x3fffffff) << 20 | (chance & 0xfffff);
+    if (!kf_random(&chance, sizeof chance))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    uint64_t bits =
+        ((uint64_t)(now < ID_EPOCH ? 0 : now - ID_EPOCH) & 0x3fffffff) << 20 | (chance & 0xfffff);
     for (int i = KF_RUN_ID - 2; i >= 0; i--, bits >>= 5) id[i] = digits[bits & 31];
     id[KF_RUN_ID - 1] = '\0';
     return true;
@@ -23,11 +26,14 @@ static bool make_id(double now, char id[KF_RUN_ID], kf_error *error)
 
 bool kf_state_put(kf_store *store, int64_t run, const kf_packed *state, kf_error *error)
 {
-    return kf_sql_do(store, error, "INSERT OR REPLACE INTO run_state (run, size, codec, data) VALUES (?, ?, ?, ?)", "iinb", run,
-                     state->size, state->codec, state->data, state->data_size);
+    return kf_sql_do(
+        store, error,
+        "INSERT OR REPLACE INTO run_state (run, size, codec, data) VALUES (?, ?, ?, ?)", "iinb",
+        run, state->size, state->codec, state->data, state->data_size);
 }
 
-static bool insert_run(kf_store *store, const kf_store_run_new *run, const kf_packed *state, char id[KF_RUN_ID], kf_error *error)
+static bool insert_run(kf_store *store, const kf_store_run_new *run, const kf_packed *state,
+                       char id[KF_RUN_ID], kf_error *error)
 {
     double now = kf_store_time();
     int64_t task = kf_task_row(store, run->task, error);
@@ -37,45 +43,56 @@ static bool insert_run(kf_store *store, const kf_store_run_new *run, const kf_pa
     int row;
     do {
         if (!make_id(now, id, error)) return false;
-    } while ((row = kf_sql_integer(store, &taken, error, "SELECT id FROM run WHERE key = ?", "t", id)) == 1);
+    } while ((row = kf_sql_integer(store, &taken, error, "SELECT id FROM run WHERE key = ?", "t",
+                                   id)) == 1);
     char host[KF_OWNER], owner[KF_OWNER], seed[17];
     kf_owner_host(host);
     kf_owner_self(owner);
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)run->seed);
     return row == 0 &&
            kf_sql_do(store, error,
-                     "INSERT INTO run (key, task, device, options, seed, status, host, owner, started, updated)"
+                     "INSERT INTO run (key, task, device, options, seed, status, host, owner, "
+                     "started, updated)"
                      " VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
-                     "tiittttdd", id, task, device, run->options ? run->options : "{}", seed, host, owner, now, now) &&
+                     "tiittttdd", id, task, device, run->options ? run->options : "{}", seed, host,
+                     owner, now, now) &&
            (!run->state || kf_state_put(store, sqlite3_last_insert_rowid(store->db), state, error));
 }
 
-bool kf_store_begin_run(kf_store *store, const kf_store_run_new *run, char id[KF_RUN_ID], kf_error *error)
+bool kf_store_begin_run(kf_store *store, const kf_store_run_new *run, char id[KF_RUN_ID],
+                        kf_error *error)
 {
     if (!run->task || !run->device)
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: a run without task or device: this is a bug in kforge", store->path);
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "%s: a run without task or device: this is a bug in kforge", store->path);
     kf_autopacked state = {0};
-    if (!kf_pack(store, KF_PACK_FAST, run->state, run->state_size, &state, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_FAST, run->state, run->state_size, &state, error) ||
+        !kf_write_begin(store, error))
+        return false;
     return kf_write_end(store, insert_run(store, run, &state, id, error), error);
 }
 
 static bool no_such_run(kf_store *store, const char *id, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "%s: no run %s in this store: `kforge list` shows what it holds", store->path, id);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s: no run %s in this store: `kforge list` shows what it holds", store->path,
+                   id);
 }
 
 int64_t kf_run_row(kf_store *store, const char *id, kf_error *error)
 {
     int64_t run = 0;
     if (*id && !strcmp(store->run_key, id)) return store->run;
-    if (kf_sql_integer(store, &run, error, "SELECT id FROM run WHERE key = ?", "t", id) == 0) no_such_run(store, id, error);
+    if (kf_sql_integer(store, &run, error, "SELECT id FROM run WHERE key = ?", "t", id) == 0)
+        no_such_run(store, id, error);
     return run;
 }
 
 bool kf_run_load(kf_store *store, const char *id, kf_error *error)
 {
     if (*id && !strcmp(store->run_key, id)) return true;
-    kf_autoreset *statement = kf_sql(store, error, "SELECT id, task, device FROM run WHERE key = ?", "t", id);
+    kf_autoreset *statement =
+        kf_sql(store, error, "SELECT id, task, device FROM run WHERE key = ?", "t", id);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row == 0) no_such_run(store, id, error);
     if (row != 1) return false;
@@ -87,33 +104,41 @@ bool kf_run_load(kf_store *store, const char *id, kf_error *error)
     return true;
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* The best by the rule in kforge/store.h, which is the search's own (search_verify.c), or one number would be reported and another listed. Class 2 are
- * those that were measured again and are faster for certain, 1 those that were measured again, 0 the others. member_best is ordered within (run, island,
- * reverified): the best of each class and island, then the best of these. */
-#define BEST_OF_RUN                                                                                                  \
-    "(SELECT m.candidate FROM (SELECT DISTINCT island FROM tally WHERE run = r.id) i"                                \
-    " CROSS JOIN (SELECT 0 AS class UNION ALL SELECT 1 UNION ALL SELECT 2) f"                                        \
-    " CROSS JOIN member m ON m.run = r.id AND m.candidate = (SELECT x.candidate FROM member x WHERE x.run = r.id"    \
-    " AND x.island = i.island AND x.reverified = (f.class > 0) AND x.score IS NOT NULL"                              \
-    " AND (f.class < 2 OR (x.score > 1 AND (SELECT w.low FROM verdict w WHERE w.id = x.verdict) > 1))"               \
-    " AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = x.run AND a.number = x.attempt AND a.step = 'baseline')" \
-    " ORDER BY x.score DESC, x.candidate LIMIT 1)"                                                                   \
+/* The best by the rule in kforge/store.h, which is the search's own (search_verify.c), or one
+ * number would be reported and another listed. Class 2 are those that were measured again and are
+ * faster for certain, 1 those that were measured again, 0 the others. member_best is ordered within
+ * (run, island, reverified): the best of each class and island, then the best of these. */
+#define BEST_OF_RUN                                                                               \
+    "(SELECT m.candidate FROM (SELECT DISTINCT island FROM tally WHERE run = r.id) i"             \
+    " CROSS JOIN (SELECT 0 AS class UNION ALL SELECT 1 UNION ALL SELECT 2) f"                     \
+    " CROSS JOIN member m ON m.run = r.id AND m.candidate = (SELECT x.candidate FROM member x "   \
+    "WHERE x.run = r.id"                                                                          \
+    " AND x.island = i.island AND x.reverified = (f.class > 0) AND x.score IS NOT NULL"           \
+    " AND (f.class < 2 OR (x.score > 1 AND (SELECT w.low FROM verdict w WHERE w.id = x.verdict) " \
+    "> 1))"                                                                                       \
+    " AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = x.run AND a.number = x.attempt AND "  \
+    "a.step = 'baseline')"                                                                        \
+    " ORDER BY x.score DESC, x.candidate LIMIT 1)"                                                \
     " ORDER BY f.class DESC, m.score DESC, m.candidate LIMIT 1)"
-#define RUN_COLUMNS                                                                                                            \
-    "r.key, t.hash, t.name, d.name, r.host, r.options, r.seed, r.status, r.owner, r.started, r.updated, r.ended, r.attempts, " \
-    "r.judged,"                                                                                                                \
+#define RUN_COLUMNS                                                                            \
+    "r.key, t.hash, t.name, d.name, r.host, r.options, r.seed, r.status, r.owner, r.started, " \
+    "r.updated, r.ended, r.attempts, "                                                         \
+    "r.judged,"                                                                                \
     " r.correct, b.candidate, v.speedup, v.low, v.high, b.reverified"
 #define RUN_TABLES                                                              \
     " FROM run r JOIN task t ON t.id = r.task JOIN device d ON d.id = r.device" \
-    " LEFT JOIN member b ON b.run = r.id AND b.candidate = " BEST_OF_RUN " LEFT JOIN verdict v ON v.id = b.verdict "
+    " LEFT JOIN member b ON b.run = r.id AND b.candidate = " BEST_OF_RUN        \
+    " LEFT JOIN verdict v ON v.id = b.verdict "
 
 static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf_error *error)
 {
     const char *owner;
-    kf_text_column texts[] = {{2, &run->task_name}, {3, &run->device}, {4, &run->host}, {5, &run->options}, {8, &owner}};
-    if (!kf_sql_texts(store, statement, &run->memory, texts, sizeof texts / sizeof *texts, error)) return false;
+    kf_text_column texts[] = {
+        {2, &run->task_name}, {3, &run->device}, {4, &run->host}, {5, &run->options}, {8, &owner}};
+    if (!kf_sql_texts(store, statement, &run->memory, texts, sizeof texts / sizeof *texts, error))
+        return false;
     kf_sql_copy(statement, 0, run->id, sizeof run->id);
     kf_sql_copy(statement, 1, run->task, sizeof run->task);
     char seed[17];
@@ -131,7 +156,8 @@ static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf
     run->best_speedup.low = kf_sql_double(statement, 17);
     run->best_speedup.high = kf_sql_double(statement, 18);
     run->best_reverified = sqlite3_column_int(statement, 19) != 0;
-    run->alive = run->status == KF_RUN_RUNNING && kf_owner_alive(run->host, owner, run->updated, kf_store_time());
+    run->alive = run->status == KF_RUN_RUNNING &&
+                 kf_owner_alive(run->host, owner, run->updated, kf_store_time());
     return true;
 }
 
@@ -147,7 +173,8 @@ static bool find_latest(kf_store *store, kf_store_run *run, kf_error *error)
     return found || kf_fail(error, KF_ERROR_INPUT, "%s: no runs in this store yet", store->path);
 }
 
-bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *run, kf_error *error)
+bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *run,
+                       kf_error *error)
 {
     if (kf_store_means_latest(id_or_prefix)) return find_latest(store, run, error);
     kf_autofree char *prefix = strdup(id_or_prefix);
@@ -157,23 +184,29 @@ bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *
     if (!*prefix || strspn(prefix, digits) != strlen(prefix) || strlen(prefix) >= KF_RUN_ID)
         return no_such_run(store, id_or_prefix, error);
     kf_autoreset *statement =
-        kf_sql(store, error, "SELECT " RUN_COLUMNS RUN_TABLES "WHERE r.key >= ?1 AND r.key < ?1 || '{' LIMIT 2", "t", prefix);
+        kf_sql(store, error,
+               "SELECT " RUN_COLUMNS RUN_TABLES "WHERE r.key >= ?1 AND r.key < ?1 || '{' LIMIT 2",
+               "t", prefix);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row == 0) no_such_run(store, id_or_prefix, error);
     if (row != 1 || !fill(store, statement, run, error)) return false;
     row = kf_sql_step(store, statement, error);
-    return row == 1
-               ? kf_fail(error, KF_ERROR_INPUT, "%s: several runs begin with %s: give more of the id", store->path, id_or_prefix)
-               : row == 0;
+    return row == 1 ? kf_fail(error, KF_ERROR_INPUT,
+                              "%s: several runs begin with %s: give more of the id", store->path,
+                              id_or_prefix)
+                    : row == 0;
 }
 
-bool kf_store_latest_run(kf_store *store, const char *task, bool unfinished, kf_store_run *run, bool *found, kf_error *error)
+bool kf_store_latest_run(kf_store *store, const char *task, bool unfinished, kf_store_run *run,
+                         bool *found, kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(store, error,
-                                     "SELECT " RUN_COLUMNS RUN_TABLES "WHERE r.id = (SELECT id FROM run WHERE (?1 IS NULL OR task ="
-                                     " (SELECT id FROM task WHERE hash = ?1)) AND (?2 = 0 OR status <> 'finished')"
-                                     " ORDER BY started DESC, id DESC LIMIT 1)",
-                                     "tn", task, (int)unfinished);
+    kf_autoreset *statement =
+        kf_sql(store, error,
+               "SELECT " RUN_COLUMNS RUN_TABLES
+               "WHERE r.id = (SELECT id FROM run WHERE (?1 IS NULL OR task ="
+               " (SELECT id FROM task WHERE hash = ?1)) AND (?2 = 0 OR status <> 'finished')"
+               " ORDER BY started DESC, id DESC LIMIT 1)",
+               "tn", task, (int)unfinished);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     *found = row == 1;
     return row == 0 || (row == 1 && fill(store, statement, run, error));
@@ -182,7 +215,8 @@ bool kf_store_latest_run(kf_store *store, const char *task, bool unfinished, kf_
 kf_store_cursor *kf_store_runs(kf_store *store, const char *task, kf_error *error)
 {
     return kf_cursor(store, error,
-                     "SELECT " RUN_COLUMNS RUN_TABLES "WHERE ?1 IS NULL OR r.task = (SELECT id FROM task WHERE hash = ?1)"
+                     "SELECT " RUN_COLUMNS RUN_TABLES
+                     "WHERE ?1 IS NULL OR r.task = (SELECT id FROM task WHERE hash = ?1)"
                      " ORDER BY r.started DESC, r.id DESC",
                      "t", task);
 }
@@ -193,26 +227,31 @@ int kf_store_next_run(kf_store_cursor *cursor, kf_store_run *run, kf_error *erro
     return row == 1 && !fill(cursor->store, cursor->statement, run, error) ? -1 : row;
 }
 
-bool kf_store_run_state(kf_store *store, const char *id, char **state, size_t *size, kf_error *error)
+bool kf_store_run_state(kf_store *store, const char *id, char **state, size_t *size,
+                        kf_error *error)
 {
     *state = NULL;
     *size = 0;
     int64_t run = kf_run_row(store, id, error);
     if (!run) return false;
-    kf_autoreset *statement = kf_sql(store, error, "SELECT size, codec, data FROM run_state WHERE run = ?", "i", run);
+    kf_autoreset *statement =
+        kf_sql(store, error, "SELECT size, codec, data FROM run_state WHERE run = ?", "i", run);
     int row = statement ? kf_sql_step(store, statement, error) : -1;
     if (row == 1) *state = kf_unpack(store, statement, 0, size, error);
     return row == 0 || *state;
 }
 
-/* ---- changing ---- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
-bool kf_store_save_state(kf_store *store, const char *id, const void *state, size_t size, kf_error *error)
+bool kf_store_save_state(kf_store *store, const char *id, const void *state, size_t size,
+                         kf_error *error)
 {
     kf_autopacked packed = {0};
-    if (!kf_pack(store, KF_PACK_FAST, state, size, &packed, error) || !kf_write_begin(store, error)) return false;
+    if (!kf_pack(store, KF_PACK_FAST, state, size, &packed, error) || !kf_write_begin(store, error))
+        return false;
     bool ok = kf_run_load(store, id, error) && kf_state_put(store, store->run, &packed, error) &&
-              kf_sql_do(store, error, "UPDATE run SET updated = ? WHERE id = ?", "di", kf_store_time(), store->run);
+              kf_sql_do(store, error, "UPDATE run SET updated = ? WHERE id = ?", "di",
+                        kf_store_time(), store->run);
     return kf_write_end(store, ok, error);
 }
 
@@ -224,15 +263,19 @@ static bool take_over(kf_store *store, const char *id, kf_error *error)
     kf_owner_self(owner);
     if (!kf_store_find_run(store, id, &run, error)) return false;
     int64_t own;
-    int row = kf_sql_integer(store, &own, error, "SELECT 1 FROM run WHERE key = ? AND host = ? AND owner = ?", "ttt", run.id, host,
-                             owner);
+    int row = kf_sql_integer(store, &own, error,
+                             "SELECT 1 FROM run WHERE key = ? AND host = ? AND owner = ?", "ttt",
+                             run.id, host, owner);
     if (row < 0) return false;
     if (run.alive && row == 0)
-        return kf_fail(error, KF_ERROR_BUSY, "%s: run %s is being worked on by another process on %s: wait for it or stop it",
-                       store->path, run.id, run.host);
+        return kf_fail(
+            error, KF_ERROR_BUSY,
+            "%s: run %s is being worked on by another process on %s: wait for it or stop it",
+            store->path, run.id, run.host);
     return kf_sql_do(store, error,
-                     "UPDATE run SET status = 'running', ended = NULL, host = ?, owner = ?, updated = ? WHERE key = ?", "ttdt",
-                     host, owner, kf_store_time(), run.id);
+                     "UPDATE run SET status = 'running', ended = NULL, host = ?, owner = ?, "
+                     "updated = ? WHERE key = ?",
+                     "ttdt", host, owner, kf_store_time(), run.id);
 }
 
 bool kf_store_resume_run(kf_store *store, const char *id, kf_error *error)
@@ -244,8 +287,10 @@ bool kf_store_end_run(kf_store *store, const char *id, kf_run_status status, kf_
 {
     if (!kf_write_begin(store, error)) return false;
     double now = kf_store_time();
-    bool ok = kf_run_load(store, id, error) &&
-              kf_sql_do(store, error, "UPDATE run SET status = ?, ended = ?, updated = ? WHERE id = ?", "tddi",
-                        kf_run_status_name(status), status == KF_RUN_RUNNING ? NAN : now, now, store->run);
+    bool ok =
+        kf_run_load(store, id, error) &&
+        kf_sql_do(store, error, "UPDATE run SET status = ?, ended = ?, updated = ? WHERE id = ?",
+                  "tddi", kf_run_status_name(status), status == KF_RUN_RUNNING ? NAN : now, now,
+                  store->run);
     return kf_write_end(store, ok, error);
 }

@@ -1,4 +1,5 @@
-/* SQLite behind one small vocabulary: cached statements with bound parameters, rows into structs, errors as one line, transactions. */
+/* SQLite behind one small vocabulary: cached statements with bound parameters, rows into structs,
+ * errors as one line, transactions. */
 #include "internal.h"
 
 #include <errno.h>
@@ -6,12 +7,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* ---- errors ---- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static bool disk_is_full(int code, int system_error)
 {
     return code == SQLITE_FULL ||
-           ((code & 0xff) == SQLITE_IOERR && (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG));
+           ((code & 0xff) == SQLITE_IOERR &&
+            (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG));
 }
 
 bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
@@ -20,47 +22,66 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
     const char *path = store->path;
     if (!store->db) return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
     int code = sqlite3_extended_errcode(store->db);
-    int system_error = sqlite3_system_errno(store->db); /* not set by a failed COMMIT; kf_sql_step cleared errno before it */
+    /* not set by a failed COMMIT; kf_sql_step cleared errno before it */
+    int system_error = sqlite3_system_errno(store->db);
     if (!system_error && (code & 0xff) == SQLITE_IOERR) system_error = last;
     const char *message = sqlite3_errmsg(store->db);
     if (disk_is_full(code, system_error))
-        return kf_fail(error, KF_ERROR_IO, "%s: %s: the disk is full; nothing was half-written: free some space and try again",
-                       path, doing);
+        return kf_fail(
+            error, KF_ERROR_IO,
+            "%s: %s: the disk is full; nothing was half-written: free some space and try again",
+            path, doing);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
     case SQLITE_INTERRUPT: return kf_fail(error, KF_ERROR_IO, "%s: %s: interrupted", path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return kf_fail(error, KF_ERROR_BUSY, "%s: %s: another process keeps the store locked: wait for it to finish or stop it",
-                       path, doing);
+        return kf_fail(
+            error, KF_ERROR_BUSY,
+            "%s: %s: another process keeps the store locked: wait for it to finish or stop it",
+            path, doing);
     case SQLITE_READONLY:
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: %s: the store is read-only: make file and folder writable, or name another in KFORGE_STORE", path,
-                       doing);
+                       "%s: %s: the store is read-only: make file and folder writable, or name "
+                       "another in KFORGE_STORE",
+                       path, doing);
     case SQLITE_NOTADB:
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: not a kforge store (not even an SQLite database): name another file or move this one away", path);
+                       "%s: not a kforge store (not even an SQLite database): name another file or "
+                       "move this one away",
+                       path);
     case SQLITE_CORRUPT:
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: %s: the store is damaged (%s): restore a copy, or recover what is left with sqlite3's .recover command",
+                       "%s: %s: the store is damaged (%s): restore a copy, or recover what is left "
+                       "with sqlite3's .recover command",
                        path, doing, message);
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return kf_fail(error, KF_ERROR_IO, "%s: %s: permission denied: check the owner and mode of file and folder", path, doing);
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: %s: permission denied: check the owner and mode of file and folder",
+                       path, doing);
     case SQLITE_CANTOPEN:
-        return kf_fail(error, KF_ERROR_IO, "%s: %s: can't be opened%s%s: check that its folder exists and is writable", path, doing,
-                       system_error ? ": " : "", system_error ? strerror(system_error) : "");
-    case SQLITE_TOOBIG: return kf_fail(error, KF_ERROR_LIMIT, "%s: %s: a text is larger than the store takes", path, doing);
-    case SQLITE_CONSTRAINT: return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s: this is a bug in kforge", path, doing, message);
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: %s: can't be opened%s%s: check that its folder exists and is writable",
+                       path, doing, system_error ? ": " : "",
+                       system_error ? strerror(system_error) : "");
+    case SQLITE_TOOBIG:
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: %s: a text is larger than the store takes", path,
+                       doing);
+    case SQLITE_CONSTRAINT:
+        return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s: this is a bug in kforge", path, doing,
+                       message);
     case SQLITE_IOERR:
-        return kf_fail(error, KF_ERROR_IO, "%s: %s: %s%s%s: check the disk and the kernel's log", path, doing, message,
-                       system_error ? ": " : "", system_error ? strerror(system_error) : "");
+        return kf_fail(error, KF_ERROR_IO, "%s: %s: %s%s%s: check the disk and the kernel's log",
+                       path, doing, message, system_error ? ": " : "",
+                       system_error ? strerror(system_error) : "");
     default:
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s (SQLite %d): this is a bug in kforge", path, doing, message, code);
+        return kf_fail(error, KF_ERROR_INTERNAL, "%s: %s: %s (SQLite %d): this is a bug in kforge",
+                       path, doing, message, code);
     }
 }
 
-/* ---- statements ---- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static sqlite3_stmt *cached(kf_store *store, const char *sql, kf_error *error)
 {
@@ -69,39 +90,48 @@ static sqlite3_stmt *cached(kf_store *store, const char *sql, kf_error *error)
         if (store->statements[slot].sql == sql) return store->statements[slot].statement;
         if (store->statements[slot].sql) continue;
         sqlite3_stmt *statement = NULL;
-        if (sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK) {
+        if (sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) !=
+            SQLITE_OK) {
             kf_sql_fail(store, "reading", error);
             return NULL;
         }
         store->statements[slot].sql = sql;
         return store->statements[slot].statement = statement;
     }
-    kf_fail(error, KF_ERROR_INTERNAL, "%s: more than %d statements: this is a bug in kforge", store->path, KF_STATEMENTS);
+    kf_fail(error, KF_ERROR_INTERNAL, "%s: more than %d statements: this is a bug in kforge",
+            store->path, KF_STATEMENTS);
     return NULL;
 }
 
-static bool bind(kf_store *store, sqlite3_stmt *statement, const char *types, va_list values, kf_error *error)
+static bool bind(kf_store *store, sqlite3_stmt *statement, const char *types, va_list values,
+                 kf_error *error)
 {
     int rc = SQLITE_OK;
     for (int i = 1; types[i - 1] && rc == SQLITE_OK; i++) {
         switch (types[i - 1]) {
         case 'i': rc = sqlite3_bind_int64(statement, i, va_arg(values, int64_t)); break;
         case 'n': rc = sqlite3_bind_int(statement, i, va_arg(values, int)); break;
-        case 't': rc = sqlite3_bind_text(statement, i, va_arg(values, const char *), -1, SQLITE_STATIC); break;
-        case 'd': rc = sqlite3_bind_double(statement, i, va_arg(values, double)); break; /* SQLite binds NaN as NULL */
+        case 't':
+            rc = sqlite3_bind_text(statement, i, va_arg(values, const char *), -1, SQLITE_STATIC);
+            break;
+        /* SQLite binds NaN as NULL */
+        case 'd': rc = sqlite3_bind_double(statement, i, va_arg(values, double)); break;
         case 'b': {
             const void *data = va_arg(values, const void *);
             size_t size = va_arg(values, size_t);
             rc = sqlite3_bind_blob64(statement, i, data ? data : "", size, SQLITE_STATIC);
             break;
         }
-        default: return kf_fail(error, KF_ERROR_INTERNAL, "store: no such parameter type '%c'", types[i - 1]);
+        default:
+            return kf_fail(error, KF_ERROR_INTERNAL, "store: no such parameter type '%c'",
+                           types[i - 1]);
         }
     }
     return rc == SQLITE_OK || kf_sql_fail(store, "reading", error);
 }
 
-static sqlite3_stmt *bound(kf_store *store, const char *sql, const char *types, va_list values, kf_error *error)
+static sqlite3_stmt *bound(kf_store *store, const char *sql, const char *types, va_list values,
+                           kf_error *error)
 {
     sqlite3_stmt *statement = cached(store, sql, error);
     if (!statement) return NULL;
@@ -123,7 +153,8 @@ int kf_sql_step(kf_store *store, sqlite3_stmt *statement, kf_error *error)
     errno = 0;
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) return 1;
-    bool writing = !sqlite3_stmt_readonly(statement) || !sqlite3_column_count(statement); /* BEGIN and COMMIT count as read-only */
+    /* BEGIN and COMMIT count as read-only */
+    bool writing = !sqlite3_stmt_readonly(statement) || !sqlite3_column_count(statement);
     if (rc != SQLITE_DONE) kf_sql_fail(store, writing ? "writing" : "reading", error);
     sqlite3_reset(statement);
     return rc == SQLITE_DONE ? 0 : -1;
@@ -141,7 +172,8 @@ bool kf_sql_do(kf_store *store, kf_error *error, const char *sql, const char *ty
     return row == 0;
 }
 
-int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char *sql, const char *types, ...)
+int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char *sql,
+                   const char *types, ...)
 {
     va_list values;
     va_start(values, types);
@@ -157,20 +189,24 @@ int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char 
 
 bool kf_row_refer(kf_store *store, int row, kf_error *error)
 {
-    if (row == 0) kf_fail(error, KF_ERROR_INPUT, "%s: writing: it refers to something that is not in the store", store->path);
+    if (row == 0)
+        kf_fail(error, KF_ERROR_INPUT,
+                "%s: writing: it refers to something that is not in the store", store->path);
     return row == 1;
 }
 
-/* ---- rows ---- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory, const kf_text_column *columns, size_t count,
-                  kf_error *error)
+bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory,
+                  const kf_text_column *columns, size_t count, kf_error *error)
 {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        /* Text first, bytes second, as SQLite asks; a NULL where a text is (and not in the column's type) means out of memory. */
+        /* Text first, bytes second, as SQLite asks; a NULL where a text is (and not in the column's
+         * type) means out of memory. */
         const unsigned char *text = sqlite3_column_text(statement, columns[i].column);
-        if (!text && sqlite3_column_type(statement, columns[i].column) != SQLITE_NULL) return kf_sql_fail(store, "reading", error);
+        if (!text && sqlite3_column_type(statement, columns[i].column) != SQLITE_NULL)
+            return kf_sql_fail(store, "reading", error);
         total += (size_t)sqlite3_column_bytes(statement, columns[i].column) + 1;
     }
     char *at = malloc(total);
@@ -196,10 +232,12 @@ void kf_sql_copy(sqlite3_stmt *statement, int column, char *target, size_t size)
 
 double kf_sql_double(sqlite3_stmt *statement, int column)
 {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
+    return sqlite3_column_type(statement, column) == SQLITE_NULL
+               ? NAN
+               : sqlite3_column_double(statement, column);
 }
 
-/* ---- transactions ---- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 static void end_quick(kf_store *store)
 {
@@ -219,8 +257,10 @@ static bool begin(kf_store *store, kf_error *error)
 {
     store->attempts = 0; /* others may have written meanwhile */
     if (!store->writable)
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: writing to a store that was opened for reading: this is a bug in kforge",
-                       store->path);
+        return kf_fail(
+            error, KF_ERROR_INTERNAL,
+            "%s: writing to a store that was opened for reading: this is a bug in kforge",
+            store->path);
     return kf_sql_do(store, error, "BEGIN IMMEDIATE", "");
 }
 
@@ -248,14 +288,18 @@ bool kf_write_end(kf_store *store, bool ok, kf_error *error)
 bool kf_store_begin(kf_store *store, kf_error *error)
 {
     if (store->group)
-        return kf_fail(error, KF_ERROR_INTERNAL, "%s: a group of writes is open already: this is a bug in kforge", store->path);
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "%s: a group of writes is open already: this is a bug in kforge",
+                       store->path);
     return store->group = begin(store, error);
 }
 
-/* With a write-ahead log a commit under NORMAL is written and not synced; the next one under FULL syncs the log as a whole. */
+/* With a write-ahead log a commit under NORMAL is written and not synced; the next one under FULL
+ * syncs the log as a whole. */
 bool kf_store_begin_quick(kf_store *store, kf_error *error)
 {
-    store->quick = !store->group && sqlite3_exec(store->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL) == SQLITE_OK;
+    store->quick = !store->group && sqlite3_exec(store->db, "PRAGMA synchronous = NORMAL", NULL,
+                                                 NULL, NULL) == SQLITE_OK;
     if (kf_store_begin(store, error)) return true;
     end_quick(store);
     return false;
@@ -263,7 +307,9 @@ bool kf_store_begin_quick(kf_store *store, kf_error *error)
 
 bool kf_store_commit(kf_store *store, kf_error *error)
 {
-    if (!store->group) return kf_fail(error, KF_ERROR_INTERNAL, "%s: no group of writes is open, or it was undone", store->path);
+    if (!store->group)
+        return kf_fail(error, KF_ERROR_INTERNAL, "%s: no group of writes is open, or it was undone",
+                       store->path);
     store->group = false;
     bool committed = commit(store, error);
     end_quick(store);

@@ -1,7 +1,8 @@
-/* Charts as SVG, drawn here rather than in the browser: the page shows them without scripts, and tests can read them.
+/* Charts as SVG, drawn here rather than in the browser: the page shows them without scripts, and
+ * tests can read them.
  *
- * Speedups are drawn on an axis that is linear from 0 to 1 and logarithmic above: slower and faster get room alike, and 0, where fast_p begins, is
- * on it.
+ * Speedups are drawn on an axis that is linear from 0 to 1 and logarithmic above: slower and faster
+ * get room alike, and 0, where fast_p begins, is on it.
  */
 #include <math.h>
 #include <string.h>
@@ -45,19 +46,23 @@ static double placed(double x)
 
 static void begin(kf_buffer *out, const char *label)
 {
-    kf_buffer_format(out, "<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">\n", WIDTH, HEIGHT, label);
+    kf_buffer_format(out, "<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">\n", WIDTH,
+                     HEIGHT, label);
 }
 
 static void tick_x(kf_buffer *out, const frame *f, double x, const char *text)
 {
     kf_buffer_format(out,
-                     "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
+                     "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
+                     "text-anchor=\"middle\">%s</text>\n",
                      across(f, x), TOP, HEIGHT - BOTTOM, across(f, x), HEIGHT - BOTTOM + 20, text);
 }
 
 static void tick_y(kf_buffer *out, const frame *f, double y, const char *text)
 {
-    kf_buffer_format(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+    kf_buffer_format(out,
+                     "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
+                     "text-anchor=\"end\">%s</text>\n",
                      LEFT, up(f, y), WIDTH - RIGHT, LEFT - 7, up(f, y) + 4, text);
 }
 
@@ -66,7 +71,7 @@ static void empty(kf_buffer *out)
     kf_buffer_string(out, "<p class=\"empty\">No problem was solved.</p>\n");
 }
 
-/* ---- fast_p ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- fast_p ---------------------------------------------------------------------------------- */
 
 static double fastest(const kf_bench_result *result)
 {
@@ -107,8 +112,10 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
         double x = f.high_x * i / POINTS;
         kf_interval share = kf_score_fast(result->outcomes, result->count, placed(x), 1, &options);
         kf_buffer_format(&line, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share.value));
-        kf_buffer_format(&low, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, isnan(share.high) ? share.value : share.high));
-        snprintf(back[i], sizeof back[i], "L%.1f %.1f", across(&f, x), up(&f, isnan(share.low) ? share.value : share.low));
+        kf_buffer_format(&low, "%s%.1f %.1f", i ? "L" : "M", across(&f, x),
+                         up(&f, isnan(share.high) ? share.value : share.high));
+        snprintf(back[i], sizeof back[i], "L%.1f %.1f", across(&f, x),
+                 up(&f, isnan(share.low) ? share.value : share.low));
     }
     for (int i = POINTS; i >= 0; i--) kf_buffer_string(&low, back[i]);
     size_t most_samples = 0;
@@ -117,17 +124,20 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     options.resamples = 2;
     for (int i = 0; i <= POINTS && most_samples > 1; i++) {
         double x = f.high_x * i / POINTS;
-        double share = kf_score_fast(result->outcomes, result->count, placed(x), most_samples, &options).value;
+        double share =
+            kf_score_fast(result->outcomes, result->count, placed(x), most_samples, &options).value;
         kf_buffer_format(&all, "%s%.1f %.1f", i ? "L" : "M", across(&f, x), up(&f, share));
     }
-    kf_buffer_format(
-        out, "<path class=\"band\" d=\"%sZ\"/><path class=\"one\" d=\"M%.1f %.1fV%.1f\"/><path class=\"curve\" d=\"%s\"/>\n",
-        low.data ? low.data : "", across(&f, 1), TOP, HEIGHT - BOTTOM, line.data ? line.data : "");
+    kf_buffer_format(out,
+                     "<path class=\"band\" d=\"%sZ\"/><path class=\"one\" d=\"M%.1f "
+                     "%.1fV%.1f\"/><path class=\"curve\" d=\"%s\"/>\n",
+                     low.data ? low.data : "", across(&f, 1), TOP, HEIGHT - BOTTOM,
+                     line.data ? line.data : "");
     if (all.data) kf_buffer_format(out, "<path class=\"curve all\" d=\"%s\"/>\n", all.data);
     kf_buffer_string(out, "</svg>\n");
 }
 
-/* ---- the distribution ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the distribution ------------------------------------------------------------------------ */
 
 void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
 {
@@ -135,7 +145,8 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
     for (size_t i = 0; i < result->count; i++) {
         double speedup = result->rows[i].best.speedup.value;
         if (!(speedup > 0)) continue;
-        double bar = floor(2 * log2(speedup)) + MIDDLE; /* half an octave each; the outermost hold all beyond */
+        /* half an octave each; the outermost hold all beyond */
+        double bar = floor(2 * log2(speedup)) + MIDDLE;
         int at = bar < 0 ? 0 : bar >= BARS ? BARS - 1 : (int)bar;
         if (++counts[at] > most) most = counts[at];
         if (at < low) low = at;
@@ -161,14 +172,17 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
     for (int i = low; i <= high; i++)
         if (counts[i])
             kf_buffer_format(out,
-                             "<rect class=\"bar%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\"><title>%d: %.2fx "
+                             "<rect class=\"bar%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                             "height=\"%.1f\" rx=\"2\"><title>%d: %.2fx "
                              "to %.2fx</title></rect>\n",
-                             i < MIDDLE ? " slow" : "", across(&f, i) + 1, up(&f, counts[i]), across(&f, i + 1) - across(&f, i) - 2,
-                             up(&f, 0) - up(&f, counts[i]), counts[i], exp2((i - MIDDLE) / 2.0), exp2((i + 1 - MIDDLE) / 2.0));
-    kf_buffer_format(out, "<path class=\"one\" d=\"M%.1f %.1fV%.1f\"/></svg>\n", across(&f, MIDDLE), TOP, HEIGHT - BOTTOM);
+                             i < MIDDLE ? " slow" : "", across(&f, i) + 1, up(&f, counts[i]),
+                             across(&f, i + 1) - across(&f, i) - 2, up(&f, 0) - up(&f, counts[i]),
+                             counts[i], exp2((i - MIDDLE) / 2.0), exp2((i + 1 - MIDDLE) / 2.0));
+    kf_buffer_format(out, "<path class=\"one\" d=\"M%.1f %.1fV%.1f\"/></svg>\n", across(&f, MIDDLE),
+                     TOP, HEIGHT - BOTTOM);
 }
 
-/* ---- the roofline --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the roofline ---------------------------------------------------------------------------- */
 
 static const char *power_of_ten(int power, char text[32])
 {
@@ -176,7 +190,11 @@ static const char *power_of_ten(int power, char text[32])
     if (power < 0 || power > 17)
         snprintf(text, 32, "%g", pow(10, power));
     else
-        snprintf(text, 32, "%d%s", power % 3 == 0 ? 1 : power % 3 == 1 ? 10 : 100, units[power / 3]);
+        snprintf(text, 32, "%d%s",
+                 power % 3 == 0   ? 1
+                 : power % 3 == 1 ? 10
+                                  : 100,
+                 units[power / 3]);
     return text;
 }
 
@@ -200,17 +218,20 @@ bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
     for (int x = (int)f.low_x; x <= f.high_x; x++) tick_x(out, &f, x, power_of_ten(x, text));
     for (int y = (int)f.low_y; y <= f.high_y; y++) tick_y(out, &f, y, power_of_ten(y, text));
     if (bandwidth > 0) { /* the line y = x + log(bandwidth) within the frame */
-        double shift = log10(bandwidth), from = fmax(f.low_x, f.low_y - shift), to = fmin(f.high_x, f.high_y - shift);
+        double shift = log10(bandwidth), from = fmax(f.low_x, f.low_y - shift),
+               to = fmin(f.high_x, f.high_y - shift);
         if (from < to)
-            kf_buffer_format(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", across(&f, from), up(&f, from + shift),
-                             across(&f, to), up(&f, to + shift));
+            kf_buffer_format(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+                             across(&f, from), up(&f, from + shift), across(&f, to),
+                             up(&f, to + shift));
     }
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &result->rows[i].roofs[k];
             if (!(roof->flops > 0) || !(roof->bytes > 0)) continue;
             kf_buffer_format(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>",
-                             across(&f, log10(roof->flops / roof->bytes)), up(&f, log10(roof->flops / roof->seconds)));
+                             across(&f, log10(roof->flops / roof->bytes)),
+                             up(&f, log10(roof->flops / roof->seconds)));
             kf_html_text(out, result->rows[i].task);
             kf_buffer_string(out, ", ");
             kf_html_text(out, roof->workload);

@@ -1,4 +1,5 @@
-/* What authors of existing solutions claim, against what the judge has found: one figure a solution, and what all of them come to. */
+/* What authors of existing solutions claim, against what the judge has found: one figure a
+ * solution, and what all of them come to. */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +12,9 @@ bool kf_bench_is_cheat(const kf_bench_sample *sample)
 
 double kf_bench_claim_ratio(const kf_bench_sample *sample)
 {
-    return sample->score.correct && sample->claimed > 0 && sample->speedup.value > 0 ? sample->speedup.value / sample->claimed
-                                                                                     : NAN;
+    return sample->score.correct && sample->claimed > 0 && sample->speedup.value > 0
+               ? sample->speedup.value / sample->claimed
+               : NAN;
 }
 
 kf_bench_claims kf_bench_claims_of(const kf_bench_result *result)
@@ -48,7 +50,8 @@ static bool breaks_a_rule(const kf_bench_sample *sample)
     return sample->verdict && sample->score.counts && !sample->score.correct && *sample->rule;
 }
 
-/* How often a rule was broken by samples from the one at (row, index) on; 0: one before it broke the same, so that it was told. */
+/* How often a rule was broken by samples from the one at (row, index) on; 0: one before it broke
+ * the same, so that it was told. */
 static size_t count_rule(const kf_bench_result *result, size_t row, size_t index)
 {
     const char *rule = result->rows[row].samples[index].rule;
@@ -70,6 +73,7 @@ void kf_bench_broken_rules(const kf_bench_result *result, kf_buffer *out)
         for (size_t k = 0; k < result->rows[i].count; k++) {
             const kf_bench_sample *sample = &result->rows[i].samples[k];
             size_t count = breaks_a_rule(sample) ? count_rule(result, i, k) : 0;
-            if (count) kf_buffer_format(out, "%s%s (%zu)", listed++ ? ", " : "", sample->rule, count);
+            if (count)
+                kf_buffer_format(out, "%s%s (%zu)", listed++ ? ", " : "", sample->rule, count);
         }
 }

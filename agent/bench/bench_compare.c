@@ -1,4 +1,5 @@
-/* Comparing is paired: each problem is its own control, so that hard problems, which are hard for both, do not blur the difference. */
+/* Comparing is paired: each problem is its own control, so that hard problems, which are hard for
+ * both, do not blur the difference. */
 #include "bench_compare.h"
 
 #include <math.h>
@@ -20,8 +21,10 @@ static const kf_bench_row *row_named(const kf_bench_result *result, const char *
     return NULL;
 }
 
-/* What is the same problem in the other result; NULL none. *named: the one of the same name, which may be another problem. */
-static const kf_bench_row *partner(const kf_bench_result *result, const kf_bench_row *row, bool by_name, const kf_bench_row **named)
+/* What is the same problem in the other result; NULL none. *named: the one of the same name, which
+ * may be another problem. */
+static const kf_bench_row *partner(const kf_bench_result *result, const kf_bench_row *row,
+                                   bool by_name, const kf_bench_row **named)
 {
     *named = row_named(result, row->task);
     for (size_t i = 0; i < result->count && row->hash[0]; i++)
@@ -43,8 +46,8 @@ static bool are_apart(kf_interval a, kf_interval b)
 /* Of a problem: chance that a sample is correct and faster than p. */
 static double fast_share(const kf_bench_result *result, const kf_bench_row *row, double p)
 {
-    kf_score_problem problem =
-        result->independent ? (kf_score_problem){row->scores, row->count} : (kf_score_problem){&row->outcome, 1};
+    kf_score_problem problem = result->independent ? (kf_score_problem){row->scores, row->count}
+                                                   : (kf_score_problem){&row->outcome, 1};
     size_t counts = 0, good = 0;
     for (size_t i = 0; i < problem.count; i++) {
         const kf_score_sample *s = &problem.samples[i];
@@ -68,7 +71,8 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
     c->pairs = calloc(c->before->count ? c->before->count : 1, sizeof *c->pairs);
     if (!c->pairs) return out_of_memory(error);
     for (size_t i = 0; i < c->before->count; i++) {
-        const kf_bench_row *before = &c->before->rows[i], *after = partner(c->after, before, by_name, &named);
+        const kf_bench_row *before = &c->before->rows[i],
+                           *after = partner(c->after, before, by_name, &named);
         if (!after) {
             if (named && !c->other++) c->other_name = before->task;
             c->only_before += !named;
@@ -92,34 +96,37 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
         c->only_after += !partner(c->before, &c->after->rows[i], by_name, &named) && !named;
     if (c->count) return true;
     if (c->other)
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "the two have no problem in common: %zu have the same name and other content, such as %s; --by-name compares them",
-            c->other, c->other_name);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "the two have no problem in common: %zu have the same name and other "
+                       "content, such as %s; --by-name compares them",
+                       c->other, c->other_name);
     return kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
 }
 
-bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, bool by_name, kf_bench_comparison *c,
-                      kf_error *error)
+bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, bool by_name,
+                      kf_bench_comparison *c, kf_error *error)
 {
     c->before = before;
     c->after = after;
     if (!pair_up(c, by_name, error)) return false;
-    kf_autofree double *first = calloc(c->count, sizeof *first), *second = calloc(c->count, sizeof *second);
+    kf_autofree double *first = calloc(c->count, sizeof *first),
+                       *second = calloc(c->count, sizeof *second);
     if (!first || !second) return out_of_memory(error);
     for (size_t i = 0; i < c->count; i++) {
         first[i] = is_solved(c->pairs[i].before) ? c->pairs[i].before->best.speedup.value : NAN;
         second[i] = is_solved(c->pairs[i].after) ? c->pairs[i].after->best.speedup.value : NAN;
     }
     c->ratio = kf_score_ratio(first, second, c->count, &before->scoring, NULL);
-    for (size_t i = 0; i < c->count; i++) first[i] = (double)is_solved(c->pairs[i].after) - (double)is_solved(c->pairs[i].before);
+    for (size_t i = 0; i < c->count; i++)
+        first[i] = (double)is_solved(c->pairs[i].after) - (double)is_solved(c->pairs[i].before);
     c->solved = kf_score_mean(first, c->count, &before->scoring);
-    for (size_t i = 0; i < c->count; i++) first[i] = correct_share(c->pairs[i].after) - correct_share(c->pairs[i].before);
+    for (size_t i = 0; i < c->count; i++)
+        first[i] = correct_share(c->pairs[i].after) - correct_share(c->pairs[i].before);
     c->correct = kf_score_mean(first, c->count, &before->scoring);
     for (size_t p = 0; p < before->fast_count; p++) {
         for (size_t i = 0; i < c->count; i++)
-            first[i] =
-                fast_share(after, c->pairs[i].after, before->fast[p]) - fast_share(before, c->pairs[i].before, before->fast[p]);
+            first[i] = fast_share(after, c->pairs[i].after, before->fast[p]) -
+                       fast_share(before, c->pairs[i].before, before->fast[p]);
         c->fast[p] = kf_score_mean(first, c->count, &before->scoring);
     }
     return true;
@@ -131,9 +138,10 @@ void kf_bench_comparison_clear(kf_bench_comparison *comparison)
     *comparison = (kf_bench_comparison){0};
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* What became of a problem, and why it was not solved: the fault, or its samples with the first one's words. */
+/* What became of a problem, and why it was not solved: the fault, or its samples with the first
+ * one's words. */
 static const char *why(const kf_bench_row *row)
 {
     if (*row->fault) return row->fault;
@@ -191,7 +199,8 @@ static cJSON *comparison_json(const kf_bench_comparison *c)
     kf_add_interval(json, "ratio", c->ratio);
     kf_add_interval(json, "solved_change", c->solved);
     kf_add_interval(json, "correct_change", c->correct);
-    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p_change"), *pairs = cJSON_AddArrayToObject(json, "pairs");
+    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p_change"),
+          *pairs = cJSON_AddArrayToObject(json, "pairs");
     for (size_t i = 0; i < c->before->fast_count; i++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "p", c->before->fast[i]);
@@ -245,31 +254,43 @@ static void print_table(const kf_bench_comparison *c, const kf_invocation *invoc
         kf_table_cell(&table, isnan(pair->ratio) ? "-" : "%.3f", pair->ratio);
         kf_table_cell(&table, "%s", pair->before->statuses);
         kf_table_cell(&table, "%s", pair->after->statuses);
-        kf_table_cell(&table, "%s", !flips ? "" : why(is_solved(pair->before) ? pair->after : pair->before));
+        kf_table_cell(&table, "%s",
+                      !flips ? "" : why(is_solved(pair->before) ? pair->after : pair->before));
     }
     if (!listed) return;
-    fprintf(invocation->output, "\n%s\n", flipped ? "solved by one of them" : "solved by both or neither");
+    fprintf(invocation->output, "\n%s\n",
+            flipped ? "solved by one of them" : "solved by both or neither");
     kf_table_print(&table, invocation->output, invocation->width, 2, invocation->color);
 }
 
-bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation *invocation, bool json, kf_error *error)
+bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation *invocation,
+                               bool json, kf_error *error)
 {
     FILE *out = invocation->output;
     char name[32];
     if (json) return kf_print_json(out, comparison_json(c), error);
-    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->name, c->after->id, c->after->name);
+    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->name, c->after->id,
+            c->after->name);
     if (strcmp(c->before->device, c->after->device) != 0)
-        fprintf(out, "on different devices: %s, then %s; speedups are over the baseline of each\n", c->before->device,
-                c->after->device);
+        fprintf(out, "on different devices: %s, then %s; speedups are over the baseline of each\n",
+                c->before->device, c->after->device);
     print_table(c, invocation, true);
     print_table(c, invocation, false);
-    fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count, c->both, c->gained, c->lost);
-    if (c->only_before || c->only_after) fprintf(out, "; %zu only before, %zu only after", c->only_before, c->only_after);
+    fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count,
+            c->both, c->gained, c->lost);
+    if (c->only_before || c->only_after)
+        fprintf(out, "; %zu only before, %zu only after", c->only_before, c->only_after);
     fputc('\n', out);
     if (c->other)
-        fprintf(out, "%zu have the same name and other content (such as %s): not compared; --by-name compares them\n", c->other,
-                c->other_name);
-    if (c->by_name) fprintf(out, "%zu are paired by name: their content differs, or is not known of one of the two\n", c->by_name);
+        fprintf(out,
+                "%zu have the same name and other content (such as %s): not compared; --by-name "
+                "compares them\n",
+                c->other, c->other_name);
+    if (c->by_name)
+        fprintf(
+            out,
+            "%zu are paired by name: their content differs, or is not known of one of the two\n",
+            c->by_name);
     if (c->both) {
         fprintf(out, "%-22s %.3f", "ratio of speedups", c->ratio.value);
         if (!isnan(c->ratio.low)) fprintf(out, " [%.3f, %.3f]", c->ratio.low, c->ratio.high);

@@ -1,4 +1,5 @@
-/* A result as CSV (RFC 4180): a line a sample, and one for each problem without any, so that whoever sums up the lines has the whole suite. */
+/* A result as CSV (RFC 4180): a line a sample, and one for each problem without any, so that
+ * whoever sums up the lines has the whole suite. */
 #include <math.h>
 #include <string.h>
 
@@ -65,17 +66,22 @@ static void csv_begin(const kf_bench_row *row, kf_buffer *out)
 }
 
 /* Of the best sample; of the others nothing is known. */
-static void csv_others(const kf_bench_result *result, const kf_bench_row *row, const kf_bench_sample *s, kf_buffer *out)
+static void csv_others(const kf_bench_result *result, const kf_bench_row *row,
+                       const kf_bench_sample *s, kf_buffer *out)
 {
     for (size_t k = 0; k < result->other_count; k++)
-        csv_number(out, s && s->candidate && s->candidate == row->best.candidate ? row->others[k].speedup.value : NAN);
+        csv_number(out, s && s->candidate && s->candidate == row->best.candidate
+                            ? row->others[k].speedup.value
+                            : NAN);
     kf_buffer_string(out, "\r\n");
 }
 
 void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
 {
-    kf_buffer_string(out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,claimed,claim_ratio,"
-                          "claim_of_other_text,seconds,baseline_seconds,judge_seconds,candidate,run,text");
+    kf_buffer_string(
+        out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,"
+             "claimed,claim_ratio,"
+             "claim_of_other_text,seconds,baseline_seconds,judge_seconds,candidate,run,text");
     for (size_t k = 0; k < result->other_count; k++) {
         char name[200];
         snprintf(name, sizeof name, "speedup against %.120s%s", result->others[k].name,

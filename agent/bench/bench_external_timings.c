@@ -1,10 +1,13 @@
-/* Times of baselines that others have measured, in the form of KernelBench's results/timing/HARDWARE/baseline_time_torch….json:
+/* Times of baselines that others have measured, in the form of KernelBench's
+ * results/timing/HARDWARE/baseline_time_torch….json:
  *
- *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "min": …, "max": …, "num_trials": 100, "hardware": "NVIDIA …"}, …}, "level2": {…}}
+ *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "min": …, "max": …, "num_trials": 100,
+ * "hardware": "NVIDIA …"}, …}, "level2": {…}}
  *
- * in milliseconds. What a candidate comes to against such a time is no measurement: another machine, another clock (means of CUDA events on one warm
- * input), perhaps another PyTorch. Reports show it apart, under the file's name and hardware, and say that it was not measured here. A task whose
- * shapes were scaled is another problem, and gets none.
+ * in milliseconds. What a candidate comes to against such a time is no measurement: another
+ * machine, another clock (means of CUDA events on one warm input), perhaps another PyTorch. Reports
+ * show it apart, under the file's name and hardware, and say that it was not measured here. A task
+ * whose shapes were scaled is another problem, and gets none.
  */
 #include <ctype.h>
 #include <math.h>
@@ -60,7 +63,8 @@ static void compare(kf_bench_result *result, size_t other, const cJSON *json)
             versus->why = "the file has no time for it";
         } else {
             versus->seconds = milliseconds / 1e3;
-            if (row->best.candidate && row->best.times.median > 0) versus->speedup.value = versus->seconds / row->best.times.median;
+            if (row->best.candidate && row->best.times.median > 0)
+                versus->speedup.value = versus->seconds / row->best.times.median;
         }
         result->others[other].known += versus->speedup.value > 0;
     }
@@ -69,25 +73,30 @@ static void compare(kf_bench_result *result, size_t other, const cJSON *json)
 static bool is_table(const cJSON *json)
 {
     const cJSON *level = json ? json->child : NULL;
-    return level && level->string && strncmp(level->string, "level", 5) == 0 && cJSON_IsObject(level);
+    return level && level->string && strncmp(level->string, "level", 5) == 0 &&
+           cJSON_IsObject(level);
 }
 
-bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *result, kf_error *error)
+bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *result,
+                               kf_error *error)
 {
     for (size_t i = 0; i < files->count; i++) {
         size_t size;
         const char *path = files->items[i], *slash = strrchr(path, '/');
         if (result->other_count == KF_BENCH_OTHERS)
-            return kf_fail(error, KF_ERROR_INPUT, "--baseline-times: more than %d further baselines", KF_BENCH_OTHERS);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "--baseline-times: more than %d further baselines", KF_BENCH_OTHERS);
         kf_autofree char *text = kf_file_read(path, FILE_BYTES, &size, error);
         kf_auto(cJSON) json = text ? kf_json_parse(text, size, FILE_BYTES, path, error) : NULL;
         if (!json) return kf_fail_prefix(error, "--baseline-times");
         if (!is_table(json))
             return kf_fail(error, KF_ERROR_INPUT,
-                           "--baseline-times %s: expected {\"level1\": {\"19_ReLU.py\": {\"mean\": MILLISECONDS}}}", path);
+                           "--baseline-times %s: expected {\"level1\": {\"19_ReLU.py\": {\"mean\": "
+                           "MILLISECONDS}}}",
+                           path);
         size_t other = result->other_count++;
-        result->others[other] =
-            (kf_bench_other){.name = kf_bench_text(result, slash && slash[1] ? slash + 1 : path), .hardware = ""};
+        result->others[other] = (kf_bench_other){
+            .name = kf_bench_text(result, slash && slash[1] ? slash + 1 : path), .hardware = ""};
         compare(result, other, json);
     }
     return !result->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");

@@ -1,10 +1,12 @@
-/* Measuring what a bench has found against further baselines of the tasks (`--against NAME`): each candidate is timed beside what it is compared
- * with, so another baseline is another measurement. Only the best candidate of each problem gets one, after everything else. The verdict is stored
- * outside of the bench's runs under conditions of its own (kf_search_environment_id), as `kforge eval --baseline` would store it; bench_result.c looks for
- * it there. So what was measured before is not measured again, here or when a bench goes on.
+/* Measuring what a bench has found against further baselines of the tasks (`--against NAME`): each
+ * candidate is timed beside what it is compared with, so another baseline is another measurement.
+ * Only the best candidate of each problem gets one, after everything else. The verdict is stored
+ * outside of the bench's runs under conditions of its own (kf_search_environment_id), as `kforge
+ * eval --baseline` would store it; bench_result.c looks for it there. So what was measured before
+ * is not measured again, here or when a bench goes on.
  *
- * A baseline may be impossible to judge, as torch.compile's is by PyTorch 1. Then it is for all tasks; after a few such answers in a row nobody is asked any
- * more, and the report says why.
+ * A baseline may be impossible to judge, as torch.compile's is by PyTorch 1. Then it is for all
+ * tasks; after a few such answers in a row nobody is asked any more, and the report says why.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +60,8 @@ static bool fill_flags(measurement *item, const char *json, kf_error *error)
     if (!item->flag_list) return false;
     cJSON_ArrayForEach(flag, item->flag_list)
     {
-        if (cJSON_IsString(flag) && item->flag_count < KF_MAX_TUNE_FLAGS) item->flags[item->flag_count++] = flag->valuestring;
+        if (cJSON_IsString(flag) && item->flag_count < KF_MAX_TUNE_FLAGS)
+            item->flags[item->flag_count++] = flag->valuestring;
     }
     return true;
 }
@@ -78,9 +81,11 @@ static bool list_measurements(measuring *m, kf_error *error)
             if (!kf_task_baseline_named(task, result->others[k].name)) continue;
             kf_autoresult kf_store_candidate c = {0};
             measurement *item = &m->items[m->count++];
-            *item = (measurement){.row = i, .other = k, .task = kf_steal(&task), .python = row->best.python};
+            *item = (measurement){
+                .row = i, .other = k, .task = kf_steal(&task), .python = row->best.python};
             item->source = kf_store_source(m->store, row->best.candidate, &item->size, error);
-            if (!item->source || !kf_store_get_candidate(m->store, row->best.candidate, row->run, &c, error) ||
+            if (!item->source ||
+                !kf_store_get_candidate(m->store, row->best.candidate, row->run, &c, error) ||
                 !fill_flags(item, c.flags, error))
                 return false;
         }
@@ -96,7 +101,8 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
     if (!task) return bundle ? false : out_of_memory(error);
     snprintf(id, sizeof id, "%s-against-%zu-%d", m->plan->id, index, item->tries);
-    kf_auto(kf_job) job = kf_job_new(id, task, item->source, item->size, item->flags, item->flag_count, error);
+    kf_auto(kf_job) job =
+        kf_job_new(id, task, item->source, item->size, item->flags, item->flag_count, error);
     if (!job) return false;
     job->options.seconds = settings->timing_seconds;
     job->options.timeout_seconds = settings->timeout_seconds;
@@ -110,10 +116,12 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     return kf_workers_submit(m->workers, job, (int64_t)index, error);
 }
 
-static bool keep(measuring *m, const measurement *item, const kf_workers_result *result, kf_error *error)
+static bool keep(measuring *m, const measurement *item, const kf_workers_result *result,
+                 kf_error *error)
 {
     const char *name = m->result->others[item->other].name;
-    kf_autofree char *environment_id = kf_search_environment_id(kf_workers_environment_id(m->workers), name);
+    kf_autofree char *environment_id =
+        kf_search_environment_id(kf_workers_environment_id(m->workers), name);
     if (!environment_id) return out_of_memory(error);
     return kf_store_record(m->store,
                            &(kf_store_attempt_new){.task = kf_task_hash(item->task),
@@ -134,12 +142,13 @@ static bool keep(measuring *m, const measurement *item, const kf_workers_result 
 static void tell(measuring *m, const measurement *item, const kf_verdict *verdict, const char *text)
 {
     char time[KF_FIGURE];
-    fprintf(m->how->log, "%8s  %s against %s: ", kf_figure_seconds(kf_now() - m->started, time), m->result->rows[item->row].task,
-            m->result->others[item->other].name);
+    fprintf(m->how->log, "%8s  %s against %s: ", kf_figure_seconds(kf_now() - m->started, time),
+            m->result->rows[item->row].task, m->result->others[item->other].name);
     if (verdict && verdict->status == KF_CORRECT)
         fprintf(m->how->log, "%.3fx\n", verdict->speedup.value);
     else
-        fprintf(m->how->log, "%s%s%s\n", verdict ? kf_status_name(verdict->status) : "", verdict ? ": " : "", text);
+        fprintf(m->how->log, "%s%s%s\n", verdict ? kf_status_name(verdict->status) : "",
+                verdict ? ": " : "", text);
     fflush(m->how->log);
 }
 
@@ -159,7 +168,8 @@ static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_
         m->failures[item->other] = 0;
     else if (v->status == KF_JUDGE_ERROR)
         m->failures[item->other]++;
-    *again = v->status != KF_CORRECT && v->status != KF_JUDGE_ERROR && v->blame != KF_BLAME_CANDIDATE && item->tries++ < RETRIES;
+    *again = v->status != KF_CORRECT && v->status != KF_JUDGE_ERROR &&
+             v->blame != KF_BLAME_CANDIDATE && item->tries++ < RETRIES;
     return true;
 }
 
@@ -204,12 +214,16 @@ static bool measure(measuring *m, kf_error *error)
 {
     const char *device = m->result->device, *more = strstr(device, ", against baseline ");
     kf_autofree char *hardware = more ? strndup(device, (size_t)(more - device)) : strdup(device);
-    kf_workers_options options = {.device = m->how->device, .devices = m->how->devices, .device_count = m->how->device_count};
+    kf_workers_options options = {
+        .device = m->how->device, .devices = m->how->devices, .device_count = m->how->device_count};
     if (!hardware) return out_of_memory(error);
-    kf_auto(kf_workers) workers = kf_workers_open(m->how->workers, m->how->worker_count, &options, error);
-    if (!workers || !kf_workers_expect(workers, hardware)) return workers ? out_of_memory(error) : false;
+    kf_auto(kf_workers) workers =
+        kf_workers_open(m->how->workers, m->how->worker_count, &options, error);
+    if (!workers || !kf_workers_expect(workers, hardware))
+        return workers ? out_of_memory(error) : false;
     m->workers = workers;
-    fprintf(m->how->log, "measuring the best of each problem against further baselines: %zu\n", m->count);
+    fprintf(m->how->log, "measuring the best of each problem against further baselines: %zu\n",
+            m->count);
     return measure_all(m, error);
 }
 
@@ -221,7 +235,9 @@ bool kf_bench_extra_baselines(const kf_bench_plan *plan, const kf_bench_how *how
     kf_autobenchresult result = {0};
     const kf_option_list usual = {0};
     measuring m = {.plan = plan, .how = how, .result = &result, .store = store};
-    if (!store || !kf_bench_thresholds(&usual, &result, error) || !kf_bench_load(store, plan->id, &result, error)) return false;
+    if (!store || !kf_bench_thresholds(&usual, &result, error) ||
+        !kf_bench_load(store, plan->id, &result, error))
+        return false;
     bool measured = list_measurements(&m, error) && (!m.count || measure(&m, error));
     for (size_t i = 0; i < m.count; i++) {
         kf_task_free(m.items[i].task);

@@ -1,5 +1,6 @@
-/* A result as one HTML page. The page is a template (report/bench.html) with style and script beside it; what is filled in is made here, from texts
- * that anybody may have written: task names, files, findings, models. All of them pass kf_html_text.
+/* A result as one HTML page. The page is a template (report/bench.html) with style and script
+ * beside it; what is filled in is made here, from texts that anybody may have written: task names,
+ * files, findings, models. All of them pass kf_html_text.
  */
 #include "bench_html.h"
 
@@ -34,17 +35,19 @@ static void percent(kf_buffer *out, double share)
 static void percent_range(kf_buffer *out, kf_interval share)
 {
     percent(out, share.value);
-    if (!isnan(share.low)) kf_buffer_format(out, " <small>[%.1f, %.1f]</small>", 100 * share.low, 100 * share.high);
+    if (!isnan(share.low))
+        kf_buffer_format(out, " <small>[%.1f, %.1f]</small>", 100 * share.low, 100 * share.high);
 }
 
 static void speedup_range(kf_buffer *out, kf_interval speedup)
 {
     char value[KF_FIGURE], interval[KF_FIGURE];
     kf_buffer_string(out, kf_figure_speedup(speedup, value));
-    if (!isnan(speedup.low)) kf_buffer_format(out, " <small>%s</small>", kf_figure_interval(speedup, interval));
+    if (!isnan(speedup.low))
+        kf_buffer_format(out, " <small>%s</small>", kf_figure_interval(speedup, interval));
 }
 
-/* ---- the head of the page -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the head of the page -------------------------------------------------------------------- */
 
 static void write_about(const kf_bench_result *r, kf_buffer *out)
 {
@@ -82,13 +85,17 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
         snprintf(text, sizeof text, "%zu of %zu", s->solved, r->judged);
         tile(out, text, "solved of those judged");
     }
-    snprintf(text, sizeof text, "%.1f %%", 100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
-    tile(out, text, r->judged < r->count ? "fast_1 of all problems: faster than the baseline" : "fast_1: faster than the baseline");
+    snprintf(text, sizeof text, "%.1f %%",
+             100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
+    tile(out, text,
+         r->judged < r->count ? "fast_1 of all problems: faster than the baseline"
+                              : "fast_1: faster than the baseline");
     snprintf(text, sizeof text, "%zu of %zu", r->surely_faster, s->problems);
     tile(out, text, "surely faster: interval above 1");
     tile(out, kf_figure_speedup(s->geometric_mean, figure), "geometric mean speedup");
     tile(out, kf_figure_speedup(s->median, figure), "median speedup");
-    snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%", 100 * s->correct_rate.value);
+    snprintf(text, sizeof text, isnan(s->correct_rate.value) ? "-" : "%.1f %%",
+             100 * s->correct_rate.value);
     tile(out, text, "of samples correct");
     snprintf(text, sizeof text, "%zu", r->frozen);
     if (r->frozen) tile(out, text, "of the correct with frozen weights");
@@ -101,7 +108,7 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     tile(out, kf_figure_seconds(r->device_seconds, figure), "of devices");
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static bool any_claims(const kf_bench_result *r)
 {
@@ -113,7 +120,8 @@ static bool any_claims(const kf_bench_result *r)
 
 static void column(kf_buffer *out, const char *classes, const char *name)
 {
-    kf_buffer_format(out, "<th scope=\"col\" class=\"%s\"><button type=\"button\">%s</button></th>", classes, name);
+    kf_buffer_format(out, "<th scope=\"col\" class=\"%s\"><button type=\"button\">%s</button></th>",
+                     classes, name);
 }
 
 static void write_columns(const kf_bench_result *r, kf_buffer *out)
@@ -144,11 +152,14 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
         kf_buffer_string(out, " ");
         speedup_range(out, s->speedup);
     }
-    if (!isnan(s->times.median)) kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
+    if (!isnan(s->times.median))
+        kf_buffer_format(out, ", %s", kf_figure_seconds(s->times.median, figure));
     if (!isnan(s->claimed)) kf_buffer_format(out, ", claimed %.2fx", s->claimed);
     if (s->kernelbench) {
-        kf_buffer_format(out, ", KernelBench would say %s", s->kernelbench_correct ? "correct" : "incorrect");
-        if (s->kernelbench_correct && s->kernelbench_speedup > 0) kf_buffer_format(out, ", %.2fx", s->kernelbench_speedup);
+        kf_buffer_format(out, ", KernelBench would say %s",
+                         s->kernelbench_correct ? "correct" : "incorrect");
+        if (s->kernelbench_correct && s->kernelbench_speedup > 0)
+            kf_buffer_format(out, ", %.2fx", s->kernelbench_speedup);
     }
     if (*s->rule) {
         kf_buffer_string(out, " <code>");
@@ -168,7 +179,8 @@ static double limit_share(const kf_bench_row *row)
     double sum = 0;
     size_t known = 0;
     for (size_t i = 0; i < row->roof_count; i++)
-        if (row->roofs[i].floor_seconds > 0) sum += row->roofs[i].floor_seconds / row->roofs[i].seconds, known++;
+        if (row->roofs[i].floor_seconds > 0)
+            sum += row->roofs[i].floor_seconds / row->roofs[i].seconds, known++;
     return known ? sum / (double)known : NAN;
 }
 
@@ -181,10 +193,12 @@ static void number_cell(kf_buffer *out, const char *classes, double key)
 
 static void meter(kf_buffer *out, double share)
 {
-    kf_buffer_format(out, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span> %.0f %%", 100 * fmin(1, share), 100 * share);
+    kf_buffer_format(out, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span> %.0f %%",
+                     100 * fmin(1, share), 100 * share);
 }
 
-static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool claims, kf_buffer *out)
+static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool claims,
+                      kf_buffer *out)
 {
     char figure[KF_FIGURE];
     double share = limit_share(row);
@@ -193,8 +207,10 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
     kf_html_text(out, row->task);
     if (row->count) {
         kf_buffer_string(out, "</summary><ul>");
-        for (size_t i = 0; i < row->count && i < SHOWN_SAMPLES; i++) write_sample(&row->samples[i], out);
-        if (row->count > SHOWN_SAMPLES) kf_buffer_format(out, "<li>and %zu more</li>", row->count - SHOWN_SAMPLES);
+        for (size_t i = 0; i < row->count && i < SHOWN_SAMPLES; i++)
+            write_sample(&row->samples[i], out);
+        if (row->count > SHOWN_SAMPLES)
+            kf_buffer_format(out, "<li>and %zu more</li>", row->count - SHOWN_SAMPLES);
         kf_buffer_string(out, "</ul></details>");
     }
     kf_buffer_string(out, "</td>");
@@ -202,14 +218,19 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
     speedup_range(out, row->best.speedup);
     kf_buffer_string(out, "</td>");
     if (claims) {
-        double claimed = row->best.candidate ? row->best.claimed : row->count ? row->samples[0].claimed : NAN;
+        double claimed = row->best.candidate ? row->best.claimed
+                         : row->count        ? row->samples[0].claimed
+                                             : NAN;
         number_cell(out, "", claimed);
         kf_buffer_format(out, isnan(claimed) ? "-" : "%.2fx", claimed);
         kf_buffer_string(out, "</td>");
     }
     kf_buffer_string(out, *row->fault ? "<td class=\"samples other\">" : "<td class=\"samples\">");
     if (*row->rule) kf_buffer_string(out, "refused: ");
-    kf_html_text(out, *row->rule ? row->rule : *row->fault ? row->fault : *row->statuses ? row->statuses : row->state);
+    kf_html_text(out, *row->rule       ? row->rule
+                      : *row->fault    ? row->fault
+                      : *row->statuses ? row->statuses
+                                       : row->state);
     kf_buffer_string(out, "</td>");
     number_cell(out, " minor", share);
     if (share > 0) meter(out, share);
@@ -219,11 +240,12 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
         kf_buffer_format(out, "$%.3f</td>", row->cost_usd);
     }
     number_cell(out, " minor", row->device_seconds > 0 ? row->device_seconds : NAN);
-    kf_buffer_string(out, row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, figure) : "");
+    kf_buffer_string(out,
+                     row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, figure) : "");
     kf_buffer_string(out, "</td></tr>\n");
 }
 
-/* ---- below the table -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- below the table ------------------------------------------------------------------------- */
 
 static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
 {
@@ -234,19 +256,22 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
     kf_autobuffer chart = {0};
     kf_buffer_string(out, "<section>\n<h2>Rooflines</h2>\n");
     if (kf_chart_roofline(r, &chart) && chart.data)
-        kf_buffer_format(
-            out,
-            "<figure class=\"wide\"><figcaption><b>Roofline</b> operations a second over operations a byte; the line is what the "
-            "device&#39;s memory allows</figcaption>\n%s</figure>\n",
-            chart.data);
-    kf_buffer_string(
-        out,
-        "<p class=\"about\">Traffic and operations are the task&#39;s; of imported problems operations are the reference&#39;s "
-        "own.</p>\n"
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th scope=\"col\" class=\"minor\">Workload</th>"
-        "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number minor\">Traffic</th><th scope=\"col\" "
-        "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th scope=\"col\" class=\"number minor\">Of the "
-        "limit</th></tr></thead>\n<tbody>\n");
+        kf_buffer_format(out,
+                         "<figure class=\"wide\"><figcaption><b>Roofline</b> operations a second "
+                         "over operations a byte; the line is what the "
+                         "device&#39;s memory allows</figcaption>\n%s</figure>\n",
+                         chart.data);
+    kf_buffer_string(out,
+                     "<p class=\"about\">Traffic and operations are the task&#39;s; of imported "
+                     "problems operations are the reference&#39;s "
+                     "own.</p>\n"
+                     "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th "
+                     "scope=\"col\" class=\"minor\">Workload</th>"
+                     "<th scope=\"col\" class=\"number\">Time</th><th scope=\"col\" class=\"number "
+                     "minor\">Traffic</th><th scope=\"col\" "
+                     "class=\"number\">GB/s</th><th scope=\"col\" class=\"number\">GFLOP/s</th><th "
+                     "scope=\"col\" class=\"number minor\">Of the "
+                     "limit</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &r->rows[i].roofs[k];
@@ -255,11 +280,14 @@ static void write_rooflines(const kf_bench_result *r, kf_buffer *out)
             kf_buffer_string(out, "</td><td class=\"minor\">");
             kf_html_text(out, roof->workload);
             kf_buffer_format(out,
-                             "</td><td class=\"number\">%s</td><td class=\"number minor\">%s</td><td class=\"number\">%.3g</td><td "
+                             "</td><td class=\"number\">%s</td><td class=\"number "
+                             "minor\">%s</td><td class=\"number\">%.3g</td><td "
                              "class=\"number\">",
-                             kf_figure_seconds(roof->seconds, time), kf_figure_bytes(roof->bytes, bytes),
+                             kf_figure_seconds(roof->seconds, time),
+                             kf_figure_bytes(roof->bytes, bytes),
                              roof->bytes / roof->seconds / 1e9);
-            kf_buffer_format(out, roof->flops > 0 ? "%.3g" : "-", roof->flops / roof->seconds / 1e9);
+            kf_buffer_format(out, roof->flops > 0 ? "%.3g" : "-",
+                             roof->flops / roof->seconds / 1e9);
             kf_buffer_string(out, "</td><td class=\"number minor\">");
             if (roof->floor_seconds > 0) meter(out, roof->floor_seconds / roof->seconds);
             kf_buffer_string(out, "</td></tr>\n");
@@ -276,7 +304,8 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
             if (!kf_bench_is_cheat(s)) continue;
             if (!listed++)
                 kf_buffer_string(
-                    out, "<section>\n<h2>Cheats</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Problem</th><th "
+                    out, "<section>\n<h2>Cheats</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+                         "scope=\"col\">Problem</th><th "
                          "scope=\"col\">What was found</th></tr></thead>\n<tbody>\n");
             kf_buffer_string(out, "<tr><td class=\"problem\">");
             kf_html_text(out, r->rows[i].task);
@@ -287,15 +316,18 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
 
-/* A table of its own below the others; rows follow, and `end_table`. On a phone each row is a block: its cells say what they are (data-label), and
- * those of class wide get a line of their own. */
-static void begin_table(kf_buffer *out, const char *title, const char *about, const char *const *columns)
+/* A table of its own below the others; rows follow, and `end_table`. On a phone each row is a
+ * block: its cells say what they are (data-label), and those of class wide get a line of their own.
+ */
+static void begin_table(kf_buffer *out, const char *title, const char *about,
+                        const char *const *columns)
 {
     kf_buffer_format(out, "<section>\n<h2>%s</h2>\n", title);
     if (*about) kf_buffer_format(out, "<p class=\"about\">%s</p>\n", about);
     kf_buffer_string(out, "<div class=\"scroll\"><table class=\"stacked\"><thead><tr>");
     for (; *columns; columns++) /* "number:Claimed" */
-        kf_buffer_format(out, "<th scope=\"col\" class=\"%.*s\">%s</th>", (int)strcspn(*columns, ":"), *columns,
+        kf_buffer_format(out, "<th scope=\"col\" class=\"%.*s\">%s</th>",
+                         (int)strcspn(*columns, ":"), *columns,
                          *columns + strcspn(*columns, ":") + 1);
     kf_buffer_string(out, "</tr></thead>\n<tbody>\n");
 }
@@ -317,7 +349,9 @@ static void write_claim(const kf_bench_row *row, const kf_bench_sample *s, kf_bu
     double ratio = kf_bench_claim_ratio(s);
     kf_buffer_string(out, "<tr>");
     text_cell(out, "problem", row->task);
-    kf_buffer_format(out, "<td class=\"number\" data-label=\"claimed\">%.2fx%s</td><td class=\"number\" data-label=\"verified\">",
+    kf_buffer_format(out,
+                     "<td class=\"number\" data-label=\"claimed\">%.2fx%s</td><td class=\"number\" "
+                     "data-label=\"verified\">",
                      s->claimed, s->other_text ? "*" : "");
     speedup_range(out, s->speedup);
     kf_buffer_string(out, "</td><td class=\"number\" data-label=\"ratio\">");
@@ -331,23 +365,27 @@ static void write_claim(const kf_bench_row *row, const kf_bench_sample *s, kf_bu
 
 static void write_claims(const kf_bench_result *r, kf_buffer *out)
 {
-    static const char *const columns[] = {":Problem", "number:Claimed", "number:Verified", "number:Ratio", ":Verdict", NULL};
+    static const char *const columns[] = {":Problem",     "number:Claimed", "number:Verified",
+                                          "number:Ratio", ":Verdict",       NULL};
     kf_bench_claims claims = kf_bench_claims_of(r);
     char about[400];
     if (!claims.count) return;
     int length = snprintf(about, sizeof about,
-                          "%zu solutions claim a speedup, %.2fx in the geometric mean; %zu were judged, %zu of them are correct",
+                          "%zu solutions claim a speedup, %.2fx in the geometric mean; %zu were "
+                          "judged, %zu of them are correct",
                           claims.count, claims.all, claims.judged, claims.correct);
     if (claims.ratio > 0)
-        length += snprintf(about + length, sizeof about - (size_t)length, ": %.2fx where %.2fx was claimed", claims.verified,
-                           claims.claimed);
+        length += snprintf(about + length, sizeof about - (size_t)length,
+                           ": %.2fx where %.2fx was claimed", claims.verified, claims.claimed);
     snprintf(about + length, sizeof about - (size_t)length, "%s",
-             claims.other_text ? ". * claimed for another text of the problem than the task has, so perhaps for other sizes."
+             claims.other_text ? ". * claimed for another text of the problem than the task has, "
+                                 "so perhaps for other sizes."
                                : ".");
     begin_table(out, "Claimed and verified", about, columns);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].count; k++)
-            if (!isnan(r->rows[i].samples[k].claimed)) write_claim(&r->rows[i], &r->rows[i].samples[k], out);
+            if (!isnan(r->rows[i].samples[k].claimed))
+                write_claim(&r->rows[i], &r->rows[i].samples[k], out);
     end_table(out);
 }
 
@@ -356,7 +394,8 @@ static void write_others(const kf_bench_result *r, kf_buffer *out)
     static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", ":", NULL};
     if (!r->other_count) return;
     begin_table(out, "Further baselines",
-                "The best of each solved problem, measured again beside another baseline, or set against times that a file gives.",
+                "The best of each solved problem, measured again beside another baseline, or set "
+                "against times that a file gives.",
                 columns);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->other_count && r->rows[i].best.candidate; k++) {
@@ -384,10 +423,10 @@ static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
         const kf_bench_row *row = &r->rows[i];
         if (!*row->fault) continue;
         if (!listed++)
-            begin_table(
-                out, "Not judged",
-                "Refused by the import, with the rule; or tasks that can&#39;t be loaded. They count as unsolved of all problems.",
-                columns);
+            begin_table(out, "Not judged",
+                        "Refused by the import, with the rule; or tasks that can&#39;t be loaded. "
+                        "They count as unsolved of all problems.",
+                        columns);
         kf_buffer_string(out, "<tr>");
         text_cell(out, "problem", row->task);
         text_cell(out, "wide rule", row->rule);
@@ -397,7 +436,8 @@ static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
     if (listed) end_table(out);
 }
 
-static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf_interval share, kf_interval judged)
+static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf_interval share,
+                  kf_interval judged)
 {
     kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td>", name);
     percent_range(out, share);
@@ -413,10 +453,12 @@ static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf
 /* A row whose value is the same of all problems and of those judged. */
 static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *name)
 {
-    kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td%s>", name, r->judged < r->count ? " colspan=\"2\"" : "");
+    kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td%s>", name,
+                     r->judged < r->count ? " colspan=\"2\"" : "");
 }
 
-static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name, kf_interval share)
+static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *name,
+                       kf_interval share)
 {
     begin_plain(r, out, name);
     percent_range(out, share);
@@ -434,7 +476,8 @@ static void write_fast_others(const kf_bench_result *r, kf_buffer *out)
             kf_html_text(&name, r->others[i].name);
             if (!r->others[i].measured) kf_buffer_string(&name, ", not measured here");
             if (name.data)
-                score(r, out, name.data, kf_bench_fast_other(r, i, r->fast[k], false), kf_bench_fast_other(r, i, r->fast[k], true));
+                score(r, out, name.data, kf_bench_fast_other(r, i, r->fast[k], false),
+                      kf_bench_fast_other(r, i, r->fast[k], true));
         }
 }
 
@@ -444,10 +487,10 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     const kf_score *s = &r->score;
     size_t most = 0;
     if (r->judged < r->count)
-        kf_buffer_format(
-            out,
-            "<tr><th scope=\"col\"></th><th scope=\"col\">of all %zu problems</th><th scope=\"col\">of the %zu judged</th></tr>\n",
-            r->count, r->judged);
+        kf_buffer_format(out,
+                         "<tr><th scope=\"col\"></th><th scope=\"col\">of all %zu problems</th><th "
+                         "scope=\"col\">of the %zu judged</th></tr>\n",
+                         r->count, r->judged);
     plain_rate(r, out, "compile rate", s->compile_rate);
     plain_rate(r, out, "correctness rate", s->correct_rate);
     plain_rate(r, out, "cheat rate", s->cheat_rate);
@@ -471,7 +514,8 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     speedup_range(out, s->median);
     kf_buffer_string(out, "</td></tr>\n");
     begin_plain(r, out, "samples");
-    kf_buffer_format(out, "%zu, and %zu that nobody could judge</td></tr>\n", s->samples, s->voided);
+    kf_buffer_format(out, "%zu, and %zu that nobody could judge</td></tr>\n", s->samples,
+                     s->voided);
 }
 
 static size_t most_samples(const kf_bench_result *r)
@@ -482,7 +526,7 @@ static size_t most_samples(const kf_bench_result *r)
     return most;
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static const kf_template_builtin *part(const char *name)
 {
@@ -491,15 +535,34 @@ static const kf_template_builtin *part(const char *name)
     return NULL;
 }
 
-enum { TITLE, ABOUT, TILES, CURVE, HISTOGRAM, COLUMNS, ROWS, ROOFLINES, CHEATS, CLAIMS, OTHERS, UNJUDGED, SCORES, DASHED, PARTS };
+enum {
+    TITLE,
+    ABOUT,
+    TILES,
+    CURVE,
+    HISTOGRAM,
+    COLUMNS,
+    ROWS,
+    ROOFLINES,
+    CHEATS,
+    CLAIMS,
+    OTHERS,
+    UNJUDGED,
+    SCORES,
+    DASHED,
+    PARTS
+};
 
 bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
 {
-    static const char *const names[PARTS] = {"title",     "about",  "tiles",  "curve",  "histogram", "columns", "rows",
-                                             "rooflines", "cheats", "claims", "others", "unjudged",  "scores",  "dashed"};
+    static const char *const names[PARTS] = {
+        "title",     "about",  "tiles",  "curve",  "histogram", "columns", "rows",
+        "rooflines", "cheats", "claims", "others", "unjudged",  "scores",  "dashed"};
     kf_buffer parts[PARTS] = {{0}};
-    const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"), *script = part("bench.js");
-    kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text}, {.name = "js", .text = script->text}};
+    const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"),
+                              *script = part("bench.js");
+    kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text},
+                                           {.name = "js", .text = script->text}};
     bool claims = any_claims(r), failed = false;
     kf_html_text(&parts[TITLE], *r->name ? r->name : "kforge bench");
     write_about(r, &parts[ABOUT]);
@@ -514,12 +577,15 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
     write_others(r, &parts[OTHERS]);
     write_unjudged(r, &parts[UNJUDGED]);
     write_scores(r, &parts[SCORES]);
-    if (most_samples(r) > 1) kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
+    if (most_samples(r) > 1)
+        kf_buffer_format(&parts[DASHED], "; dashed: by the best of %zu", most_samples(r));
     for (int i = 0; i < PARTS; i++) {
         failed |= parts[i].failed;
         values[i + 2] = (kf_template_value){.name = names[i], .text = parts[i].data};
     }
-    kf_autofree char *text = failed ? NULL : kf_template_render("bench.html", page->text, page->size, values, PARTS + 2, error);
+    kf_autofree char *text =
+        failed ? NULL
+               : kf_template_render("bench.html", page->text, page->size, values, PARTS + 2, error);
     for (int i = 0; i < PARTS; i++) kf_buffer_free(&parts[i]);
     if (failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the page");
     if (text) kf_buffer_string(out, text);

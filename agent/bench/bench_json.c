@@ -67,7 +67,8 @@ static void add_others(cJSON *json, const kf_bench_result *result, const kf_benc
         cJSON_AddStringToObject(entry, "baseline", result->others[i].name);
         kf_add_interval(entry, "speedup", versus->speedup);
         kf_add_figure(entry, "baseline_seconds", versus->seconds);
-        if (row->best.candidate && !(versus->speedup.value > 0)) add_text(entry, "why", versus->why);
+        if (row->best.candidate && !(versus->speedup.value > 0))
+            add_text(entry, "why", versus->why);
         cJSON_AddItemToArray(list, entry);
     }
 }
@@ -95,7 +96,8 @@ static cJSON *row_json(const kf_bench_result *result, const kf_bench_row *row)
     add_others(json, result, row);
     cJSON_AddStringToObject(json, "statuses", row->statuses);
     samples = cJSON_AddArrayToObject(json, "samples");
-    for (size_t i = 0; i < row->count; i++) cJSON_AddItemToArray(samples, sample_json(&row->samples[i]));
+    for (size_t i = 0; i < row->count; i++)
+        cJSON_AddItemToArray(samples, sample_json(&row->samples[i]));
     cJSON *roofs = cJSON_AddArrayToObject(json, "rooflines");
     for (size_t i = 0; i < row->roof_count; i++) {
         const kf_bench_roof *roof = &row->roofs[i];
@@ -134,21 +136,26 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     kf_add_interval(json, "cheat_rate", s->cheat_rate);
     kf_add_interval(json, "geometric_mean", s->geometric_mean);
     kf_add_interval(json, "median", s->median);
-    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p"), *pass = cJSON_AddArrayToObject(json, "pass_at_k");
+    cJSON *fast = cJSON_AddArrayToObject(json, "fast_p"),
+          *pass = cJSON_AddArrayToObject(json, "pass_at_k");
     for (size_t i = 0; i < r->fast_count; i++)
         for (size_t k = 1; k <= most; k = k < most ? most : most + 1) {
             cJSON *entry = cJSON_CreateObject();
             cJSON_AddNumberToObject(entry, "p", r->fast[i]);
             cJSON_AddNumberToObject(entry, "k", (double)k);
-            kf_add_interval(entry, "share", kf_score_fast(r->outcomes, r->count, r->fast[i], k, &r->scoring));
-            kf_add_interval(entry, "share_of_judged", kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], k, &r->scoring));
+            kf_add_interval(entry, "share",
+                            kf_score_fast(r->outcomes, r->count, r->fast[i], k, &r->scoring));
+            kf_add_interval(
+                entry, "share_of_judged",
+                kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], k, &r->scoring));
             cJSON_AddItemToArray(fast, entry);
         }
     for (size_t k = 1; r->independent && k <= most; k++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "k", (double)k);
         kf_add_interval(entry, "share", kf_score_pass(r->problems, r->count, k, &r->scoring));
-        kf_add_interval(entry, "share_of_judged", kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
+        kf_add_interval(entry, "share_of_judged",
+                        kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
         cJSON_AddItemToArray(pass, entry);
     }
 }
@@ -223,7 +230,7 @@ cJSON *kf_bench_json(const kf_bench_result *r)
     return json;
 }
 
-/* ---- reading back ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading back ---------------------------------------------------------------------------- */
 
 static const char *text_of(const cJSON *json, const char *key)
 {
@@ -245,18 +252,20 @@ static bool flag_of(const cJSON *json, const char *key)
 static kf_bench_sample read_sample(const cJSON *json, kf_bench_result *result)
 {
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(json, "speedup");
-    kf_bench_sample s = {.label = kf_bench_text(result, text_of(json, "label")),
-                         .status = kf_bench_text(result, text_of(json, "status")),
-                         .rule = kf_bench_text(result, text_of(json, "rule")),
-                         .text = kf_bench_text(result, text_of(json, "text")),
-                         .proposer = "",
-                         .number = -1,
-                         .speedup = {number_of(speedup, "value"), number_of(speedup, "low"), number_of(speedup, "high")},
-                         .claimed = number_of(json, "claimed"),
-                         .kernelbench_speedup = NAN,
-                         .candidate = number_of(json, "candidate") > 0 ? (int64_t)number_of(json, "candidate") : 0};
-    s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"), flag_of(json, "correct"),
-                                flag_of(json, "cheating"), NAN};
+    kf_bench_sample s = {
+        .label = kf_bench_text(result, text_of(json, "label")),
+        .status = kf_bench_text(result, text_of(json, "status")),
+        .rule = kf_bench_text(result, text_of(json, "rule")),
+        .text = kf_bench_text(result, text_of(json, "text")),
+        .proposer = "",
+        .number = -1,
+        .speedup = {number_of(speedup, "value"), number_of(speedup, "low"),
+                    number_of(speedup, "high")},
+        .claimed = number_of(json, "claimed"),
+        .kernelbench_speedup = NAN,
+        .candidate = number_of(json, "candidate") > 0 ? (int64_t)number_of(json, "candidate") : 0};
+    s.score = (kf_score_sample){flag_of(json, "counts"), flag_of(json, "compiled"),
+                                flag_of(json, "correct"), flag_of(json, "cheating"), NAN};
     if (s.score.correct) s.score.speedup = s.speedup.value;
     return s;
 }
@@ -266,10 +275,12 @@ static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *r
     const cJSON *entry, *samples = cJSON_GetObjectItemCaseSensitive(json, "samples");
     const cJSON *best = cJSON_GetObjectItemCaseSensitive(json, "best");
     int count = cJSON_GetArraySize(samples);
-    *row = (kf_bench_row){.level = -1, .problem = -1, .state = kf_bench_text(result, text_of(json, "state"))};
+    *row = (kf_bench_row){
+        .level = -1, .problem = -1, .state = kf_bench_text(result, text_of(json, "state"))};
     row->task = kf_bench_text(result, text_of(json, "task"));
     row->fault = kf_bench_text(result, text_of(json, "fault"));
-    row->rule = kf_bench_text(result, text_of(cJSON_GetObjectItemCaseSensitive(json, "refused"), "rule"));
+    row->rule =
+        kf_bench_text(result, text_of(cJSON_GetObjectItemCaseSensitive(json, "refused"), "rule"));
     snprintf(row->hash, sizeof row->hash, "%.64s", text_of(json, "hash"));
     row->statuses = kf_bench_text(result, text_of(json, "statuses"));
     snprintf(row->run, sizeof row->run, "%.10s", text_of(json, "run"));
@@ -284,17 +295,21 @@ static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *r
     }
     row->best = read_sample(best, result);
     row->best.speedup = cJSON_IsObject(best) ? row->best.speedup : (kf_interval){NAN, NAN, NAN};
-    row->outcome = cJSON_IsObject(best) ? row->best.score : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
+    row->outcome = cJSON_IsObject(best)
+                       ? row->best.score
+                       : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
     row->cost_usd = fmax(0, number_of(json, "cost_usd"));
     row->device_seconds = fmax(0, number_of(json, "device_seconds"));
     return true;
 }
 
-bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result, kf_error *error)
+bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result,
+                        kf_error *error)
 {
     const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
     if (strcmp(text_of(json, "schema"), KF_BENCH_REPORT_SCHEMA) != 0 || !cJSON_IsArray(rows))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is no report of a bench (\"schema\": \"%s\")", where, KF_BENCH_REPORT_SCHEMA);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is no report of a bench (\"schema\": \"%s\")",
+                       where, KF_BENCH_REPORT_SCHEMA);
     snprintf(result->id, sizeof result->id, "%.10s", text_of(json, "id"));
     result->name = kf_bench_text(result, text_of(json, "name"));
     result->suite = kf_bench_text(result, text_of(json, "suite"));
@@ -311,7 +326,8 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
     if (!result->rows) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     cJSON_ArrayForEach(entry, rows)
     {
-        if (!read_row(entry, result, &result->rows[result->count++])) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!read_row(entry, result, &result->rows[result->count++]))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     return kf_bench_score(result, error);
 }

@@ -1,8 +1,10 @@
-/* Judging existing solutions: one run a task, an attempt a solution, in one process with all workers. A solution that has its attempt is done, so
- * that a bench which was killed goes on where it was. What the store knows of a candidate on this hardware counts here, too, as in a search.
+/* Judging existing solutions: one run a task, an attempt a solution, in one process with all
+ * workers. A solution that has its attempt is done, so that a bench which was killed goes on where
+ * it was. What the store knows of a candidate on this hardware counts here, too, as in a search.
  *
- * A solution that the machine failed with is not judged: its run stays open, so that it is judged when the bench goes on, after those that nobody has tried; or by
- * another worker, when the one that failed is given up. Without a worker left the bench ends with what it has.
+ * A solution that the machine failed with is not judged: its run stays open, so that it is judged
+ * when the bench goes on, after those that nobody has tried; or by another worker, when the one
+ * that failed is given up. Without a worker left the bench ends with what it has.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -52,14 +54,16 @@ static bool out_of_memory(kf_error *error)
 /* What the run's options tell of its solutions: bench_result.c reads it. */
 static cJSON *describe(const judging *j, size_t task)
 {
-    cJSON *bench = cJSON_Duplicate(j->plan->description, true), *list = cJSON_AddArrayToObject(bench, "solutions");
+    cJSON *bench = cJSON_Duplicate(j->plan->description, true),
+          *list = cJSON_AddArrayToObject(bench, "solutions");
     for (size_t i = 0; i < j->solutions->count; i++) {
         const kf_bench_solution *s = &j->solutions->items[i];
         if (s->task != task) continue;
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddStringToObject(entry, "file", s->file);
         cJSON_AddNumberToObject(entry, "sample", (double)s->sample);
-        cJSON_AddStringToObject(entry, "language", s->language == KF_LANGUAGE_PYTHON ? "python" : "cuda");
+        cJSON_AddStringToObject(entry, "language",
+                                s->language == KF_LANGUAGE_PYTHON ? "python" : "cuda");
         if (!isnan(s->claimed)) kf_json_add_number(entry, "claimed", s->claimed);
         if (s->other_text) cJSON_AddTrueToObject(entry, "other_text");
         if (s->why) cJSON_AddStringToObject(entry, "why", s->why);
@@ -80,23 +84,30 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
     if (!text || !options) return out_of_memory(error);
     const char *hash = kf_task_hash(j->tasks[index]);
     snprintf(task->hash, sizeof task->hash, "%s", hash);
-    return kf_store_put_task(j->store, hash, kf_task_name(j->tasks[index]), text, strlen(text), error) &&
+    return kf_store_put_task(j->store, hash, kf_task_name(j->tasks[index]), text, strlen(text),
+                             error) &&
            kf_store_begin_run(j->store,
-                              &(kf_store_run_new){.task = hash, .device = j->environment_id, .options = options, .seed = settings.seed},
+                              &(kf_store_run_new){.task = hash,
+                                                  .device = j->environment_id,
+                                                  .options = options,
+                                                  .seed = settings.seed},
                               task->run, error);
 }
 
 /* Attempts of an earlier session are done. */
 static bool read_done(judging *j, size_t index, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_store_attempts(j->store, j->plan->suite.tasks[index].run, 1, error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_attempts(j->store, j->plan->suite.tasks[index].run, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
         bool flake = attempt.outcome == KF_ATTEMPT_LOST ||
-                     (attempt.verdict && (attempt.blame == KF_BLAME_MACHINE || attempt.blame == KF_BLAME_JUDGE));
+                     (attempt.verdict &&
+                      (attempt.blame == KF_BLAME_MACHINE || attempt.blame == KF_BLAME_JUDGE));
         for (size_t i = 0; i < j->solutions->count; i++)
-            if (j->solutions->items[i].task == index && strcmp(j->solutions->items[i].file, attempt.proposer) == 0)
+            if (j->solutions->items[i].task == index &&
+                strcmp(j->solutions->items[i].file, attempt.proposer) == 0)
                 *(flake ? &j->states[i].aside : &j->states[i].done) = true;
     }
     return row == 0;
@@ -133,7 +144,8 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
     const kf_bench_solution *s = &j->solutions->items[index];
     if (j->width) fprintf(j->how->log, "\r%*s\r", j->width, "");
     j->width = 0;
-    fprintf(j->how->log, "%8s  %s: %s", kf_figure_seconds(kf_now() - j->started, time), s->file, status);
+    fprintf(j->how->log, "%8s  %s: %s", kf_figure_seconds(kf_now() - j->started, time), s->file,
+            status);
     if (speedup > 0) fprintf(j->how->log, ", %.3fx", speedup);
     if (!isnan(s->claimed)) fprintf(j->how->log, ", claimed %.2fx", s->claimed);
     fprintf(j->how->log, "  (%zu of %zu)\n", j->judged, j->planned);
@@ -155,11 +167,15 @@ static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
     *known = false;
     if (j->plan->search.anew) return true;
     kf_store_candidate_hash(s->source, s->size, NULL, 0, hash);
-    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, j->environment_id, &c, known, error)) return false;
-    *known = *known && c.verdict && (c.status == KF_CORRECT ? c.speedup.value > 0 : c.blame == KF_BLAME_CANDIDATE);
+    if (!kf_store_find_candidate(j->store, kf_task_hash(j->tasks[s->task]), hash, j->environment_id,
+                                 &c, known, error))
+        return false;
+    *known = *known && c.verdict &&
+             (c.status == KF_CORRECT ? c.speedup.value > 0 : c.blame == KF_BLAME_CANDIDATE);
     if (!*known) return true;
     kf_store_attempt_new attempt = {.outcome = KF_ATTEMPT_KNOWN, .known_verdict = c.verdict};
-    if (!record(j, index, &attempt, error) || !finish(j, index, c.status == KF_CORRECT, error)) return false;
+    if (!record(j, index, &attempt, error) || !finish(j, index, c.status == KF_CORRECT, error))
+        return false;
     tell(j, index, kf_status_name(c.status), c.speedup.value);
     return true;
 }
@@ -192,7 +208,8 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.torch = s->language == KF_LANGUAGE_PYTHON;
     job->options.kernelbench = j->plan->protocol;
     job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
-    if (settings->baseline && !(job->options.baseline = strdup(settings->baseline))) return out_of_memory(error);
+    if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
+        return out_of_memory(error);
     j->states[index].flying = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);
 }
@@ -229,16 +246,18 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
     return true;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool await_hello(judging *j, kf_error *error)
 {
     while (!kf_workers_hardware(j->workers)) {
         kf_workers_result result;
-        if (*j->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        if (*j->how->interrupts)
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
         if (kf_workers_wait(j->workers, WAIT_SECONDS, &result, error) < 0) return false;
     }
-    j->environment_id = kf_search_environment_id(kf_workers_environment_id(j->workers), j->plan->search.baseline);
+    j->environment_id =
+        kf_search_environment_id(kf_workers_environment_id(j->workers), j->plan->search.baseline);
     return j->environment_id || out_of_memory(error);
 }
 
@@ -257,9 +276,12 @@ static bool prepare(judging *j, kf_error *error)
             bundle = text ? cJSON_Parse(text) : NULL;
             if (!text) return false;
         }
-        j->tasks[t] = bundle ? kf_task_from_bundle(bundle, error) : kf_task_load(task->folder, error);
+        j->tasks[t] =
+            bundle ? kf_task_from_bundle(bundle, error) : kf_task_load(task->folder, error);
         if (!j->tasks[t]) return false;
-        if (task->run[0] ? !kf_store_resume_run(j->store, task->run, error) || !read_done(j, t, error) : !begin_run(j, t, error))
+        if (task->run[0]
+                ? !kf_store_resume_run(j->store, task->run, error) || !read_done(j, t, error)
+                : !begin_run(j, t, error))
             return false;
     }
     for (size_t i = 0; i < j->solutions->count; i++) {
@@ -271,13 +293,16 @@ static bool prepare(judging *j, kf_error *error)
         j->left[s->task]++;
         j->planned++;
     }
-    for (size_t t = 0; t < j->plan->suite.count; t++) /* all of it was done, or nothing of it can be judged */
-        if (j->tasks[t] && !j->left[t] && !kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
+    /* all of it was done, or nothing of it can be judged */
+    for (size_t t = 0; t < j->plan->suite.count; t++)
+        if (j->tasks[t] && !j->left[t] &&
+            !kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
             return false;
     return true;
 }
 
-/* Those that nobody has tried come first, lest those that a machine can't judge keep it from the others. */
+/* Those that nobody has tried come first, lest those that a machine can't judge keep it from the
+ * others. */
 static bool next_one(const judging *j, size_t *index)
 {
     for (int aside = 0; aside < 2; aside++)
@@ -339,20 +364,22 @@ static bool judge_all(judging *j, kf_error *error)
         if (!taken || (again && !submit(j, index, error))) return false;
     }
     if (*j->how->interrupts) j->outcome->interrupted = true;
-    for (size_t t = 0; t < j->plan->suite.count && !*j->how->interrupts; t++) j->outcome->failed += j->left[t] > 0;
+    for (size_t t = 0; t < j->plan->suite.count && !*j->how->interrupts; t++)
+        j->outcome->failed += j->left[t] > 0;
     return true;
 }
 
 static void stop_runs(judging *j)
 {
-    kf_run_status status = j->outcome->gave_up || j->outcome->failed ? KF_RUN_FAILED : KF_RUN_INTERRUPTED;
+    kf_run_status status =
+        j->outcome->gave_up || j->outcome->failed ? KF_RUN_FAILED : KF_RUN_INTERRUPTED;
     for (size_t t = 0; t < j->plan->suite.count; t++)
         if (j->tasks[t] && j->left[t] && j->plan->suite.tasks[t].run[0])
             kf_store_end_run(j->store, j->plan->suite.tasks[t].run, status, NULL);
 }
 
-bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, const kf_bench_how *how, kf_bench_outcome *outcome,
-                    kf_error *error)
+bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
+                    const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error)
 {
     size_t count = solutions->count, tasks = plan->suite.count;
     uint32_t chance = 0;
@@ -362,8 +389,10 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, co
     if (all) return true; /* no worker need be waited for */
     judging j = {.plan = plan, .solutions = solutions, .how = how, .outcome = outcome};
     kf_auto(kf_store) store = kf_store_open(how->store, KF_STORE_CREATE, error);
-    kf_workers_options options = {.device = how->device, .devices = how->devices, .device_count = how->device_count};
-    kf_auto(kf_workers) workers = store ? kf_workers_open(how->workers, how->worker_count, &options, error) : NULL;
+    kf_workers_options options = {
+        .device = how->device, .devices = how->devices, .device_count = how->device_count};
+    kf_auto(kf_workers) workers =
+        store ? kf_workers_open(how->workers, how->worker_count, &options, error) : NULL;
     if (!workers || (plan->hardware && !kf_workers_expect(workers, plan->hardware))) return false;
     kf_autofree state *states = calloc(count, sizeof *states);
     kf_autofree size_t *left = calloc(tasks, sizeof *left);
@@ -372,8 +401,8 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions, co
     kf_random(&chance, sizeof chance);
     snprintf(j.session, sizeof j.session, "%08x", chance);
     j.store = store, j.workers = workers, j.states = states, j.left = left, j.tasks = loaded;
-    bool there =
-        await_hello(&j, error) || (plan->hardware && kf_workers_strangers(workers) && kf_bench_begun_elsewhere(plan, error));
+    bool there = await_hello(&j, error) || (plan->hardware && kf_workers_strangers(workers) &&
+                                            kf_bench_begun_elsewhere(plan, error));
     bool ran = there && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);
     for (size_t t = 0; t < tasks; t++) kf_task_free(loaded[t]);

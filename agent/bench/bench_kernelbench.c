@@ -1,5 +1,6 @@
-/* The two files that KernelBench's own programs leave in runs/RUN/, for those who read them with theirs: eval_results.json, one list of samples a
- * problem, times in milliseconds, -1 where there is none; and the analysis, which looks at sample 0 alone. Problem numbers are unique within a
+/* The two files that KernelBench's own programs leave in runs/RUN/, for those who read them with
+ * theirs: eval_results.json, one list of samples a problem, times in milliseconds, -1 where there
+ * is none; and the analysis, which looks at sample 0 alone. Problem numbers are unique within a
  * level only, so a suite of several levels gets a folder a level.
  */
 #include <math.h>
@@ -37,7 +38,8 @@ static cJSON *sample_json(const kf_bench_sample *s, size_t number, const kf_benc
     if (*s->rule) cJSON_AddStringToObject(metadata, "kforge_rule", s->rule);
     if (*s->text) cJSON_AddStringToObject(metadata, "kforge_text", s->text);
     if (s->speedup.value > 0) kf_json_add_number(metadata, "kforge_speedup", s->speedup.value);
-    kf_json_add_number(json, "runtime", s->score.correct && !isnan(s->times.median) ? 1e3 * s->times.median : -1.0);
+    kf_json_add_number(json, "runtime",
+                       s->score.correct && !isnan(s->times.median) ? 1e3 * s->times.median : -1.0);
     cJSON_AddItemToObject(json, "runtime_stats", stats_json(&s->times, result));
     return json;
 }
@@ -95,18 +97,20 @@ static cJSON *analysis_json(const kf_bench_result *result, int64_t level, kf_err
     cJSON_AddNumberToObject(json, "correct_count", (double)score.correct);
     kf_json_add_number(json, "compilation_rate", (double)score.compiled / (double)count);
     kf_json_add_number(json, "correctness_rate", (double)score.correct / (double)count);
-    kf_json_add_number(json, "geo_mean_speedup", isnan(score.geometric_mean.value) ? 0 : score.geometric_mean.value);
+    kf_json_add_number(json, "geo_mean_speedup",
+                       isnan(score.geometric_mean.value) ? 0 : score.geometric_mean.value);
     cJSON *fast = cJSON_AddObjectToObject(json, "fast_p");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        kf_json_add_number(fast, names[i], kf_score_fast(first, count, thresholds[i], 1, &quick).value);
+        kf_json_add_number(fast, names[i],
+                           kf_score_fast(first, count, thresholds[i], 1, &quick).value);
     return json;
 }
 
 bool kf_bench_no_origin(kf_error *error)
 {
-    return kf_fail(
-        error, KF_ERROR_INPUT,
-        "--kernelbench: no problem of this bench comes from KernelBench (\"origin\" with level and problem in its task.json)");
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "--kernelbench: no problem of this bench comes from KernelBench (\"origin\" "
+                   "with level and problem in its task.json)");
 }
 
 bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_error *error)
@@ -126,7 +130,8 @@ bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_
         kf_autofree char *path = count > 1 ? kf_path_join(folder, name) : strdup(folder);
         if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         cJSON *analysis = analysis_json(result, levels[k], error);
-        if (!analysis || !write_json(path, "eval_results.json", results_json(result, levels[k]), error)) {
+        if (!analysis ||
+            !write_json(path, "eval_results.json", results_json(result, levels[k]), error)) {
             cJSON_Delete(analysis);
             return false;
         }

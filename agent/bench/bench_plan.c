@@ -18,14 +18,16 @@ static bool out_of_memory(kf_error *error)
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the plan");
 }
 
-/* ---- beginning --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
-/* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they began. */
+/* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they
+ * began. */
 static bool make_id(char id[KF_RUN_ID], kf_error *error)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
     uint16_t chance;
-    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    if (!kf_random(&chance, sizeof chance))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
     uint64_t value = ((uint64_t)(time(NULL) - EPOCH) << 15) | (chance & 0x7fff);
     id[0] = 'b';
     for (int i = KF_RUN_ID - 2; i >= 1; i--, value >>= 5) id[i] = digits[value & 31];
@@ -63,11 +65,14 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     cJSON_AddNumberToObject(json, "cost", plan->cost_usd);
     if (plan->source) cJSON_AddStringToObject(json, "source", plan->source);
     cJSON *models = cJSON_AddArrayToObject(json, "models");
-    for (size_t i = 0; i < plan->search.model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
+    for (size_t i = 0; i < plan->search.model_count; i++)
+        cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
     if (plan->once) cJSON_AddTrueToObject(json, "once");
-    if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol"); /* left out in older ones, which all ran it */
+    /* left out in older ones, which all ran it */
+    if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol");
     cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
-    for (size_t i = 0; i < plan->against_count; i++) cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
+    for (size_t i = 0; i < plan->against_count; i++)
+        cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
     describe_tasks(&plan->suite, json);
     cJSON *imports = plan->suite.imports ? cJSON_Duplicate(plan->suite.imports, true) : NULL;
     if (imports) cJSON_AddItemToObject(json, "imports", imports);
@@ -87,7 +92,7 @@ char *kf_bench_model_for(const char *spec, const char *task)
     return kf_buffer_take(&text);
 }
 
-/* ---- finding one ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- finding one ----------------------------------------------------------------------------- */
 
 static const char *text_of(const cJSON *json, const char *key)
 {
@@ -114,19 +119,25 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
     while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
         kf_auto(cJSON) memory = NULL;
         const char *found = text_of(kf_bench_of_options(run.options, &memory), "id");
-        if (!*found || strlen(found) >= KF_RUN_ID || (!last && strncmp(found, word, strlen(word)) != 0)) continue;
-        if (last ? strcmp(found, id) > 0 : !*id) snprintf(id, KF_RUN_ID, "%s", found); /* ids sort by when they began */
+        if (!*found || strlen(found) >= KF_RUN_ID ||
+            (!last && strncmp(found, word, strlen(word)) != 0))
+            continue;
+        /* ids sort by when they began */
+        if (last ? strcmp(found, id) > 0 : !*id) snprintf(id, KF_RUN_ID, "%s", found);
         several |= !last && strcmp(found, id) != 0;
     }
     if (row < 0) return false;
-    if (several) return kf_fail(error, KF_ERROR_INPUT, "several benches begin with \"%s\"; give more of the id", word);
+    if (several)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "several benches begin with \"%s\"; give more of the id", word);
     if (*id) return true;
     return last ? kf_fail(error, KF_ERROR_INPUT, "%s holds no bench", kf_store_path(store))
-                : kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s; \"kforge bench report\" lists them", word,
+                : kf_fail(error, KF_ERROR_INPUT,
+                          "no bench \"%s\" in %s; \"kforge bench report\" lists them", word,
                           kf_store_path(store));
 }
 
-/* ---- going on ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- going on -------------------------------------------------------------------------------- */
 
 static bool read_tasks(kf_bench_plan *plan, kf_error *error)
 {
@@ -147,7 +158,8 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
         task->level = cJSON_IsNumber(level) ? (int64_t)level->valuedouble : -1;
         task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
         task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
-        if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule)) return out_of_memory(error);
+        if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule))
+            return out_of_memory(error);
     }
     return true;
 }
@@ -155,14 +167,16 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
 static kf_bench_task *task_named(kf_bench_suite *suite, const char *name)
 {
     for (size_t i = 0; i < suite->count; i++)
-        if (!suite->tasks[i].fault && strcmp(suite->tasks[i].name, name) == 0) return &suite->tasks[i];
+        if (!suite->tasks[i].fault && strcmp(suite->tasks[i].name, name) == 0)
+            return &suite->tasks[i];
     return NULL;
 }
 
 /* The first of its runs that is seen: settings and description are the same in all. */
 static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error *error)
 {
-    if (!kf_search_options_read(run->options, &plan->search, plan->models, &plan->options, error)) return false;
+    if (!kf_search_options_read(run->options, &plan->search, plan->models, &plan->options, error))
+        return false;
     plan->description = cJSON_Duplicate(plan->search.bench, true);
     cJSON_DeleteItemFromObjectCaseSensitive(plan->description, "solutions"); /* that run's own */
     plan->search.bench = plan->description;
@@ -174,7 +188,8 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
     plan->source = *source ? strdup(source) : NULL;
     plan->cost_usd = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
     plan->once = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(plan->description, "once"));
-    plan->protocol = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(plan->description, "protocol"));
+    plan->protocol =
+        !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(plan->description, "protocol"));
     plan->search.model_count = 0;
     cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(plan->description, "models"))
     {
@@ -183,8 +198,10 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
     }
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = plan->search.baseline ? strstr(run->device, ", against baseline ") : NULL;
-    plan->hardware = more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
-    bool complete = plan->description && plan->name && plan->suite.path && plan->suite.name && plan->hardware;
+    plan->hardware =
+        more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
+    bool complete =
+        plan->description && plan->name && plan->suite.path && plan->suite.name && plan->hardware;
     return complete ? read_tasks(plan, error) : out_of_memory(error);
 }
 
@@ -195,7 +212,8 @@ static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_run(cursor, &run, error) : row) == 1) {
         kf_auto(cJSON) memory = NULL;
-        if (strcmp(text_of(kf_bench_of_options(run.options, &memory), "id"), plan->id) != 0) continue;
+        if (strcmp(text_of(kf_bench_of_options(run.options, &memory), "id"), plan->id) != 0)
+            continue;
         if (!plan->description && !read_settings(plan, &run, error)) return false;
         kf_bench_task *task = task_named(&plan->suite, run.task_name);
         if (!task || task->run[0]) continue;
@@ -211,15 +229,18 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
 {
     kf_bench_suite found = {0};
     size_t missing = 0;
-    for (size_t i = 0; i < plan->suite.count; i++) missing += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].run[0];
+    for (size_t i = 0; i < plan->suite.count; i++)
+        missing += !plan->suite.tasks[i].fault && !plan->suite.tasks[i].run[0];
     if (!missing) return true;
     bool loaded = kf_bench_suite_load(path ? path : plan->suite.path, NULL, 0, &found, error);
     for (size_t i = 0; loaded && i < plan->suite.count; i++) {
         kf_bench_task *task = &plan->suite.tasks[i], *there = task_named(&found, task->name);
         if (task->fault || task->run[0]) continue;
         if (!there) {
-            loaded = kf_fail(error, KF_ERROR_INPUT, "task %s was planned and is not in %s any more; give the suite's folder",
-                             task->name, found.path);
+            loaded =
+                kf_fail(error, KF_ERROR_INPUT,
+                        "task %s was planned and is not in %s any more; give the suite's folder",
+                        task->name, found.path);
             continue;
         }
         free(task->folder);
@@ -231,7 +252,8 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
     return loaded;
 }
 
-/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or counts none. */
+/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or
+ * counts none. */
 static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
 {
     for (size_t i = 0; i < plan->suite.count; i++) {
@@ -241,12 +263,14 @@ static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
         if (!task->finished || plan->source) continue;
         if (!kf_store_run_state(store, task->run, &text, &size, error)) return false;
         kf_auto(cJSON) state = size ? cJSON_Parse(text) : NULL;
-        task->finished = plan->search.samples && kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples;
+        task->finished = plan->search.samples &&
+                         kf_json_get_number(state, "answered", 0) >= (double)plan->search.samples;
     }
     return true;
 }
 
-bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite, bool more, kf_error *error)
+bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite,
+                          bool more, kf_error *error)
 {
     return kf_bench_find(store, id, plan->id, error) && read_runs(plan, store, error) &&
            (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
@@ -255,8 +279,10 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
 bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error)
 {
     const kf_error why = *error;
-    return kf_fail(error, KF_ERROR_INPUT, "bench %s was begun under other conditions: %s; resume it there, or begin another here",
-                   plan->id, why.text);
+    return kf_fail(
+        error, KF_ERROR_INPUT,
+        "bench %s was begun under other conditions: %s; resume it there, or begin another here",
+        plan->id, why.text);
 }
 
 void kf_bench_plan_clear(kf_bench_plan *plan)

@@ -8,7 +8,7 @@
 #include "output.h"
 #include "table.h"
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static const char *percent(kf_interval share, char text[KF_FIGURE])
 {
@@ -17,14 +17,16 @@ static const char *percent(kf_interval share, char text[KF_FIGURE])
     else if (isnan(share.low))
         snprintf(text, KF_FIGURE, "%.1f %%", 100 * share.value);
     else
-        snprintf(text, KF_FIGURE, "%.1f %% [%.1f, %.1f]", 100 * share.value, 100 * share.low, 100 * share.high);
+        snprintf(text, KF_FIGURE, "%.1f %% [%.1f, %.1f]", 100 * share.value, 100 * share.low,
+                 100 * share.high);
     return text;
 }
 
 static const char *times(kf_interval speedup, char text[KF_FIGURE])
 {
     char value[KF_FIGURE], interval[KF_FIGURE];
-    snprintf(text, KF_FIGURE, "%.20s %.40s", kf_figure_speedup(speedup, value), kf_figure_interval(speedup, interval));
+    snprintf(text, KF_FIGURE, "%.20s %.40s", kf_figure_speedup(speedup, value),
+             kf_figure_interval(speedup, interval));
     return text;
 }
 
@@ -37,7 +39,8 @@ static size_t most_samples(const kf_bench_result *result)
     return result->independent ? most : 1;
 }
 
-/* Each score as a line: its name, its value over all problems of the suite, and over those that were judged ("" where that is the same). */
+/* Each score as a line: its name, its value over all problems of the suite, and over those that
+ * were judged ("" where that is the same). */
 typedef void (*score_line)(void *context, const char *name, const char *value, const char *judged);
 
 typedef struct lister {
@@ -83,7 +86,8 @@ static void list_others(const lister *l)
             if (!(r->fast[k] > 0)) continue;
             snprintf(name, sizeof name, "fast_%g against %.80s%s", r->fast[k], other->name,
                      other->measured ? "" : ", not measured here");
-            list_share(l, name, kf_bench_fast_other(r, i, r->fast[k], false), kf_bench_fast_other(r, i, r->fast[k], true));
+            list_share(l, name, kf_bench_fast_other(r, i, r->fast[k], false),
+                       kf_bench_fast_other(r, i, r->fast[k], true));
         }
         if (other->known && !other->measured) {
             snprintf(name, sizeof name, "%.80s", other->name);
@@ -92,10 +96,12 @@ static void list_others(const lister *l)
             list_text(l, name, value);
         }
         if (!unknown && other->known) continue;
-        snprintf(name, sizeof name, "%s against %.80s", other->measured ? "not measured" : "no figure", other->name);
+        snprintf(name, sizeof name, "%s against %.80s",
+                 other->measured ? "not measured" : "no figure", other->name);
         snprintf(value, sizeof value,
-                 unknown ? "%zu solved problems, which count as not faster; the first: %.300s" : "no problem was solved", unknown,
-                 why);
+                 unknown ? "%zu solved problems, which count as not faster; the first: %.300s"
+                         : "no problem was solved",
+                 unknown, why);
         list_text(l, name, value);
     }
 }
@@ -105,16 +111,20 @@ static void list_claims(const lister *l)
     kf_bench_claims claims = kf_bench_claims_of(l->result);
     char value[300];
     if (!claims.count) return;
-    snprintf(value, sizeof value, "%zu solutions, geometric mean %.3fx; %zu judged, %zu of them correct", claims.count, claims.all,
-             claims.judged, claims.correct);
+    snprintf(value, sizeof value,
+             "%zu solutions, geometric mean %.3fx; %zu judged, %zu of them correct", claims.count,
+             claims.all, claims.judged, claims.correct);
     list_text(l, "claimed", value);
     if (claims.ratio > 0) {
-        snprintf(value, sizeof value, "%.3fx where %.3fx was claimed, of the %zu correct ones: %.3f of it", claims.verified,
-                 claims.claimed, claims.correct, claims.ratio);
+        snprintf(value, sizeof value,
+                 "%.3fx where %.3fx was claimed, of the %zu correct ones: %.3f of it",
+                 claims.verified, claims.claimed, claims.correct, claims.ratio);
         list_text(l, "verified", value);
     }
     if (!claims.other_text) return;
-    snprintf(value, sizeof value, "%zu claims are for another text of the problem than the task has, so perhaps for other sizes",
+    snprintf(value, sizeof value,
+             "%zu claims are for another text of the problem than the task has, so perhaps for "
+             "other sizes",
              claims.other_text);
     list_text(l, "other text", value);
 }
@@ -125,18 +135,24 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     char name[80], value[256], judged[64], figure[KF_FIGURE];
     const kf_score *s = &r->score;
     size_t most = most_samples(r);
-    snprintf(value, sizeof value, "%zu of %zu problems, %zu faster than the baseline", s->solved, s->problems, s->faster);
-    snprintf(judged, sizeof judged, r->judged == r->count ? "" : "%zu of %zu", s->solved, r->judged);
+    snprintf(value, sizeof value, "%zu of %zu problems, %zu faster than the baseline", s->solved,
+             s->problems, s->faster);
+    snprintf(judged, sizeof judged, r->judged == r->count ? "" : "%zu of %zu", s->solved,
+             r->judged);
     line(context, "solved", value, judged);
     snprintf(value, sizeof value, "%zu: whole interval above 1", r->surely_faster);
     list_text(&l, "surely faster", value);
     snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
-    if (s->voided) snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples, s->voided);
+    if (s->voided)
+        snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples,
+                 s->voided);
     list_text(&l, "samples", value);
     list_text(&l, "compile rate", percent(s->compile_rate, figure));
     list_text(&l, "correctness rate", percent(s->correct_rate, figure));
     list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
-    snprintf(value, sizeof value, "%zu of the correct ones, which make others of their weights and keep them", r->frozen);
+    snprintf(value, sizeof value,
+             "%zu of the correct ones, which make others of their weights and keep them",
+             r->frozen);
     if (r->frozen) list_text(&l, "frozen weights", value);
     kf_autobuffer rules = {0};
     kf_bench_broken_rules(r, &rules);
@@ -145,7 +161,9 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
         snprintf(name, sizeof name, "fast_%g", r->fast[i]);
         list_fast(&l, name, r->fast[i], 1);
     }
-    for (size_t k = 1; r->independent && k <= most; k = k < 5 && most >= 5 ? 5 : k < most ? most : most + 1) {
+    for (size_t k = 1; r->independent && k <= most; k = k < 5 && most >= 5 ? 5
+                                                        : k < most         ? most
+                                                                           : most + 1) {
         snprintf(name, sizeof name, "pass@%zu", k);
         list_share(&l, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
                    kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
@@ -167,14 +185,18 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
             claimed += sample->kernelbench && sample->kernelbench_correct;
             differ += sample->kernelbench && sample->kernelbench_correct != sample->score.correct;
         }
-    snprintf(value, sizeof value, "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed, claims, differ);
+    snprintf(value, sizeof value,
+             "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed,
+             claims, differ);
     if (claims) list_text(&l, "KernelBench would say", value);
-    snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices", r->cost_usd, (long long)r->calls,
-             (long long)r->tokens, kf_figure_seconds(r->device_seconds, figure));
+    snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices", r->cost_usd,
+             (long long)r->calls, (long long)r->tokens,
+             kf_figure_seconds(r->device_seconds, figure));
     list_text(&l, "cost", value);
 }
 
-/* "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded"; "" where all were judged. */
+/* "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded"; "" where
+ * all were judged. */
 static const char *tell_unjudged(const kf_bench_result *r, char text[256])
 {
     size_t faults = 0, waiting = 0;
@@ -189,13 +211,16 @@ static const char *tell_unjudged(const kf_bench_result *r, char text[256])
     const struct {
         size_t count;
         const char *word;
-    } parts[] = {{r->refused, "refused by the import"}, {faults, "can't be loaded"}, {waiting, "not begun"}};
-    length = (size_t)snprintf(text, 256, "%zu of %zu problems were not judged and count as unsolved of all:", r->count - r->judged,
-                              r->count);
+    } parts[] = {
+        {r->refused, "refused by the import"}, {faults, "can't be loaded"}, {waiting, "not begun"}};
+    length = (size_t)snprintf(text, 256,
+                              "%zu of %zu problems were not judged and count as unsolved of all:",
+                              r->count - r->judged, r->count);
     const char *comma = "";
     for (size_t i = 0; i < 3; i++) {
         if (!parts[i].count) continue;
-        length += (size_t)snprintf(text + length, 256 - length, "%s %zu %s", comma, parts[i].count, parts[i].word);
+        length += (size_t)snprintf(text + length, 256 - length, "%s %zu %s", comma, parts[i].count,
+                                   parts[i].word);
         comma = ",";
     }
     return text;
@@ -207,7 +232,7 @@ static const char *outcome_of(const kf_bench_row *row)
     return *row->fault ? row->fault : *row->statuses ? row->statuses : row->state;
 }
 
-/* ---- for a terminal --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- for a terminal -------------------------------------------------------------------------- */
 
 static void print_score(void *context, const char *name, const char *value, const char *judged)
 {
@@ -232,7 +257,8 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         kf_table_cell(&table, "%s", row->task);
-        kf_table_cell(&table, "%s", *row->fault ? "" : kf_figure_speedup(row->best.speedup, speedup));
+        kf_table_cell(&table, "%s",
+                      *row->fault ? "" : kf_figure_speedup(row->best.speedup, speedup));
         kf_table_cell(&table, "%s", kf_figure_interval(row->best.speedup, interval));
         kf_table_cell(&table, isnan(row->best.claimed) ? "" : "%.2fx", row->best.claimed);
         if (*row->rule)
@@ -240,7 +266,9 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
         else
             kf_table_cell(&table, "%s", outcome_of(row));
         kf_table_cell(&table, row->cost_usd > 0 ? "$%.2f" : "", row->cost_usd);
-        kf_table_cell(&table, "%s", row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, seconds) : "");
+        kf_table_cell(&table, "%s",
+                      row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, seconds)
+                                              : "");
         kf_table_cell(&table, "%s", row->run);
     }
     kf_table_print(&table, out, width, 0, bold);
@@ -283,9 +311,11 @@ static void print_claims(const kf_bench_result *result, FILE *out, int width, bo
         const char *title;
         kf_align align;
         bool flexible;
-    } columns[] = {{"problem", KF_LEFT, true},    {"sample", KF_LEFT, true},    {"claimed", KF_RIGHT, false},
-                   {"verified", KF_RIGHT, false}, {"interval", KF_LEFT, false}, {"ratio", KF_RIGHT, false},
-                   {"verdict", KF_LEFT, false},   {"rule", KF_LEFT, false},     {"claimed for", KF_LEFT, false}};
+    } columns[] = {{"problem", KF_LEFT, true},     {"sample", KF_LEFT, true},
+                   {"claimed", KF_RIGHT, false},   {"verified", KF_RIGHT, false},
+                   {"interval", KF_LEFT, false},   {"ratio", KF_RIGHT, false},
+                   {"verdict", KF_LEFT, false},    {"rule", KF_LEFT, false},
+                   {"claimed for", KF_LEFT, false}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
     size_t listed = 0;
@@ -318,7 +348,8 @@ static void print_others(const kf_bench_result *result, FILE *out, int width, bo
     if (!result->other_count) return;
     kf_table_add_column(&table, "problem", KF_LEFT, true);
     kf_table_add_column(&table, *result->baseline ? result->baseline : "baseline", KF_LEFT, false);
-    for (size_t k = 0; k < result->other_count; k++) kf_table_add_column(&table, result->others[k].name, KF_LEFT, true);
+    for (size_t k = 0; k < result->other_count; k++)
+        kf_table_add_column(&table, result->others[k].name, KF_LEFT, true);
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         if (!row->best.candidate) continue;
@@ -326,7 +357,8 @@ static void print_others(const kf_bench_result *result, FILE *out, int width, bo
         kf_table_cell(&table, "%s", times(row->best.speedup, text));
         for (size_t k = 0; k < result->other_count; k++)
             kf_table_cell(&table, "%s",
-                          row->others[k].speedup.value > 0 ? times(row->others[k].speedup, text) : row->others[k].why);
+                          row->others[k].speedup.value > 0 ? times(row->others[k].speedup, text)
+                                                           : row->others[k].why);
     }
     fprintf(out, "\nbest of each solved problem against further baselines\n");
     kf_table_print(&table, out, width, 2, bold);
@@ -335,12 +367,13 @@ static void print_others(const kf_bench_result *result, FILE *out, int width, bo
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     char when[KF_FIGURE], unjudged[256];
-    fprintf(out, "bench %s, %s, begun %s, on %s\n", result->id, result->name, kf_figure_time(result->started, when),
-            result->device);
+    fprintf(out, "bench %s, %s, begun %s, on %s\n", result->id, result->name,
+            kf_figure_time(result->started, when), result->device);
     if (*result->source)
         fprintf(out, "solutions of %s\n", result->source);
     else
-        fprintf(out, "strategy %s, models: %s\n", result->strategy, *result->models ? result->models : "none, the tuner alone");
+        fprintf(out, "strategy %s, models: %s\n", result->strategy,
+                *result->models ? result->models : "none, the tuner alone");
     if (*result->imported) fprintf(out, "problems of %s\n", result->imported);
     fputc('\n', out);
     print_rows(result, out, width, bold);
@@ -357,10 +390,13 @@ void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bo
     list_scores(result, print_score, out);
     if (*tell_unjudged(result, unjudged)) fprintf(out, "%s\n", unjudged);
     if (!result->independent)
-        fprintf(out, "samples of the strategy %s build on each other: no pass@k; fast_p is of whole searches\n", result->strategy);
+        fprintf(out,
+                "samples of the strategy %s build on each other: no pass@k; fast_p is of whole "
+                "searches\n",
+                result->strategy);
 }
 
-/* ---- Markdown --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 /* In a cell of a table: nothing of the text is markup. */
 static void markdown_text(kf_buffer *out, const char *text)
@@ -400,15 +436,17 @@ static void markdown_claims(const kf_bench_result *result, kf_buffer *out)
             double share = kf_bench_claim_ratio(s);
             if (isnan(s->claimed)) continue;
             if (!listed++)
-                kf_buffer_string(out,
-                                 "\n## Claimed and verified\n\n| problem | sample | claimed | verified | ratio | verdict | rule | "
-                                 "claimed for |\n|---|---|---:|---:|---:|---|---|---|\n");
+                kf_buffer_string(out, "\n## Claimed and verified\n\n| problem | sample | claimed | "
+                                      "verified | ratio | verdict | rule | "
+                                      "claimed for |\n|---|---|---:|---:|---:|---|---|---|\n");
             snprintf(claimed, sizeof claimed, "%.2fx", s->claimed);
             snprintf(ratio, sizeof ratio, isnan(share) ? "-" : "%.2f", share);
-            markdown_cells(out,
-                           (const char *const[]){result->rows[i].task, s->label, claimed, times(s->speedup, speedup), ratio,
-                                                 s->status, s->rule, s->other_text ? "another text of the problem" : ""},
-                           8);
+            markdown_cells(
+                out,
+                (const char *const[]){result->rows[i].task, s->label, claimed,
+                                      times(s->speedup, speedup), ratio, s->status, s->rule,
+                                      s->other_text ? "another text of the problem" : ""},
+                8);
         }
 }
 
@@ -416,7 +454,8 @@ static void markdown_others(const kf_bench_result *result, kf_buffer *out)
 {
     char speedup[KF_FIGURE];
     if (!result->other_count) return;
-    kf_buffer_string(out, "\n## Further baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
+    kf_buffer_string(
+        out, "\n## Further baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->other_count && result->rows[i].best.candidate; k++) {
             const kf_bench_versus *versus = &result->rows[i].others[k];
@@ -424,9 +463,10 @@ static void markdown_others(const kf_bench_result *result, kf_buffer *out)
             markdown_cells(out,
                            (const char *const[]){result->rows[i].task, result->others[k].name,
                                                  known ? times(versus->speedup, speedup) : "-",
-                                                 !known                       ? versus->why
-                                                 : result->others[k].measured ? ""
-                                                                              : "not measured here"},
+                                                 !known ? versus->why
+                                                 : result->others[k].measured
+                                                     ? ""
+                                                     : "not measured here"},
                            4);
         }
 }
@@ -437,7 +477,9 @@ static void markdown_refused(const kf_bench_result *result, kf_buffer *out)
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         if (!*row->fault) continue;
-        if (!listed++) kf_buffer_string(out, "\n## Not judged\n\n| problem | rule | reason |\n|---|---|---|\n");
+        if (!listed++)
+            kf_buffer_string(out,
+                             "\n## Not judged\n\n| problem | rule | reason |\n|---|---|---|\n");
         markdown_cells(out, (const char *const[]){row->task, row->rule, row->fault}, 3);
     }
 }
@@ -447,10 +489,13 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
     char when[KF_FIGURE], speedup[KF_FIGURE], interval[KF_FIGURE], unjudged[256];
     kf_buffer_string(out, "# ");
     markdown_text(out, result->name);
-    kf_buffer_format(out, "\n\nBench %s, begun %s, on ", result->id, kf_figure_time(result->started, when));
+    kf_buffer_format(out, "\n\nBench %s, begun %s, on ", result->id,
+                     kf_figure_time(result->started, when));
     markdown_text(out, result->device);
     kf_buffer_string(out, *result->source ? "; solutions of " : "; models: ");
-    markdown_text(out, *result->source ? result->source : *result->models ? result->models : "none, the tuner alone");
+    markdown_text(out, *result->source   ? result->source
+                       : *result->models ? result->models
+                                         : "none, the tuner alone");
     kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n", result->strategy);
     if (*result->imported) {
         kf_buffer_string(out, "Problems of ");
@@ -478,40 +523,50 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
     markdown_refused(result, out);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool write_buffer(const char *path, const kf_buffer *text, kf_error *error)
 {
     if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %s", path);
-    return kf_directory_make_above(path, error) && kf_file_write(path, text->data ? text->data : "", text->size, error);
+    return kf_directory_make_above(path, error) &&
+           kf_file_write(path, text->data ? text->data : "", text->size, error);
 }
 
 bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error)
 {
     kf_autobenchresult nothing = {0};
-    kf_autofree char *table = outputs->kernelbench ? kf_path_join(outputs->kernelbench, "eval_results.json") : NULL;
+    kf_autofree char *table =
+        outputs->kernelbench ? kf_path_join(outputs->kernelbench, "eval_results.json") : NULL;
     if (outputs->kernelbench && !table) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const struct {
         const char *option, *path;
-    } files[] = {{"html", outputs->html}, {"csv", outputs->csv}, {"md", outputs->markdown}, {"kernelbench", table}};
+    } files[] = {{"html", outputs->html},
+                 {"csv", outputs->csv},
+                 {"md", outputs->markdown},
+                 {"kernelbench", table}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_error why = {0};
         if (files[i].path && !kf_file_can_write(files[i].path, &why))
-            return kf_fail(error, why.code, "%s; name another place with --%s", why.text, files[i].option);
+            return kf_fail(error, why.code, "%s; name another place with --%s", why.text,
+                           files[i].option);
     }
-    return kf_bench_thresholds(&outputs->fast, &nothing, error) && kf_bench_external_timings(&outputs->times, &nothing, error);
+    return kf_bench_thresholds(&outputs->fast, &nothing, error) &&
+           kf_bench_external_timings(&outputs->times, &nothing, error);
 }
 
-bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs, const kf_invocation *invocation,
-                    kf_error *error)
+bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs,
+                    const kf_invocation *invocation, kf_error *error)
 {
     kf_autobuffer html = {0}, csv = {0}, markdown = {0};
     if (outputs->csv) kf_bench_csv(result, &csv);
     if (outputs->markdown) kf_bench_markdown(result, &markdown);
-    if (outputs->html && (!kf_bench_html(result, &html, error) || !write_buffer(outputs->html, &html, error))) return false;
+    if (outputs->html &&
+        (!kf_bench_html(result, &html, error) || !write_buffer(outputs->html, &html, error)))
+        return false;
     if (outputs->csv && !write_buffer(outputs->csv, &csv, error)) return false;
     if (outputs->markdown && !write_buffer(outputs->markdown, &markdown, error)) return false;
-    if (outputs->kernelbench && !kf_bench_kernelbench(result, outputs->kernelbench, error)) return false;
+    if (outputs->kernelbench && !kf_bench_kernelbench(result, outputs->kernelbench, error))
+        return false;
     if (outputs->json) return kf_print_json(invocation->output, kf_bench_json(result), error);
     kf_bench_print(result, invocation->output, invocation->width, invocation->color);
     return true;

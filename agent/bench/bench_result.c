@@ -17,14 +17,16 @@ static bool out_of_memory(kf_error *error)
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the result");
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *kf_bench_text(kf_bench_result *result, const char *text)
 {
     if (!text || !*text) return "";
     char *copy = kf_text_clean(text, strlen(text), true);
-    char **grown = copy && !(result->text_count & (result->text_count - 1)) /* grows at powers of two */
-                       ? realloc(result->texts, (result->text_count ? 2 * result->text_count : 1) * sizeof *grown)
+    /* grows at powers of two */
+    char **grown = copy && !(result->text_count & (result->text_count - 1))
+                       ? realloc(result->texts,
+                                 (result->text_count ? 2 * result->text_count : 1) * sizeof *grown)
                        : result->texts;
     if (!copy || !grown) {
         result->failed = true;
@@ -61,7 +63,7 @@ static double number_of(const cJSON *json, const char *key, double fallback)
     return cJSON_IsNumber(item) ? item->valuedouble : fallback;
 }
 
-/* ---- verdicts ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 static const kf_workload_verdict *first_timed(const kf_verdict *verdict)
 {
@@ -98,7 +100,8 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     }
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t j = 0; j < verdict->workloads[i].finding_count; j++)
-            if (verdict->workloads[i].findings[j].status == verdict->status) return &verdict->workloads[i].findings[j];
+            if (verdict->workloads[i].findings[j].status == verdict->status)
+                return &verdict->workloads[i].findings[j];
     return note;
 }
 
@@ -110,57 +113,67 @@ static kf_verdict *stored_verdict(kf_store *store, int64_t id)
     return json ? kf_verdict_from_json(json, NULL) : NULL;
 }
 
-static void read_verdict(kf_bench_result *result, const kf_verdict *verdict, kf_bench_sample *sample)
+static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
+                         kf_bench_sample *sample)
 {
     const kf_finding *finding = first_finding(verdict);
     const kf_workload_verdict *timed = first_timed(verdict);
-    if (finding && verdict->status != KF_CORRECT) sample->rule = kf_bench_text(result, finding->rule);
-    static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN}; /* the last says most */
+    if (finding && verdict->status != KF_CORRECT)
+        sample->rule = kf_bench_text(result, finding->rule);
+    /* the last says most */
+    static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i])) sample->rule = flags[i];
+        if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i]))
+            sample->rule = flags[i];
     if (verdict->status == KF_CORRECT && timed) {
         sample->times = times_of(timed, 'c', timed->candidate_seconds);
         sample->baseline_times = times_of(timed, 'b', timed->baseline_seconds);
     }
     const cJSON *claim = verdict->kernelbench;
     sample->kernelbench = claim;
-    sample->kernelbench_correct = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
+    sample->kernelbench_correct =
+        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
     sample->kernelbench_speedup = number_of(claim, "speedup", NAN);
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
-    double bandwidth = number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
+    double bandwidth =
+        number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
     if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
 }
 
-/* Of a call of the problem that a task was imported from, at the size it has: the module's own operations, which a candidate may do with less of. 0: not known. */
+/* Of a call of the problem that a task was imported from, at the size it has: the module's own
+ * operations, which a candidate may do with less of. 0: not known. */
 static double reference_flops(const kf_task *task)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
     return kf_task_workload_count(task) == 1 ? number_of(origin, "flops", 0) : 0;
 }
 
-static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task, kf_bench_result *result)
+static void read_roofs(kf_bench_row *row, const kf_verdict *verdict, const kf_task *task,
+                       kf_bench_result *result)
 {
     char family[16];
     snprintf(family, sizeof family, "%.*s", (int)strcspn(verdict->device, ":"), verdict->device);
-    for (int i = 0; task && i < kf_task_workload_count(task) && row->roof_count < KF_BENCH_ROOFS; i++) {
+    for (int i = 0; task && i < kf_task_workload_count(task) && row->roof_count < KF_BENCH_ROOFS;
+         i++) {
         kf_problem problem;
         bool applies;
         const kf_workload_verdict *w = NULL;
         for (size_t k = 0; k < verdict->workload_count && !w; k++)
-            if (strcmp(verdict->workloads[k].workload, kf_task_workload_name(task, i)) == 0) w = &verdict->workloads[k];
-        if (!w || !w->timed || !(w->candidate_seconds > 0) || !kf_task_resolve(task, i, family, &problem, &applies, NULL) ||
-            !applies)
+            if (strcmp(verdict->workloads[k].workload, kf_task_workload_name(task, i)) == 0)
+                w = &verdict->workloads[k];
+        if (!w || !w->timed || !(w->candidate_seconds > 0) ||
+            !kf_task_resolve(task, i, family, &problem, &applies, NULL) || !applies)
             continue;
-        row->roofs[row->roof_count++] =
-            (kf_bench_roof){.workload = kf_bench_text(result, w->workload),
-                            .bytes = problem.work_bytes,
-                            .flops = problem.work_flops > 0 ? problem.work_flops : reference_flops(task),
-                            .seconds = w->candidate_seconds,
-                            .floor_seconds = w->floor_seconds};
+        row->roofs[row->roof_count++] = (kf_bench_roof){
+            .workload = kf_bench_text(result, w->workload),
+            .bytes = problem.work_bytes,
+            .flops = problem.work_flops > 0 ? problem.work_flops : reference_flops(task),
+            .seconds = w->candidate_seconds,
+            .floor_seconds = w->floor_seconds};
     }
 }
 
-/* ---- samples -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 typedef struct reader {
     kf_store *store;
@@ -178,10 +191,13 @@ static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
 {
     kf_bench_row *row = r->row;
     for (size_t i = 0; i < row->count; i++)
-        if (call ? row->samples[i].model_call == call : number >= 0 && row->samples[i].number == number) return &row->samples[i];
-    kf_bench_sample *grown = row->count & (row->count - 1)
-                                 ? row->samples /* grows at powers of two */
-                                 : realloc(row->samples, (row->count ? 2 * row->count : 1) * sizeof *grown);
+        if (call ? row->samples[i].model_call == call
+                 : number >= 0 && row->samples[i].number == number)
+            return &row->samples[i];
+    kf_bench_sample *grown =
+        row->count & (row->count - 1)
+            ? row->samples /* grows at powers of two */
+            : realloc(row->samples, (row->count ? 2 * row->count : 1) * sizeof *grown);
     if (!grown) return NULL;
     row->samples = grown;
     return &row->samples[row->count++];
@@ -250,14 +266,19 @@ static int64_t number_of_solution(const cJSON *solutions, const char *file)
 
 static bool take_attempt(reader *r, const kf_store_attempt *attempt)
 {
-    bool seed = strcmp(attempt->step, "seed") == 0, baseline = strcmp(attempt->step, "baseline") == 0, none = false;
+    bool seed = strcmp(attempt->step, "seed") == 0,
+         baseline = strcmp(attempt->step, "baseline") == 0, none = false;
     if ((baseline || (seed && r->models)) && attempt->candidate && r->skipped_count < SKIPPED)
         r->skipped[r->skipped_count++] = attempt->candidate;
     if (attempt->outcome == KF_ATTEMPT_REVERIFIED || strncmp(attempt->step, "critic_", 7) == 0 ||
         strcmp(attempt->step, "summary") == 0)
         return true;
-    if (r->solutions ? strcmp(attempt->step, "solution") != 0 : r->models ? !attempt->model_call : baseline) return true;
-    if (attempt->outcome == KF_ATTEMPT_MODEL_FAILED && !is_no_answer(r, attempt->model_call, &none)) return false;
+    if (r->solutions ? strcmp(attempt->step, "solution") != 0
+        : r->models  ? !attempt->model_call
+                     : baseline)
+        return true;
+    if (attempt->outcome == KF_ATTEMPT_MODEL_FAILED && !is_no_answer(r, attempt->model_call, &none))
+        return false;
     if (none) return true;
     int64_t number = r->solutions ? number_of_solution(r->solutions, attempt->proposer) : -1;
     kf_bench_sample *sample = place_for(r, attempt->model_call, number);
@@ -268,8 +289,10 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     sample->proposer = kf_bench_text(r->result, attempt->proposer);
     sample->status = kf_attempt_outcome_name(attempt->outcome);
     sample->text = kf_bench_text(r->result, attempt->message);
-    sample->score = attempt->outcome == KF_ATTEMPT_LOST ? (kf_score_sample){.speedup = NAN} : kf_score_no_candidate();
-    if (attempt->candidate && attempt->verdict) return fill_candidate(r, attempt->candidate, sample);
+    sample->score = attempt->outcome == KF_ATTEMPT_LOST ? (kf_score_sample){.speedup = NAN}
+                                                        : kf_score_no_candidate();
+    if (attempt->candidate && attempt->verdict)
+        return fill_candidate(r, attempt->candidate, sample);
     sample->candidate = attempt->candidate;
     return true;
 }
@@ -300,7 +323,7 @@ static bool take_solutions(reader *r)
     return true;
 }
 
-/* ---- a problem ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- a problem ------------------------------------------------------------------------------- */
 
 /* "2 correct, 1 wrong_result", most first. */
 static const char *count_statuses(kf_bench_result *result, const kf_bench_row *row)
@@ -311,12 +334,14 @@ static const char *count_statuses(kf_bench_result *result, const kf_bench_row *r
         size_t best = 0, most = 0;
         for (size_t i = 0; told && i < row->count; i++) {
             size_t same = 0;
-            for (size_t k = 0; k < row->count && !told[i]; k++) same += strcmp(row->samples[k].status, row->samples[i].status) == 0;
+            for (size_t k = 0; k < row->count && !told[i]; k++)
+                same += strcmp(row->samples[k].status, row->samples[i].status) == 0;
             if (same > most) most = same, best = i;
         }
         if (!most) break;
         kf_buffer_format(&text, "%s%zu %s", text.size ? ", " : "", most, row->samples[best].status);
-        for (size_t k = 0; k < row->count; k++) told[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
+        for (size_t k = 0; k < row->count; k++)
+            told[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
     }
     free(told);
     return kf_bench_text(result, text.data);
@@ -329,7 +354,8 @@ static bool find_best_of_run(reader *r, kf_bench_sample *best)
     kf_autoresult kf_store_candidate candidate = {0};
     int row = cursor ? 1 : -1;
     int64_t found = 0;
-    while (!found && (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, r->error) : row) == 1) {
+    while (!found &&
+           (row = row == 1 ? kf_store_next_candidate(cursor, &candidate, r->error) : row) == 1) {
         found = candidate.id;
         for (size_t i = 0; i < r->skipped_count; i++)
             if (r->skipped[i] == candidate.id) found = 0;
@@ -360,17 +386,21 @@ static bool conclude_row(reader *r, kf_task *task)
     } else if (row->run[0] && !find_best_of_run(r, &row->best)) {
         return false;
     }
-    row->outcome = row->best.candidate ? row->best.score : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
+    row->outcome = row->best.candidate
+                       ? row->best.score
+                       : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
     row->statuses = count_statuses(r->result, row);
     kf_autoresult kf_store_candidate c = {0};
-    if (!row->best.candidate || !kf_store_get_candidate(r->store, row->best.candidate, row->run, &c, r->error))
+    if (!row->best.candidate ||
+        !kf_store_get_candidate(r->store, row->best.candidate, row->run, &c, r->error))
         return !row->best.candidate;
     kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
     if (verdict) read_roofs(row, verdict, task, r->result);
     return true;
 }
 
-/* What the best is against further baselines. Such a verdict is one like any other on that candidate, under other conditions (bench_extra_baselines.c). */
+/* What the best is against further baselines. Such a verdict is one like any other on that
+ * candidate, under other conditions (bench_extra_baselines.c). */
 static bool read_others(reader *r, const kf_task *task)
 {
     const kf_bench_result *result = r->result;
@@ -379,7 +409,8 @@ static bool read_others(reader *r, const kf_task *task)
     kf_autofree char *hardware = strndup(result->device, (size_t)length);
     for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
         kf_bench_versus *versus = &r->row->others[i];
-        kf_autofree char *environment_id = hardware ? kf_search_environment_id(hardware, result->others[i].name) : NULL;
+        kf_autofree char *environment_id =
+            hardware ? kf_search_environment_id(hardware, result->others[i].name) : NULL;
         kf_autoresult kf_store_candidate c = {0};
         bool found;
         if (!environment_id) return out_of_memory(r->error);
@@ -387,11 +418,14 @@ static bool read_others(reader *r, const kf_task *task)
             versus->why = "its task has no baseline of this name";
             continue;
         }
-        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, environment_id, &c, &found, r->error)) return false;
+        if (!kf_store_find_candidate(r->store, r->row->hash, r->row->best.hash, environment_id, &c,
+                                     &found, r->error))
+            return false;
         if (!found) {
             versus->why = "not measured";
         } else if (c.status != KF_CORRECT || !(c.speedup.value > 0)) {
-            versus->why = kf_bench_text(r->result, *c.message ? c.message : kf_status_name(c.status));
+            versus->why =
+                kf_bench_text(r->result, *c.message ? c.message : kf_status_name(c.status));
         } else {
             versus->speedup = c.speedup;
             kf_auto(kf_verdict) verdict = stored_verdict(r->store, c.verdict);
@@ -402,10 +436,11 @@ static bool read_others(reader *r, const kf_task *task)
     return true;
 }
 
-static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run, const cJSON *bench, kf_bench_row *row,
-                     kf_error *error)
+static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run,
+                     const cJSON *bench, kf_bench_row *row, kf_error *error)
 {
-    reader r = {.store = store, .result = result, .row = row, .models = *result->models, .error = error};
+    reader r = {
+        .store = store, .result = result, .row = row, .models = *result->models, .error = error};
     r.solutions = cJSON_GetObjectItemCaseSensitive(bench, "solutions");
     snprintf(row->run, sizeof row->run, "%s", run->id);
     row->state = kf_bench_text(result, kf_run_state(run));
@@ -422,7 +457,8 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
         if (!take_attempt(&r, &attempt)) return false;
     kf_store_cursor_free(kf_steal(&cursor));
     if (got < 0 || !take_solutions(&r)) return false;
-    kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL); /* only for its work: none is none */
+    /* only for its work: none is none */
+    kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL);
     if (task) {
         const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
         row->scaled = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "patches")) > 0;
@@ -432,7 +468,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
     return conclude_row(&r, task) && read_others(&r, task);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …" */
 static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
@@ -442,7 +478,8 @@ static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
     cJSON_ArrayForEach(entry, imports)
     {
         double scale = number_of(entry, "scale", 0);
-        const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"), *mode = text_of(entry, "mode");
+        const char *url = text_of(entry, "url"), *commit = text_of(entry, "commit"),
+                   *mode = text_of(entry, "mode");
         kf_buffer_format(&text, "%s%s", text.size ? "; " : "", text_of(entry, "suite"));
         if (*url) kf_buffer_format(&text, ", %s", url);
         if (*commit) kf_buffer_format(&text, ", at %.12s", commit);
@@ -452,7 +489,8 @@ static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
     return kf_bench_text(result, text.data);
 }
 
-static bool describe(kf_bench_result *result, const kf_store_run *run, const cJSON *bench, kf_error *error)
+static bool describe(kf_bench_result *result, const kf_store_run *run, const cJSON *bench,
+                     kf_error *error)
 {
     kf_search_settings settings;
     const char *models[KF_SEARCH_MODELS];
@@ -462,8 +500,10 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
     if (!kf_search_options_read(run->options, &settings, models, &memory, error)) return false;
     cJSON_ArrayForEach(model, cJSON_GetObjectItemCaseSensitive(bench, "models"))
     {
-        kf_autofree char *name = cJSON_IsString(model) ? kf_search_model_name(model->valuestring) : NULL;
-        if (name && strcmp(name, "none") != 0) kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
+        kf_autofree char *name =
+            cJSON_IsString(model) ? kf_search_model_name(model->valuestring) : NULL;
+        if (name && strcmp(name, "none") != 0)
+            kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
     }
     result->name = kf_bench_text(result, text_of(bench, "name"));
     result->suite = kf_bench_text(result, text_of(bench, "suite"));
@@ -471,17 +511,22 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
     result->device = kf_bench_text(result, run->device);
     result->models = kf_bench_text(result, names.data);
     bool solutions = *result->source;
-    result->strategy = solutions ? "solutions" : *result->models ? kf_bench_text(result, settings.strategy.name) : "tune";
+    result->strategy = solutions         ? "solutions"
+                       : *result->models ? kf_bench_text(result, settings.strategy.name)
+                                         : "tune";
     result->baseline = kf_bench_text(result, settings.baseline);
     result->imported = tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(bench, "against"))
     {
         if (cJSON_IsString(entry) && result->other_count < KF_BENCH_OTHERS)
             result->others[result->other_count++] =
-                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring), .measured = true, .hardware = ""};
+                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring),
+                                 .measured = true,
+                                 .hardware = ""};
     }
     result->samples = settings.samples;
-    result->independent = solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
+    result->independent =
+        solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
     result->started = number_of(bench, "started", NAN);
     int count = cJSON_GetArraySize(tasks);
     result->rows = calloc(count > 0 ? (size_t)count : 1, sizeof *result->rows);
@@ -489,8 +534,12 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_row *row = &result->rows[result->count++];
-        *row = (kf_bench_row){.state = "not begun", .statuses = "", .best = empty_sample(), .outcome = {.speedup = NAN}};
-        for (size_t i = 0; i < KF_BENCH_OTHERS; i++) row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
+        *row = (kf_bench_row){.state = "not begun",
+                              .statuses = "",
+                              .best = empty_sample(),
+                              .outcome = {.speedup = NAN}};
+        for (size_t i = 0; i < KF_BENCH_OTHERS; i++)
+            row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
         row->task = kf_bench_text(result, text_of(entry, "name"));
         row->rule = kf_bench_text(result, text_of(entry, "rule"));
         snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
@@ -504,7 +553,8 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
 static kf_bench_row *row_named(kf_bench_result *result, const char *name)
 {
     for (size_t i = 0; i < result->count; i++)
-        if (!*result->rows[i].fault && strcmp(result->rows[i].task, name) == 0) return &result->rows[i];
+        if (!*result->rows[i].fault && strcmp(result->rows[i].task, name) == 0)
+            return &result->rows[i];
     return NULL;
 }
 
@@ -515,8 +565,8 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     int got = cursor ? 1 : -1;
     snprintf(result->id, sizeof result->id, "%s", id);
     result->bytes_per_second = NAN;
-    result->name = result->suite = result->source = result->device = result->models = result->strategy = result->baseline =
-        result->imported = "";
+    result->name = result->suite = result->source = result->device = result->models =
+        result->strategy = result->baseline = result->imported = "";
     while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
         kf_auto(cJSON) memory = NULL;
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
@@ -526,7 +576,8 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
         if (row && !row->run[0] && !load_run(result, store, &run, bench, row, error)) return false;
     }
     if (got < 0) return false;
-    if (!result->rows) return kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s", id, kf_store_path(store));
+    if (!result->rows)
+        return kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s", id, kf_store_path(store));
     return kf_bench_score(result, error);
 }
 
@@ -550,7 +601,9 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     for (size_t i = 0; i < count; i++) {
         kf_bench_row *row = &result->rows[i];
         result->problems[i] = (kf_score_problem){row->scores, row->count};
-        result->outcomes[i] = result->independent ? result->problems[i] : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
+        result->outcomes[i] = result->independent
+                                  ? result->problems[i]
+                                  : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
         result->refused += *row->rule != '\0';
         if (row->run[0] && !*row->fault) {
             result->problems[count + result->judged] = result->problems[i];
@@ -564,13 +617,15 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     result->surely_faster = result->frozen = 0;
     for (size_t i = 0; i < count; i++) {
         result->surely_faster += is_surely_faster(&result->rows[i]);
-        for (size_t k = 0; k < result->rows[i].count; k++) result->frozen += is_frozen(&result->rows[i].samples[k]);
+        for (size_t k = 0; k < result->rows[i].count; k++)
+            result->frozen += is_frozen(&result->rows[i].samples[k]);
     }
     result->judged_problems = result->problems + count;
     result->judged_outcomes = result->outcomes + count;
     for (size_t k = 0; k < result->other_count; k++) {
         result->others[k].known = 0;
-        for (size_t i = 0; i < count; i++) result->others[k].known += result->rows[i].others[k].speedup.value > 0;
+        for (size_t i = 0; i < count; i++)
+            result->others[k].known += result->rows[i].others[k].speedup.value > 0;
     }
     result->score = kf_score_suite(result->problems, count, &result->scoring);
     if (result->independent) return true;
@@ -593,7 +648,8 @@ kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, dou
         const kf_bench_row *row = &result->rows[i];
         if (judged && (!row->run[0] || *row->fault)) continue;
         bool solved = row->best.candidate != 0;
-        samples[count] = (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
+        samples[count] =
+            (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
         problems[count] = (kf_score_problem){&samples[count], 1};
         count++;
     }
@@ -608,8 +664,10 @@ bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf
         char *end;
         double p = strtod(fast->items[i], &end);
         if (end == fast->items[i] || *end || !(p >= 0 && p < 1e9))
-            return kf_fail(error, KF_ERROR_INPUT, "--fast %s: expected a number of at least 0", fast->items[i]);
-        if (result->fast_count == KF_BENCH_FAST) return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d", KF_BENCH_FAST);
+            return kf_fail(error, KF_ERROR_INPUT, "--fast %s: expected a number of at least 0",
+                           fast->items[i]);
+        if (result->fast_count == KF_BENCH_FAST)
+            return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d", KF_BENCH_FAST);
         result->fast[result->fast_count++] = p;
     }
     if (result->fast_count) return true;

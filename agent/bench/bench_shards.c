@@ -1,17 +1,22 @@
 /* Searching the tasks of a suite, several at a time.
  *
- * A lane is a process of its own with one worker, so that each device works on another task, and a search that a task brings down takes no other
- * with it. It is forked before anything is open here that must not be shared: each lane opens the store and its models for itself. The parent
- * hands out tasks one by one over a pipe (an order) and reads what came of them from another (reports of one size); whoever is done first gets
- * the next. Nothing is lost with a lane: attempts are in the store, and a bench that goes on takes its run up again.
+ * A lane is a process of its own with one worker, so that each device works on another task, and a
+ * search that a task brings down takes no other with it. It is forked before anything is open here
+ * that must not be shared: each lane opens the store and its models for itself. The parent hands
+ * out tasks one by one over a pipe (an order) and reads what came of them from another (reports of
+ * one size); whoever is done first gets the next. Nothing is lost with a lane: attempts are in the
+ * store, and a bench that goes on takes its run up again.
  *
- * What the machine fails with is another lane's, where there is one, and the lane's own no more. A lane whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h),
- * whichever tasks they were of, is left out, as is one that has no worker left for the second time; without any lane the bench ends with what it has.
+ * What the machine fails with is another lane's, where there is one, and the lane's own no more. A
+ * lane whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h), whichever tasks
+ * they were of, is left out, as is one that has no worker left for the second time; without any
+ * lane the bench ends with what it has.
  *
- * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each time. A lane dies with its parent, its worker
- * with it.
+ * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each
+ * time. A lane dies with its parent, its worker with it.
  *
- * Money is divided: a task gets an equal share of what is left over those that are left, and hands back what it did not spend.
+ * Money is divided: a task gets an equal share of what is left over those that are left, and hands
+ * back what it did not spend.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,16 +44,27 @@ typedef struct shard_order {
     double cost_usd;     /* of the run; 0 no limit */
 } shard_order;
 
-typedef enum report_kind { REPORT_HELLO, REPORT_PROGRESS, REPORT_NEWS, REPORT_ADVICE, REPORT_DONE, REPORT_FAILED } report_kind;
+typedef enum report_kind {
+    REPORT_HELLO,
+    REPORT_PROGRESS,
+    REPORT_NEWS,
+    REPORT_ADVICE,
+    REPORT_DONE,
+    REPORT_FAILED
+} report_kind;
 
 typedef struct report {
     report_kind kind;
     int32_t task;
     char run[KF_RUN_ID];
-    bool correct_best, interrupted, stopped, short_of_samples; /* the last: a budget ended it first */
-    bool machine;                                              /* that is why it failed: another machine may do */
-    bool lost, worn;                                           /* no worker is left; since its machine failed too often */
-    bool foreign;                                              /* its worker judges under other conditions than the bench */
+    /* the last: a budget ended it first */
+    bool correct_best, interrupted, stopped, short_of_samples;
+    /* that is why it failed: another machine may do */
+    bool machine;
+    /* no worker is left; since its machine failed too often */
+    bool lost, worn;
+    /* its worker judges under other conditions than the bench */
+    bool foreign;
     int64_t samples, judged, correct;
     double best, spent_usd;
     kf_error text; /* news; why it failed or ended; of a hello what the worker judges with */
@@ -80,14 +96,15 @@ typedef struct shards {
     size_t count, done, planned;
     double left_usd, started, drawn;
     const one_shard **not_for; /* of each task the lane whose machine failed with it, NULL none */
-    int failures, passed;     /* interrupts passed on */
+    int failures, passed;      /* interrupts passed on */
     int width;
-    bool foreign;           /* no worker judges as the bench does, which nothing of this session went into */
-    bool advised;           /* what is said once is said */
+    /* no worker judges as the bench does, which nothing of this session went into */
+    bool foreign;
+    bool advised;                /* what is said once is said */
     shard_answer environment_id; /* of the bench; "" until the first worker says hello */
 } shards;
 
-/* ---- in a lane -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- in a lane ------------------------------------------------------------------------------- */
 
 typedef struct work {
     const kf_bench_plan *plan;
@@ -107,7 +124,8 @@ static bool send_report(work *w, report_kind kind)
     return kf_write_all(w->output, &w->report, sizeof w->report);
 }
 
-static void observe(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+static void observe(void *context, kf_search_event event, const kf_search_progress *progress,
+                    const char *text)
 {
     work *w = context;
     report *r = &w->report;
@@ -125,14 +143,15 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     send_report(w, REPORT_PROGRESS);
 }
 
-/* Times of different machines make no table: the first worker of all lanes that says hello decides what the bench is judged with, as the first of a run
- * does, unless it was begun before. */
+/* Times of different machines make no table: the first worker of all lanes that says hello decides
+ * what the bench is judged with, as the first of a run does, unless it was begun before. */
 static bool agree(work *w, kf_error *error)
 {
     kf_workers_result none;
     shard_answer answer;
     while (!kf_workers_environment_id(w->workers)) {
-        if (*w->how->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        if (*w->how->interrupts)
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
         if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
         w->report.foreign = kf_workers_strangers(w->workers) > 0;
         return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
@@ -144,7 +163,8 @@ static bool agree(work *w, kf_error *error)
     w->agreed = strcmp(answer.environment_id, w->report.text.text) == 0;
     w->report.foreign = !w->agreed;
     return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
-                                "worker %.200s: it judges on %.300s, this bench on %.300s: their times can't be compared",
+                                "worker %.200s: it judges on %.300s, this bench on %.300s: their "
+                                "times can't be compared",
                                 w->shard->worker, w->report.text.text, answer.environment_id);
 }
 
@@ -153,32 +173,40 @@ static bool expect_environment_id(work *w, const char *run, kf_error *error)
 {
     kf_autoresult kf_store_run found = {0};
     if (!kf_store_find_run(w->store, run, &found, error)) return false;
-    const char *more = strstr(found.device, ", against baseline "), *here = kf_workers_environment_id(w->workers);
-    kf_autofree char *environment_id = more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
+    const char *more = strstr(found.device, ", against baseline "),
+               *here = kf_workers_environment_id(w->workers);
+    kf_autofree char *environment_id =
+        more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
     if (!environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (here && strcmp(here, environment_id) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s", environment_id, here);
-    return here || kf_workers_expect(w->workers, environment_id) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s",
+                       environment_id, here);
+    return here || kf_workers_expect(w->workers, environment_id) ||
+           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
 static bool open_workers(work *w, kf_error *error)
 {
     const char *device = w->shard->device;
-    kf_workers_options options = {.device = w->how->device, .devices = &device, .device_count = device ? 1 : 0};
+    kf_workers_options options = {
+        .device = w->how->device, .devices = &device, .device_count = device ? 1 : 0};
     const char *spec = w->shard->worker;
     if (!w->workers) w->workers = kf_workers_open(&spec, 1, &options, error);
     return w->workers && (!w->plan->hardware || kf_workers_expect(w->workers, w->plan->hardware) ||
                           kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
 }
 
-static bool search_task(work *w, const shard_order *order, kf_search_result *result, kf_error *error)
+static bool search_task(work *w, const shard_order *order, kf_search_result *result,
+                        kf_error *error)
 {
     const kf_bench_task *task = &w->plan->suite.tasks[order->task];
     kf_search_settings settings = w->plan->search;
     const char *models[KF_SEARCH_MODELS];
     char *owned[KF_SEARCH_MODELS] = {NULL};
-    kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error) : kf_task_load(task->folder, error);
-    bool ready = loaded && open_workers(w, error) && agree(w, error) && (!order->run[0] || expect_environment_id(w, order->run, error));
+    kf_auto(kf_task) loaded = task->run[0] ? kf_stored_task(w->store, task->hash, error)
+                                           : kf_task_load(task->folder, error);
+    bool ready = loaded && open_workers(w, error) && agree(w, error) &&
+                 (!order->run[0] || expect_environment_id(w, order->run, error));
     for (size_t i = 0; ready && i < settings.model_count; i++) {
         models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
         if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -187,8 +215,9 @@ static bool search_task(work *w, const shard_order *order, kf_search_result *res
     settings.device = w->shard->device ? w->shard->device : w->how->device;
     if (order->cost_usd > 0) settings.budget.cost_usd = order->cost_usd;
     kf_search_observer observer = {.notify = observe, .context = w};
-    bool ran = ready && kf_search_run(w->store, loaded, order->run[0] ? order->run : NULL, &settings, w->workers,
-                                      w->how->interrupts, &observer, result, error);
+    bool ran =
+        ready && kf_search_run(w->store, loaded, order->run[0] ? order->run : NULL, &settings,
+                               w->workers, w->how->interrupts, &observer, result, error);
     for (size_t i = 0; i < settings.model_count; i++) free(owned[i]);
     return ran;
 }
@@ -207,14 +236,16 @@ static bool carry_out(work *w, const shard_order *order)
     w->report.correct_best = result.progress.best > 0;
     w->report.interrupted = *w->how->interrupts || (ran && result.end == KF_SEARCH_INTERRUPTED);
     w->report.stopped = ran && result.end == KF_SEARCH_STOPPED;
-    w->report.short_of_samples = ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
+    w->report.short_of_samples =
+        ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
     w->report.text = ran ? result.why : error;
     w->report.lost = w->workers && !kf_workers_devices(w->workers);
     w->report.worn = w->report.lost && kf_workers_worn(w->workers);
     w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
     kf_workers_result none;
     if (w->report.lost && !w->report.foreign &&
-        kf_workers_wait(w->workers, 0, &none, &error) < 0) { /* says why, in a run that has ended before it asked, too */
+        kf_workers_wait(w->workers, 0, &none, &error) <
+            0) { /* says why, in a run that has ended before it asked, too */
         kf_fail_prefix(&error, "no worker is left");
         w->report.text = error;
     }
@@ -245,23 +276,26 @@ static int serve(work *w, int orders)
     return 0;
 }
 
-/* ---- starting lanes -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- starting lanes -------------------------------------------------------------------------- */
 
 static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1); /* it died before that was in force */
     setpgid(0, 0);
-    for (size_t i = 0; i < l->count; i++) /* or the others would never see the end of their orders */
+    /* or the others would never see the end of their orders */
+    for (size_t i = 0; i < l->count; i++)
         if (l->shards[i].pid > 0) close(l->shards[i].orders), close(l->shards[i].reports);
     work w = {.plan = l->plan, .how = l->how, .shard = self, .output = reports};
-    _exit(serve(&w, orders)); /* of main's program only the memory is here: nothing of it may be flushed or run again */
+    /* of main's program only the memory is here: nothing of it may be flushed or run again */
+    _exit(serve(&w, orders));
 }
 
 static bool start_shard(shards *l, one_shard *self, kf_error *error)
 {
     int orders[2], reports[2];
-    if (pipe2(orders, O_CLOEXEC)) return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+    if (pipe2(orders, O_CLOEXEC))
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
     if (pipe2(reports, O_CLOEXEC)) {
         close(orders[0]), close(orders[1]);
         return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
@@ -295,7 +329,8 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
     bool local = strcmp(one, "local") == 0;
     if (local && l->how->device_count) times = l->how->device_count;
     for (size_t i = 0; i < times; i++) {
-        if (l->count == KF_BENCH_SHARDS) return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
+        if (l->count == KF_BENCH_SHARDS)
+            return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
         one_shard *next = &l->shards[l->count++];
         next->worker = strdup(one);
         if (!next->worker) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -305,7 +340,7 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
     return true;
 }
 
-/* ---- the parent ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static void clear_line(shards *l)
 {
@@ -321,8 +356,10 @@ static void draw_line(shards *l)
     kf_buffer_format(&text, "%zu of %zu tasks", l->done, l->planned);
     for (size_t i = 0; i < l->count; i++)
         if (l->shards[i].task >= 0)
-            kf_buffer_format(&text, "; %s: %lld judged, %lld correct", l->plan->suite.tasks[l->shards[i].task].name,
-                             (long long)l->shards[i].last.judged, (long long)l->shards[i].last.correct);
+            kf_buffer_format(&text, "; %s: %lld judged, %lld correct",
+                             l->plan->suite.tasks[l->shards[i].task].name,
+                             (long long)l->shards[i].last.judged,
+                             (long long)l->shards[i].last.correct);
     clear_line(l);
     if (text.data) l->width = fprintf(l->how->log, "%.78s", text.data);
     fflush(l->how->log);
@@ -345,7 +382,8 @@ static int32_t next_task(const shards *l, const one_shard *shard)
 {
     for (size_t i = 0; i < l->plan->suite.count; i++) {
         const kf_bench_task *task = &l->plan->suite.tasks[i];
-        bool busy = task->fault || task->finished || (l->not_for[i] == shard && has_other(l, shard));
+        bool busy =
+            task->fault || task->finished || (l->not_for[i] == shard && has_other(l, shard));
         for (size_t k = 0; k < l->count; k++) busy |= l->shards[k].task == (int32_t)i;
         if (!busy) return (int32_t)i;
     }
@@ -355,7 +393,8 @@ static int32_t next_task(const shards *l, const one_shard *shard)
 static size_t tasks_left(const shards *l)
 {
     size_t left = 0;
-    for (size_t i = 0; i < l->plan->suite.count; i++) left += !l->plan->suite.tasks[i].fault && !l->plan->suite.tasks[i].finished;
+    for (size_t i = 0; i < l->plan->suite.count; i++)
+        left += !l->plan->suite.tasks[i].fault && !l->plan->suite.tasks[i].finished;
     for (size_t k = 0; k < l->count; k++) left -= l->shards[k].task >= 0;
     return left ? left : 1;
 }
@@ -399,14 +438,17 @@ static void tell_done(shards *l, const report *r, const kf_bench_task *task, boo
     if (r->kind == REPORT_FAILED || r->stopped)
         fprintf(l->how->log, "failed: %s%s", r->text.text, moved ? "; another worker gets it" : "");
     else if (r->correct_best)
-        fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged, (long long)r->correct);
+        fprintf(l->how->log, "best %.3fx, %lld judged, %lld correct", r->best, (long long)r->judged,
+                (long long)r->correct);
     else
         fprintf(l->how->log, "nothing correct; %lld judged", (long long)r->judged);
-    fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned, r->interrupted ? ", interrupted" : "");
+    fprintf(l->how->log, "  (%zu of %zu%s)\n", l->done, l->planned,
+            r->interrupted ? ", interrupted" : "");
     fflush(l->how->log);
 }
 
-/* Its worker is no worker of this bench. The task is another's; with none left that is why the bench ends. */
+/* Its worker is no worker of this bench. The task is another's; with none left that is why the
+ * bench ends. */
 static void leave_out(shards *l, one_shard *shard, const report *r)
 {
     shard->worn = true;
@@ -426,7 +468,8 @@ static void take_done(shards *l, one_shard *shard, const report *r)
     snprintf(task->run, sizeof task->run, "%s", r->run);
     shard->task = -1;
     /* A run that goes on counts what its earlier sessions spent, too. */
-    if (l->plan->cost_usd > 0) l->left_usd += fmax(0, shard->share - fmax(0, r->spent_usd - task->spent_usd));
+    if (l->plan->cost_usd > 0)
+        l->left_usd += fmax(0, shard->share - fmax(0, r->spent_usd - task->spent_usd));
     if (r->foreign && !r->interrupted) {
         leave_out(l, shard, r);
         return;
@@ -456,14 +499,16 @@ static void take_done(shards *l, one_shard *shard, const report *r)
     tell_done(l, r, task, moved);
 }
 
-/* Lanes that have ended begin again where there is something for them: a task that another one's machine failed with, or that this one has left behind. */
+/* Lanes that have ended begin again where there is something for them: a task that another one's
+ * machine failed with, or that this one has left behind. */
 static void go_on(shards *l)
 {
     kf_error error = {0};
     bool affordable = l->plan->cost_usd <= 0 || l->left_usd > 0;
     for (size_t i = 0; i < l->count && affordable && !is_over(l); i++) {
         one_shard *shard = &l->shards[i];
-        if (shard->pid || shard->worn || shard->deaths >= FAILURES || next_task(l, shard) < 0) continue;
+        if (shard->pid || shard->worn || shard->deaths >= FAILURES || next_task(l, shard) < 0)
+            continue;
         if (!start_shard(l, shard, &error)) return;
         shard->closed = false;
         give_order(l, shard);
@@ -485,8 +530,10 @@ static void take_report(shards *l, one_shard *shard)
         }
         kf_bench_task *task = &l->plan->suite.tasks[shard->task];
         report lost = {.kind = REPORT_FAILED, .task = shard->task, .best = NAN};
-        kf_fail(&lost.text, KF_ERROR_MACHINE, "the process that searched it ended (%s %d); --resume takes it up again",
-                WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        kf_fail(&lost.text, KF_ERROR_MACHINE,
+                "the process that searched it ended (%s %d); --resume takes it up again",
+                WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         memcpy(lost.run, task->run, sizeof lost.run);
         take_done(l, shard, &lost);
         shard->deaths++;
@@ -494,7 +541,9 @@ static void take_report(shards *l, one_shard *shard)
         return;
     }
     if (r.kind == REPORT_HELLO) {
-        if (!*l->environment_id.environment_id) snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s", r.text.text);
+        if (!*l->environment_id.environment_id)
+            snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id,
+                     "%s", r.text.text);
         kf_write_all(shard->orders, &l->environment_id, sizeof l->environment_id);
         return;
     }
@@ -536,7 +585,9 @@ static void watch(shards *l)
         nfds_t count = 0;
         pass_interrupts(l);
         for (size_t i = 0; i < l->count; i++)
-            if (l->shards[i].pid > 0) of[count] = &l->shards[i], fds[count++] = (struct pollfd){l->shards[i].reports, POLLIN, 0};
+            if (l->shards[i].pid > 0)
+                of[count] = &l->shards[i],
+                fds[count++] = (struct pollfd){l->shards[i].reports, POLLIN, 0};
         if (poll(fds, count, POLL_MILLISECONDS) > 0)
             for (nfds_t i = 0; i < count; i++)
                 if (fds[i].revents) take_report(l, of[i]);
@@ -546,7 +597,8 @@ static void watch(shards *l)
 }
 
 /* What earlier sessions of the bench's runs have spent. */
-static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *spent, kf_error *error)
+static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *spent,
+                        kf_error *error)
 {
     *spent = 0;
     bool any = false;
@@ -562,14 +614,18 @@ static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *sp
     return store;
 }
 
-bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error)
+bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome,
+                     kf_error *error)
 {
     kf_autofree shards *l = calloc(1, sizeof *l);
     kf_autofree const one_shard **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
     if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     *outcome = (kf_bench_outcome){0};
-    *l = (shards){.plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
-    if (plan->hardware) snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s", plan->hardware);
+    *l = (shards){
+        .plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
+    if (plan->hardware)
+        snprintf(l->environment_id.environment_id, sizeof l->environment_id.environment_id, "%s",
+                 plan->hardware);
     double spent;
     if (!money_spent(plan, how, &spent, error)) return false;
     l->left_usd = plan->cost_usd - spent;
@@ -579,7 +635,8 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     }
     outcome->settled = outcome->total - l->planned;
     bool added = true;
-    for (size_t i = 0; i < how->worker_count && added; i++) added = add_shards(l, how->workers[i], error);
+    for (size_t i = 0; i < how->worker_count && added; i++)
+        added = add_shards(l, how->workers[i], error);
     if (!how->worker_count) added = add_shards(l, "local", error);
     size_t most = l->planned < l->count ? l->planned : l->count;
     bool started = added && most == 0;
@@ -596,6 +653,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
         return kf_bench_begun_elsewhere(plan, error);
     }
     outcome->settled += outcome->finished;
-    outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent; /* nobody was left for the others */
+    /* nobody was left for the others */
+    outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent;
     return started;
 }

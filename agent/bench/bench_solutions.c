@@ -36,7 +36,9 @@ static const char *last_part(const char *path)
 static size_t task_of_origin(const kf_bench_suite *suite, int64_t level, int64_t problem)
 {
     for (size_t i = 0; i < suite->count; i++)
-        if (!suite->tasks[i].fault && suite->tasks[i].level == level && suite->tasks[i].problem == problem) return i;
+        if (!suite->tasks[i].fault && suite->tasks[i].level == level &&
+            suite->tasks[i].problem == problem)
+            return i;
     return SIZE_MAX;
 }
 
@@ -58,8 +60,8 @@ static void count_stranger(finder *f, const char *file)
 }
 
 /* Takes source and why over; a solution without either is out of memory. */
-static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language, char *source, size_t size,
-                char *why, double claimed, bool other_text)
+static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language,
+                char *source, size_t size, char *why, double claimed, bool other_text)
 {
     kf_bench_solutions *found = f->found;
     if (found->count == f->capacity) {
@@ -86,7 +88,7 @@ static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_lan
     return true;
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 static bool read_number(const char **at, const char *before, int64_t *value)
 {
@@ -105,10 +107,12 @@ static bool language_of(const char *end, kf_language *language)
     return strcmp(end, ".py") == 0 || strcmp(end, ".cu") == 0;
 }
 
-bool kf_bench_kernelbench_name(const char *name, int64_t *level, int64_t *problem, int64_t *sample, kf_language *language)
+bool kf_bench_kernelbench_name(const char *name, int64_t *level, int64_t *problem, int64_t *sample,
+                               kf_language *language)
 {
     const char *at = name;
-    if (!read_number(&at, "level_", level) || !read_number(&at, "_problem_", problem) || !read_number(&at, "_sample_", sample))
+    if (!read_number(&at, "level_", level) || !read_number(&at, "_problem_", problem) ||
+        !read_number(&at, "_sample_", sample))
         return false;
     return strncmp(at, "_kernel", 7) == 0 && language_of(at + 7, language);
 }
@@ -133,7 +137,8 @@ static bool add_file(finder *f, const char *path, const char *file, const char *
     kf_error why = {0};
     size_t size = 0;
     char *source = kf_file_read(path, KF_SOURCE_BYTES, &size, &why);
-    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN, false);
+    return add(f, task, file, sample, language, source, size, source ? NULL : strdup(why.text), NAN,
+               false);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -155,7 +160,9 @@ static bool add_folder(finder *f, const char *folder, const char *within)
     bool added = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
-        kf_autofree char *file = added ? (within ? kf_path_join(within, entries[i]->d_name) : strdup(entries[i]->d_name)) : NULL;
+        kf_autofree char *file =
+            added ? (within ? kf_path_join(within, entries[i]->d_name) : strdup(entries[i]->d_name))
+                  : NULL;
         struct stat status;
         free(entries[i]);
         if (added && (!path || !file)) added = out_of_memory(f->error);
@@ -169,7 +176,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
     return added;
 }
 
-/* ---- CUDA-L1 -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- CUDA-L1 --------------------------------------------------------------------------------- */
 
 /* A number, or digits as text: both occur. */
 static int64_t whole_number(const cJSON *line, const char *key)
@@ -180,7 +187,9 @@ static int64_t whole_number(const cJSON *line, const char *key)
         long long value = strtoll(item->valuestring, &end, 10);
         return end > item->valuestring && !*end ? value : -1;
     }
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9 ? (int64_t)item->valuedouble : -1;
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9
+               ? (int64_t)item->valuedouble
+               : -1;
 }
 
 /* A figure, or one as text. */
@@ -193,7 +202,8 @@ static double figure_of(const cJSON *item)
     return end > item->valuestring && !*end && value > 0 && value < 1e9 ? value : NAN;
 }
 
-/* score_default, and score alone, are against eager PyTorch; where a release has others only, the first. */
+/* score_default, and score alone, are against eager PyTorch; where a release has others only, the
+ * first. */
 static double claim_of(const cJSON *line)
 {
     double claim = figure_of(cJSON_GetObjectItemCaseSensitive(line, "score_default"));
@@ -201,12 +211,14 @@ static double claim_of(const cJSON *line)
     const cJSON *item;
     cJSON_ArrayForEach(item, line)
     {
-        if (isnan(claim) && item->string && strncmp(item->string, "score_", 6) == 0) claim = figure_of(item);
+        if (isnan(claim) && item->string && strncmp(item->string, "score_", 6) == 0)
+            claim = figure_of(item);
     }
     return claim;
 }
 
-/* What a solution was written for is another text than the task's problem file; a last line break more or less makes none. */
+/* What a solution was written for is another text than the task's problem file; a last line break
+ * more or less makes none. */
 static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
 {
     char hash[KF_HASH_HEX];
@@ -217,7 +229,8 @@ static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
     kf_autofree char *ended = strndup(text, bare + 1);
     if (!ended) return false;
     ended[bare] = '\n'; /* strndup has copied one more, or ended there: both leave room for it */
-    kf_hash hashes[] = {kf_hash_bytes(text, size), kf_hash_bytes(text, bare), kf_hash_bytes(ended, bare + 1)};
+    kf_hash hashes[] = {kf_hash_bytes(text, size), kf_hash_bytes(text, bare),
+                        kf_hash_bytes(ended, bare + 1)};
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
         kf_hash_hex(&hashes[i], hash);
         if (strcmp(hash, task->text_hash) == 0) return false;
@@ -230,18 +243,22 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
     char file[64];
     int64_t problem = whole_number(line, "task_id");
     const cJSON *code = cJSON_GetObjectItemCaseSensitive(line, "custom_code");
-    snprintf(file, sizeof file, "level %lld problem %lld, line %lld", (long long)level, (long long)problem, (long long)number);
+    snprintf(file, sizeof file, "level %lld problem %lld, line %lld", (long long)level,
+             (long long)problem, (long long)number);
     size_t task = level >= 0 && problem >= 0 ? task_of_origin(f->suite, level, problem) : SIZE_MAX;
     if (task == SIZE_MAX) {
         count_stranger(f, file);
         return true;
     }
-    bool given =
-        cJSON_IsString(code) && *code->valuestring && strcmp(code->valuestring, "None") != 0; /* as Python has written it */
-    bool python = given && (strstr(code->valuestring, "import torch") || strstr(code->valuestring, "class ModelNew"));
-    return add(f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA, given ? strdup(code->valuestring) : NULL,
-               given ? strlen(code->valuestring) : 0, given ? NULL : strdup("its release has no code for this problem"),
-               claim_of(line), is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
+    bool given = cJSON_IsString(code) && *code->valuestring &&
+                 strcmp(code->valuestring, "None") != 0; /* as Python has written it */
+    bool python = given && (strstr(code->valuestring, "import torch") ||
+                            strstr(code->valuestring, "class ModelNew"));
+    return add(
+        f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA,
+        given ? strdup(code->valuestring) : NULL, given ? strlen(code->valuestring) : 0,
+        given ? NULL : strdup("its release has no code for this problem"), claim_of(line),
+        is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
 }
 
 /* {"1": [{"task_id": 1, …}, …], "2": …}: one value over many lines. */
@@ -256,8 +273,10 @@ static bool add_levels(finder *f, const char *path, const char *text, size_t siz
         char *end;
         long long id = strtoll(level->string ? level->string : "", &end, 10);
         if (!level->string || end == level->string || *end || !cJSON_IsArray(level))
-            return kf_fail(f->error, KF_ERROR_INPUT, "%s: expected JSON lines, or an object of levels: {\"1\": [{\"task_id\": …}]}",
-                           path);
+            return kf_fail(
+                f->error, KF_ERROR_INPUT,
+                "%s: expected JSON lines, or an object of levels: {\"1\": [{\"task_id\": …}]}",
+                path);
         cJSON_ArrayForEach(entry, level)
         {
             if (!add_line(f, entry, id, ++number)) return false;
@@ -273,7 +292,8 @@ static bool add_lines(finder *f, const char *path)
     kf_autofree char *text = kf_file_read(path, LINES_BYTES, &size, f->error);
     if (!text) return false;
     size_t opening = strspn(text, "{ \t\r");
-    if (opening && opening == strcspn(text, "\n")) return add_levels(f, path, text, size); /* no whole value in its first line */
+    /* no whole value in its first line */
+    if (opening && opening == strcspn(text, "\n")) return add_levels(f, path, text, size);
     for (const char *at = text; at < text + size;) {
         const char *end = memchr(at, '\n', (size_t)(text + size - at));
         size_t length = (size_t)((end ? end : text + size) - at);
@@ -283,7 +303,8 @@ static bool add_lines(finder *f, const char *path)
             snprintf(where, sizeof where, "line %lld", (long long)number);
             kf_auto(cJSON) line = kf_json_parse(at, length, LINE_BYTES, where, f->error);
             if (!line) return kf_fail_prefix(f->error, "%s", path);
-            if (!cJSON_IsObject(line)) return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
+            if (!cJSON_IsObject(line))
+                return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
             if (!add_line(f, line, whole_number(line, "level_id"), number)) return false;
         }
         at += length + 1;
@@ -291,7 +312,7 @@ static bool add_lines(finder *f, const char *path)
     return true;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int by_task(const void *a, const void *b)
 {
@@ -301,15 +322,19 @@ static int by_task(const void *a, const void *b)
     return strverscmp(x->file, y->file);
 }
 
-bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite, kf_bench_solutions *solutions, kf_error *error)
+bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite,
+                             kf_bench_solutions *solutions, kf_error *error)
 {
     struct stat status;
     finder f = {.suite = suite, .found = solutions, .error = error};
-    if (stat(path, &status) != 0) return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", path);
+    if (stat(path, &status) != 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", path);
     if (S_ISDIR(status.st_mode) ? !add_folder(&f, path, NULL) : !add_lines(&f, path)) return false;
     if (!solutions->count)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: no solution of a task of the suite; %zu of others%s%s", path,
-                       solutions->strangers, solutions->strangers ? ", such as " : "", solutions->stranger);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: no solution of a task of the suite; %zu of others%s%s", path,
+                       solutions->strangers, solutions->strangers ? ", such as " : "",
+                       solutions->stranger);
     qsort(solutions->items, solutions->count, sizeof *solutions->items, by_task);
     int64_t next = 0;
     for (size_t i = 0; i < solutions->count; i++) {

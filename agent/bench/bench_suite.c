@@ -1,4 +1,5 @@
-/* Finding the tasks of a suite. One that can't be loaded costs nobody else anything: it is listed with its fault, and counts as unsolved. */
+/* Finding the tasks of a suite. One that can't be loaded costs nobody else anything: it is listed
+ * with its fault, and counts as unsolved. */
 #include <dirent.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 
-#define SUITE_BYTES ((size_t)64 << 20) /* of a suite.json: an import of thousands of problems, each with its reason */
+/* of a suite.json: an import of thousands of problems, each with its reason */
+#define SUITE_BYTES ((size_t)64 << 20)
 
 static bool out_of_memory(kf_error *error)
 {
@@ -38,9 +40,14 @@ static const char *text_of(const cJSON *json, const char *key)
 void kf_bench_origin(const cJSON *task, int64_t *level, int64_t *problem)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(task, "origin");
-    const cJSON *l = cJSON_GetObjectItemCaseSensitive(origin, "level"), *p = cJSON_GetObjectItemCaseSensitive(origin, "problem");
-    *level = cJSON_IsNumber(l) && l->valuedouble >= 0 && l->valuedouble < 1e9 ? (int64_t)l->valuedouble : -1;
-    *problem = cJSON_IsNumber(p) && p->valuedouble >= 0 && p->valuedouble < 1e9 ? (int64_t)p->valuedouble : -1;
+    const cJSON *l = cJSON_GetObjectItemCaseSensitive(origin, "level"),
+                *p = cJSON_GetObjectItemCaseSensitive(origin, "problem");
+    *level = cJSON_IsNumber(l) && l->valuedouble >= 0 && l->valuedouble < 1e9
+                 ? (int64_t)l->valuedouble
+                 : -1;
+    *problem = cJSON_IsNumber(p) && p->valuedouble >= 0 && p->valuedouble < 1e9
+                   ? (int64_t)p->valuedouble
+                   : -1;
 }
 
 typedef struct loader {
@@ -54,7 +61,8 @@ typedef struct loader {
 static bool is_wanted(const loader *l, const char *name, const char *folder)
 {
     for (size_t i = 0; i < l->only_count; i++)
-        if (fnmatch(l->only[i], name, 0) == 0 || fnmatch(l->only[i], last_part(folder), 0) == 0) return true;
+        if (fnmatch(l->only[i], name, 0) == 0 || fnmatch(l->only[i], last_part(folder), 0) == 0)
+            return true;
     return l->only_count == 0;
 }
 
@@ -91,11 +99,13 @@ static bool add_task(loader *l, const char *folder)
 {
     kf_error why = {0};
     for (size_t i = 0; l->listed && i < l->suite->count; i++)
-        if (strcmp(l->suite->tasks[i].folder, folder) == 0) return true; /* suite.json has named it */
+        if (strcmp(l->suite->tasks[i].folder, folder) == 0)
+            return true; /* suite.json has named it */
     kf_auto(kf_task) task = kf_task_load(folder, &why);
     const char *name = task ? kf_task_name(task) : last_part(folder);
     if (!is_wanted(l, name, folder)) return true;
-    if (task && is_taken(l->suite, name)) kf_fail(&why, KF_ERROR_INPUT, "another task of the suite has this name");
+    if (task && is_taken(l->suite, name))
+        kf_fail(&why, KF_ERROR_INPUT, "another task of the suite has this name");
     kf_bench_task *t = new_entry(l, name, folder, why.text);
     if (!t || !task) return t != NULL;
     snprintf(t->hash, sizeof t->hash, "%s", kf_task_hash(task));
@@ -140,15 +150,18 @@ static bool add_folder(loader *l, const char *folder, int depth)
     return added;
 }
 
-/* ---- suite.json ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- suite.json ------------------------------------------------------------------------------ */
 
-/* {"task", "folder"} of what an import made, {"task", "rule", "reason", "level", "problem"} of what it refused. What was made since by other means
- * is there all the same. */
+/* {"task", "folder"} of what an import made, {"task", "rule", "reason", "level", "problem"} of what
+ * it refused. What was made since by other means is there all the same. */
 static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, const cJSON *entry)
 {
-    const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"), *reason = text_of(entry, "reason");
+    const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"),
+               *reason = text_of(entry, "reason");
     if (!*name || strchr(name, '/') || *name == '.')
-        return kf_json_complain(reader, "problems", "expected objects with \"task\", the name of a folder beside the file");
+        return kf_json_complain(
+            reader, "problems",
+            "expected objects with \"task\", the name of a folder beside the file");
     kf_autofree char *path = kf_path_join(folder, name);
     if (!path) return out_of_memory(l->error);
     if (!*rule || exists(path, "task.json")) return add_task(l, path);
@@ -156,13 +169,15 @@ static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, c
     kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "no reason is given");
     if (!t) return false;
     t->rule = kf_text_clean(rule, strlen(rule), true);
-    double level = kf_json_get_number(entry, "level", -1), problem = kf_json_get_number(entry, "problem", -1);
+    double level = kf_json_get_number(entry, "level", -1),
+           problem = kf_json_get_number(entry, "problem", -1);
     t->level = level >= 0 && level < 1e9 ? (int64_t)level : -1;
     t->problem = problem >= 0 && problem < 1e9 ? (int64_t)problem : -1;
     return t->rule || out_of_memory(l->error);
 }
 
-static bool add_problems(loader *l, kf_json_reader *reader, const char *folder, const cJSON *problems)
+static bool add_problems(loader *l, kf_json_reader *reader, const char *folder,
+                         const cJSON *problems)
 {
     const cJSON *entry;
     cJSON_ArrayForEach(entry, problems)
@@ -176,26 +191,35 @@ static bool add_problems(loader *l, kf_json_reader *reader, const char *folder, 
 static bool add_listed(loader *l, const char *file)
 {
     size_t size;
-    kf_autofree char *text = kf_file_read(file, SUITE_BYTES, &size, l->error), *folder = strdup(file);
+    kf_autofree char *text = kf_file_read(file, SUITE_BYTES, &size, l->error),
+                     *folder = strdup(file);
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, SUITE_BYTES, file, l->error) : NULL;
     if (!json || !folder) return json ? out_of_memory(l->error) : false;
     char *slash = strrchr(folder, '/');
     *(slash ? slash : folder) = '\0';
     kf_json_reader reader = kf_json_object(json, file, "", l->error);
-    const char *schema = kf_json_string(&reader, "schema"), *name = kf_json_string_or(&reader, "name", NULL);
+    const char *schema = kf_json_string(&reader, "schema"),
+               *name = kf_json_string_or(&reader, "name", NULL);
     kf_json_string_or(&reader, "description", NULL);
-    const cJSON *entry, *tasks = kf_json_array_or_null(&reader, "tasks"), *problems = kf_json_array_or_null(&reader, "problems");
+    const cJSON *entry, *tasks = kf_json_array_or_null(&reader, "tasks"),
+                        *problems = kf_json_array_or_null(&reader, "problems");
     const cJSON *imports = kf_json_array_or_null(&reader, "imports");
     if (!kf_json_finish(&reader)) return false;
-    if (strcmp(schema, KF_SUITE_SCHEMA) != 0) return kf_json_complain(&reader, "schema", "expected \"%s\"", KF_SUITE_SCHEMA);
-    if (!tasks && !problems) return kf_json_complain(&reader, "tasks", "missing; expected folders of tasks");
-    if (imports && !(l->suite->imports = cJSON_Duplicate(imports, true))) return out_of_memory(l->error);
+    if (strcmp(schema, KF_SUITE_SCHEMA) != 0)
+        return kf_json_complain(&reader, "schema", "expected \"%s\"", KF_SUITE_SCHEMA);
+    if (!tasks && !problems)
+        return kf_json_complain(&reader, "tasks", "missing; expected folders of tasks");
+    if (imports && !(l->suite->imports = cJSON_Duplicate(imports, true)))
+        return out_of_memory(l->error);
     free(l->suite->name);
-    l->suite->name = name ? kf_text_clean(name, strlen(name), true) : strdup(last_part(*folder ? folder : file));
+    l->suite->name =
+        name ? kf_text_clean(name, strlen(name), true) : strdup(last_part(*folder ? folder : file));
     if (!l->suite->name) return out_of_memory(l->error);
     cJSON_ArrayForEach(entry, tasks)
     {
-        if (!cJSON_IsString(entry)) return kf_json_complain(&reader, "tasks", "expected texts: folders relative to the file");
+        if (!cJSON_IsString(entry))
+            return kf_json_complain(&reader, "tasks",
+                                    "expected texts: folders relative to the file");
         kf_autofree char *path = kf_path_join(*folder ? folder : ".", entry->valuestring);
         if (!path) return out_of_memory(l->error);
         if (!add_task(l, path)) return false;
@@ -203,20 +227,23 @@ static bool add_listed(loader *l, const char *file)
     return !problems || add_problems(l, &reader, *folder ? folder : ".", problems);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_count, kf_bench_suite *suite, kf_error *error)
+bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_count,
+                         kf_bench_suite *suite, kf_error *error)
 {
     loader l = {.suite = suite, .only = only, .only_count = only_count, .error = error};
     suite->path = realpath(path, NULL);
     if (!suite->path)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no such suite; expected a folder of tasks or a suite.json", path);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: there is no such suite; expected a folder of tasks or a suite.json",
+                       path);
     suite->name = strdup(last_part(suite->path));
     if (!suite->name) return out_of_memory(error);
     bool folder = is_folder(suite->path), listed = folder && exists(suite->path, "suite.json");
     kf_autofree char *file = listed ? kf_path_join(suite->path, "suite.json") : strdup(suite->path);
     if (!file) return out_of_memory(error);
-    bool found = folder && !listed                                  ? add_folder(&l, suite->path, KF_BENCH_DEPTH)
+    bool found = folder && !listed ? add_folder(&l, suite->path, KF_BENCH_DEPTH)
                  : strcmp(last_part(suite->path), "task.json") == 0 ? add_task(&l, suite->path)
                                                                     : add_listed(&l, file);
     if (!found) return false;
@@ -224,9 +251,12 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
     for (size_t i = 0; i < suite->count; i++) fit += !suite->tasks[i].fault;
     if (fit) return true;
     if (suite->count)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: none of its %zu tasks can be judged; the first: %s", path, suite->count,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: none of its %zu tasks can be judged; the first: %s", path, suite->count,
                        suite->tasks[0].fault);
-    return kf_fail(error, KF_ERROR_INPUT, only_count ? "%s: no task has a name that fits --only" : "%s: it holds no task", path);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   only_count ? "%s: no task has a name that fits --only" : "%s: it holds no task",
+                   path);
 }
 
 void kf_bench_suite_clear(kf_bench_suite *suite)

@@ -8,7 +8,8 @@
 /* Between single quotes everything is itself but a single quote. */
 static void append_word(kf_buffer *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
     if (*word && word[strspn(word, plain)] == '\0') {
         kf_buffer_string(out, word);
         return;
@@ -71,7 +72,8 @@ static void append_value(kf_buffer *out, const kf_option *option, const void *se
     }
 }
 
-char *kf_command_line(const kf_command *command, const void *settings, const kf_command_word *instead, const char *const *arguments,
+char *kf_command_line(const kf_command *command, const void *settings,
+                      const kf_command_word *instead, const char *const *arguments,
                       size_t argument_count, kf_error *error)
 {
     kf_autobuffer out = {0};

@@ -1,8 +1,10 @@
 /* kforge.json and KFORGE_ variables.
  *
- * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json (else ~/.config/kforge/kforge.json). The project's is the first kforge.json on the way
- * from the working directory up to the folder that holds .git, or to the home directory; outside both only the working directory itself is
- * looked at, so that nobody's file in /tmp is ever in force. $KFORGE_CONFIG names the one file to read instead of both; "none" reads none.
+ * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json (else ~/.config/kforge/kforge.json). The
+ * project's is the first kforge.json on the way from the working directory up to the folder that
+ * holds .git, or to the home directory; outside both only the working directory itself is looked
+ * at, so that nobody's file in /tmp is ever in force. $KFORGE_CONFIG names the one file to read
+ * instead of both; "none" reads none.
  */
 #include "options.h"
 
@@ -18,29 +20,39 @@
 #define MAX_KEYS 192
 
 const kf_variable kf_variables[] = {
-    {"KFORGE_API_KEY", "The key of a model server that is given by its address on this machine or by a number."},
-    {"KFORGE_CA_FILE", "Certificates of authorities that model servers are checked against, instead of the system's."},
-    {"KFORGE_CONFIG", "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
-    {"KFORGE_CUPTI", "The libcupti.so that hardware counters are taken with, instead of the CUDA toolkit's."},
-    {"KFORGE_DRIVER_SECONDS", "Seconds that a call into the NVIDIA driver may take before kforge gives up waiting for it (60)."},
+    {"KFORGE_API_KEY",
+     "The key of a model server that is given by its address on this machine or by a number."},
+    {"KFORGE_CA_FILE", "Certificates of authorities that model servers are checked against, "
+                       "instead of the system's."},
+    {"KFORGE_CONFIG",
+     "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
+    {"KFORGE_CUPTI",
+     "The libcupti.so that hardware counters are taken with, instead of the CUDA toolkit's."},
+    {"KFORGE_DRIVER_SECONDS", "Seconds that a call into the NVIDIA driver may take before kforge "
+                              "gives up waiting for it (60)."},
     {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
-    {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys in the folder of settings."},
+    {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys "
+                        "in the folder of settings."},
     {"KFORGE_PLAIN_HTTP", "1: model servers on other machines may be asked without encryption."},
     {"KFORGE_PRICES", "A price table in place of the built-in one (docs/reference/settings.md)."},
-    {"KFORGE_PYTHON", "The Python that has PyTorch for problem files, and pyarrow for `export` to Parquet (python3)."},
-    {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not beside the program."},
-    {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with the program (its tests/)."},
+    {"KFORGE_PYTHON", "The Python that has PyTorch for problem files, and pyarrow for `export` to "
+                      "Parquet (python3)."},
+    {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not "
+                    "beside the program."},
+    {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with "
+                        "the program (its tests/)."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };
 
-/* ---- environment ------------------------------------------------------------------------------------------------------------------ */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 const char *kf_environment_get(const kf_surroundings *surroundings, const char *name)
 {
     size_t length = strlen(name);
     for (const char *const *row = surroundings->environment; row && *row; row++)
-        if (strncmp(*row, name, length) == 0 && (*row)[length] == '=') return (*row)[length + 1] ? *row + length + 1 : NULL;
+        if (strncmp(*row, name, length) == 0 && (*row)[length] == '=')
+            return (*row)[length + 1] ? *row + length + 1 : NULL;
     return NULL;
 }
 
@@ -52,8 +64,10 @@ bool kf_environment_name(const char *option, char *name, size_t size)
     return true;
 }
 
-/* Names of all settings that may come from outside, each once. Options: as they are; variables: KFORGE_… into `memory`. */
-static size_t known_names(const kf_command *const *commands, bool variables, const char *names[MAX_KEYS], kf_buffer *memory)
+/* Names of all settings that may come from outside, each once. Options: as they are; variables:
+ * KFORGE_… into `memory`. */
+static size_t known_names(const kf_command *const *commands, bool variables,
+                          const char *names[MAX_KEYS], kf_buffer *memory)
 {
     size_t count = 0;
     for (; *commands; commands++)
@@ -67,14 +81,17 @@ static size_t known_names(const kf_command *const *commands, bool variables, con
     for (size_t i = 0; i < count; i++) {
         char name[128];
         offsets[i] = memory->size;
-        if (kf_environment_name(names[i], name, sizeof name)) kf_buffer_append(memory, name, strlen(name) + 1);
+        if (kf_environment_name(names[i], name, sizeof name))
+            kf_buffer_append(memory, name, strlen(name) + 1);
     }
     for (size_t i = 0; i < count; i++) names[i] = memory->data ? memory->data + offsets[i] : "";
-    for (const kf_variable *row = kf_variables; row->name && count < MAX_KEYS; row++) names[count++] = row->name;
+    for (const kf_variable *row = kf_variables; row->name && count < MAX_KEYS; row++)
+        names[count++] = row->name;
     return count;
 }
 
-bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings, kf_error *error)
+bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
+                          kf_error *error)
 {
     const char *names[MAX_KEYS];
     kf_autobuffer memory = {0};
@@ -86,21 +103,27 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         if (memory.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         size_t length = (size_t)(equals - *row);
         bool known = false;
-        for (size_t i = 0; i < count && !known; i++) known = strlen(names[i]) == length && strncmp(*row, names[i], length) == 0;
+        for (size_t i = 0; i < count && !known; i++)
+            known = strlen(names[i]) == length && strncmp(*row, names[i], length) == 0;
         if (known) continue;
         char given[128];
         snprintf(given, sizeof given, "%.*s", (int)length, *row);
         const char *near = kf_nearest(given, names, count);
-        if (near) return kf_fail(error, KF_ERROR_INPUT, "environment: unknown variable %s; did you mean %s?", given, near);
-        return kf_fail(error, KF_ERROR_INPUT, "environment: unknown variable %s; \"kforge help settings\" lists the known ones",
-                       given);
+        if (near)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "environment: unknown variable %s; did you mean %s?", given, near);
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "environment: unknown variable %s; \"kforge help settings\" lists the known ones",
+            given);
     }
     return true;
 }
 
-/* ---- kforge.json ------------------------------------------------------------------------------------------------------------------ */
+/* ---- kforge.json ----------------------------------------------------------------------------- */
 
-/* Is `value` of the JSON type that the option takes? The text of a string is checked by kf_option_set. */
+/* Is `value` of the JSON type that the option takes? The text of a string is checked by
+ * kf_option_set. */
 static bool right_type(const kf_option *option, const cJSON *value, const char **expected)
 {
     switch (option->type) {
@@ -110,23 +133,29 @@ static bool right_type(const kf_option *option, const cJSON *value, const char *
     case KF_OPTION_DURATION:
         *expected = "seconds or a string such as \"5m\"";
         return cJSON_IsNumber(value) || cJSON_IsString(value);
-    case KF_OPTION_LIST: *expected = "a string or an array of strings"; return cJSON_IsString(value);
+    case KF_OPTION_LIST:
+        *expected = "a string or an array of strings";
+        return cJSON_IsString(value);
     default: *expected = "a string"; return cJSON_IsString(value);
     }
 }
 
-static bool check_value(const kf_option *option, const cJSON *value, const char *source, kf_error *error)
+static bool check_value(const kf_option *option, const cJSON *value, const char *source,
+                        kf_error *error)
 {
     const char *expected;
     if (option->type == KF_OPTION_LIST && cJSON_IsArray(value)) {
         if (cJSON_GetArraySize(value) > KF_OPTION_LIST_MAX)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: more than %d items", source, KF_OPTION_LIST_MAX);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: more than %d items", source,
+                           KF_OPTION_LIST_MAX);
         for (const cJSON *item = value->child; item; item = item->next)
             if (!cJSON_IsString(item))
-                return kf_fail(error, KF_ERROR_INPUT, "%s: expected a string or an array of strings", source);
+                return kf_fail(error, KF_ERROR_INPUT,
+                               "%s: expected a string or an array of strings", source);
         return true;
     }
-    if (!right_type(option, value, &expected)) return kf_fail(error, KF_ERROR_INPUT, "%s: expected %s", source, expected);
+    if (!right_type(option, value, &expected))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: expected %s", source, expected);
     union {
         bool flag;
         const char *text;
@@ -139,13 +168,16 @@ static bool check_value(const kf_option *option, const cJSON *value, const char 
     if (cJSON_IsBool(value))
         text = cJSON_IsTrue(value) ? "true" : "false";
     else if (cJSON_IsNumber(value))
-        snprintf(number, sizeof number, option->type == KF_OPTION_INTEGER ? "%.15g" : "%.17g", value->valuedouble);
+        snprintf(number, sizeof number, option->type == KF_OPTION_INTEGER ? "%.15g" : "%.17g",
+                 value->valuedouble);
     return kf_option_set(option, text, source, &target, error);
 }
 
-static bool check_file(const kf_command *const *commands, const kf_config_file *file, kf_error *error)
+static bool check_file(const kf_command *const *commands, const kf_config_file *file,
+                       kf_error *error)
 {
-    if (!cJSON_IsObject(file->json)) return kf_fail(error, KF_ERROR_INPUT, "%s: expected an object of settings", file->path);
+    if (!cJSON_IsObject(file->json))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: expected an object of settings", file->path);
     for (const cJSON *value = file->json->child; value; value = value->next) {
         const kf_option *option = kf_option_configurable(commands, value->string);
         char source[4400];
@@ -153,11 +185,17 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
         if (!option) {
             for (const kf_command *const *row = commands; *row; row++)
                 if (kf_option_find(*row, value->string))
-                    return kf_fail(error, KF_ERROR_INPUT, "%s: no setting, only an option of the command line (--%s)", source,
-                                   value->string);
-            const char *names[MAX_KEYS], *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
-            if (near) return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; did you mean \"%s\"?", source, near);
-            return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; \"kforge help settings\" lists the known ones", source);
+                    return kf_fail(error, KF_ERROR_INPUT,
+                                   "%s: no setting, only an option of the command line (--%s)",
+                                   source, value->string);
+            const char *names[MAX_KEYS],
+                *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
+            if (near)
+                return kf_fail(error, KF_ERROR_INPUT, "%s: unknown key; did you mean \"%s\"?",
+                               source, near);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "%s: unknown key; \"kforge help settings\" lists the known ones",
+                           source);
         }
         if (!check_value(option, value, source, error)) return false;
     }
@@ -165,7 +203,8 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
 }
 
 /* Takes `path` over. */
-static bool add_file(kf_config *config, const kf_command *const *commands, char *path, kf_error *error)
+static bool add_file(kf_config *config, const kf_command *const *commands, char *path,
+                     kf_error *error)
 {
     kf_config_file *file = &config->files[config->count++];
     file->path = path;
@@ -186,14 +225,16 @@ static bool exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-/* The project's file in *found, malloc'd; NULL when there is none. False only when out of memory. */
+/* The project's file in *found, malloc'd; NULL when there is none. False only when out of memory.
+ */
 static bool project_file(const kf_surroundings *surroundings, char **found)
 {
     const char *home = kf_environment_get(surroundings, "HOME");
     kf_autofree char *folder = strdup(surroundings->directory), *candidate = NULL;
     if (!folder) return false;
     for (bool first = true;; first = false) {
-        kf_autofree char *file = kf_path_join(folder, KF_CONFIG_NAME), *repository = kf_path_join(folder, ".git");
+        kf_autofree char *file = kf_path_join(folder, KF_CONFIG_NAME),
+                         *repository = kf_path_join(folder, ".git");
         if (!file || !repository) return false;
         if (!candidate && exists(file)) candidate = kf_steal(&file);
         /* A file further up counts only once the search is known to end at a repository or home. */
@@ -210,28 +251,32 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
 /* Likewise the user's. */
 static bool user_file(const kf_surroundings *surroundings, char **found)
 {
-    const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"), *home = kf_environment_get(surroundings, "HOME");
+    const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"),
+               *home = kf_environment_get(surroundings, "HOME");
     bool given = base && base[0] == '/';
     if (!given && !home) return true;
-    kf_autofree char *path =
-        given ? kf_path_join(base, "kforge/" KF_CONFIG_NAME) : kf_path_join(home, ".config/kforge/" KF_CONFIG_NAME);
+    kf_autofree char *path = given ? kf_path_join(base, "kforge/" KF_CONFIG_NAME)
+                                   : kf_path_join(home, ".config/kforge/" KF_CONFIG_NAME);
     if (!path) return false;
     if (exists(path)) *found = kf_steal(&path);
     return true;
 }
 
-kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundings *surroundings, kf_error *error)
+kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundings *surroundings,
+                          kf_error *error)
 {
     kf_auto(kf_config) config = calloc(1, sizeof *config);
     kf_autofree char *user = NULL, *project = NULL;
     const char *given = kf_environment_get(surroundings, "KFORGE_CONFIG");
     bool none = given && strcmp(given, "none") == 0;
-    if (!config || (!given && (!user_file(surroundings, &user) || !project_file(surroundings, &project)))) {
+    if (!config ||
+        (!given && (!user_file(surroundings, &user) || !project_file(surroundings, &project)))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
     bool good = true;
-    if (given && !none) good = add_file(config, commands, kf_path_join(surroundings->directory, given), error);
+    if (given && !none)
+        good = add_file(config, commands, kf_path_join(surroundings->directory, given), error);
     bool same = user && project && strcmp(user, project) == 0;
     if (user) good = add_file(config, commands, kf_steal(&user), error);
     if (good && project && !same) good = add_file(config, commands, kf_steal(&project), error);

@@ -5,7 +5,8 @@
 
 #include "table.h"
 
-const char kf_tagline[] = "makes CUDA kernels faster with language models, and proves that they are";
+const char kf_tagline[] =
+    "makes CUDA kernels faster with language models, and proves that they are";
 
 const kf_exit_row kf_exit_rows[] = {
     {KF_EXIT_DONE, "done; for eval: correct"},
@@ -17,22 +18,28 @@ const kf_exit_row kf_exit_rows[] = {
     {0, NULL},
 };
 
-const char kf_config_text[] = "A setting comes from the command line, else from the environment variable KFORGE_NAME (the option's "
-                              "name in capitals, '-' as '_'), else from "
-                              "kforge.json, else from its default. An unknown key, an unknown KFORGE_ variable or a value that "
-                              "does not fit is an error, whichever command "
-                              "runs.\n\n"
-                              "kforge.json is one JSON object whose keys are the options' names. Two files are read: the user's, "
-                              "$XDG_CONFIG_HOME/kforge/kforge.json (else "
-                              "~/.config/kforge/kforge.json), and the project's, which wins: the first kforge.json on the way from "
-                              "the working directory up to the folder "
-                              "that holds .git, or to the home directory. Outside both, only the working directory itself is "
-                              "looked at. Relative paths in the file are "
-                              "relative to it. An option that may be given again takes a string or an array of strings, one in the "
-                              "environment a single value.\n\n"
-                              "  {\"device\": \"cpu\", \"store\": \"runs.db\"}";
+const char kf_config_text[] =
+    "A setting comes from the command line, else from the environment variable KFORGE_NAME (the "
+    "option's "
+    "name in capitals, '-' as '_'), else from "
+    "kforge.json, else from its default. An unknown key, an unknown KFORGE_ variable or a value "
+    "that "
+    "does not fit is an error, whichever command "
+    "runs.\n\n"
+    "kforge.json is one JSON object whose keys are the options' names. Two files are read: the "
+    "user's, "
+    "$XDG_CONFIG_HOME/kforge/kforge.json (else "
+    "~/.config/kforge/kforge.json), and the project's, which wins: the first kforge.json on the "
+    "way from "
+    "the working directory up to the folder "
+    "that holds .git, or to the home directory. Outside both, only the working directory itself is "
+    "looked at. Relative paths in the file are "
+    "relative to it. An option that may be given again takes a string or an array of strings, one "
+    "in the "
+    "environment a single value.\n\n"
+    "  {\"device\": \"cpu\", \"store\": \"runs.db\"}";
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 void kf_paragraphs(const char *text, kf_paragraph *paragraph, void *context)
 {
@@ -61,16 +68,20 @@ void kf_option_explanation(const kf_option *option, kf_buffer *text)
     kf_autobuffer more = {0};
     if (option->type == KF_OPTION_CHOICE) {
         kf_buffer_string(&more, "one of ");
-        for (const char *c = option->choices; *c; c++) kf_buffer_format(&more, *c == '|' ? ", " : "%c", *c);
+        for (const char *c = option->choices; *c; c++)
+            kf_buffer_format(&more, *c == '|' ? ", " : "%c", *c);
     }
-    if (option->type == KF_OPTION_LIST && !strstr(option->help, "given again")) kf_buffer_string(&more, "may be given again");
-    bool number = option->type == KF_OPTION_INTEGER || option->type == KF_OPTION_NUMBER || option->type == KF_OPTION_DURATION;
+    if (option->type == KF_OPTION_LIST && !strstr(option->help, "given again"))
+        kf_buffer_string(&more, "may be given again");
+    bool number = option->type == KF_OPTION_INTEGER || option->type == KF_OPTION_NUMBER ||
+                  option->type == KF_OPTION_DURATION;
     const char *unit = option->type == KF_OPTION_DURATION ? " s" : "";
     if (number && option->high >= NO_LIMIT && option->low > 0)
         kf_buffer_format(&more, "at least %.12g%s", option->low, unit);
     else if (number && option->high < NO_LIMIT && (option->low != 0 || option->high != 0))
         kf_buffer_format(&more, "%.12g to %.12g%s", option->low, option->high, unit);
-    if (option->fallback && option->fallback[0]) kf_buffer_format(&more, "%sdefault %s", more.size ? "; " : "", option->fallback);
+    if (option->fallback && option->fallback[0])
+        kf_buffer_format(&more, "%sdefault %s", more.size ? "; " : "", option->fallback);
     if (more.size) kf_buffer_format(text, " (%s)", more.data);
 }
 
@@ -81,7 +92,7 @@ void kf_command_usage(const kf_command *command, kf_buffer *text)
     if (command->synopsis && command->synopsis[0]) kf_buffer_format(text, " %s", command->synopsis);
 }
 
-/* ---- the terminal -------------------------------------------------------------------------------------------------------------- */
+/* ---- the terminal ---------------------------------------------------------------------------- */
 
 typedef struct page {
     FILE *out;
@@ -121,7 +132,8 @@ static void print_examples(const page *p, const char *examples)
     for (const char *line = examples; line && *line;) {
         size_t size = strcspn(line, "\n"), command = strcspn(line, "\t\n");
         fprintf(p->out, "  %.*s\n", (int)command, line);
-        if (command < size) kf_text_wrap(p->out, line + command + 1, size - command - 1, p->width, 6, false);
+        if (command < size)
+            kf_text_wrap(p->out, line + command + 1, size - command - 1, p->width, 6, false);
         line += size;
         if (*line) line++;
     }
@@ -135,7 +147,9 @@ static int list_commands(const page *p, const kf_command *const *commands, const
     for (int pass = 0; pass < 2; pass++)
         for (const kf_command *const *row = commands; *row; row++) {
             const char *name = (*row)->name;
-            if ((*row)->hidden || (group && (strncmp(name, group, length) != 0 || name[length] != ' '))) continue;
+            if ((*row)->hidden ||
+                (group && (strncmp(name, group, length) != 0 || name[length] != ' ')))
+                continue;
             if (pass)
                 print_entry(p, name, (*row)->summary, column);
             else if ((int)strlen(name) + 5 > column)
@@ -149,7 +163,8 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
 {
     page p = start_page(out, width);
     for (const kf_command *const *row = commands; *row; row++)
-        if (strcmp((*row)->name, group) == 0) return false; /* a command that is called like a group */
+        if (strcmp((*row)->name, group) == 0)
+            return false; /* a command that is called like a group */
     if (list_commands(&p, commands, group) == 0) return false;
     fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
     return true;
@@ -158,10 +173,11 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
 void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
 {
     page p = start_page(out, width);
-    fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION, kf_tagline);
+    fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION,
+            kf_tagline);
     list_commands(&p, commands, NULL);
-    static const char more[] =
-        "\"kforge help COMMAND\" tells more of one, \"kforge help settings\" of kforge.json and the environment.";
+    static const char more[] = "\"kforge help COMMAND\" tells more of one, \"kforge help "
+                               "settings\" of kforge.json and the environment.";
     fputc('\n', out);
     kf_text_wrap(out, more, sizeof more - 1, p.width, 0, false);
 }
@@ -196,7 +212,8 @@ void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
     fputs("\nSettings, and the commands that look at them:\n", out);
     for (const kf_command *const *row = commands; *row; row++)
         for (const kf_option *option = (*row)->options; option && option->name; option++) {
-            if (!option->config || kf_option_configurable(commands, option->name) != option) continue;
+            if (!option->config || kf_option_configurable(commands, option->name) != option)
+                continue;
             char variable[128];
             kf_autobuffer text = {0};
             if (!kf_environment_name(option->name, variable, sizeof variable)) continue;

@@ -1,5 +1,6 @@
-/* Documentation made from the tables of command.h: help on the terminal, man page, docs/reference/commands.md, completions. Each writes to a stream and
- * returns nothing: whoever owns the stream checks it once at the end. */
+/* Documentation made from the tables of command.h: help on the terminal, man page,
+ * docs/reference/commands.md, completions. Each writes to a stream and returns nothing: whoever
+ * owns the stream checks it once at the end. */
 #ifndef KFORGE_HELP_H
 #define KFORGE_HELP_H
 
@@ -28,7 +29,8 @@ extern const kf_exit_row kf_exit_rows[]; /* ends with a row without a meaning */
 extern const char kf_tagline[];
 extern const char kf_config_text[]; /* paragraphs on where settings come from */
 
-/* Calls `paragraph` for each paragraph of `text` (separated by blank lines); `verbatim` when its lines stay as they are. */
+/* Calls `paragraph` for each paragraph of `text` (separated by blank lines); `verbatim` when its
+ * lines stay as they are. */
 typedef void kf_paragraph(void *context, const char *text, size_t size, bool verbatim);
 void kf_paragraphs(const char *text, kf_paragraph *paragraph, void *context);
 

@@ -1,6 +1,7 @@
-/* Completions of bash and zsh. Both are one function over tables that are written as shell case statements: which commands there are, which
- * options a command has, what the value of an option is (choices, a path, or nothing that could be known), and what its arguments are (a task, a
- * file, a folder, a run).
+/* Completions of bash and zsh. Both are one function over tables that are written as shell case
+ * statements: which commands there are, which options a command has, what the value of an option is
+ * (choices, a path, or nothing that could be known), and what its arguments are (a task, a file, a
+ * folder, a run).
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ static const char *value_kind(const char *words)
 
 static void list_options(FILE *out, const kf_command *command)
 {
-    for (const kf_option *option = command->options; option && option->name; option++) fprintf(out, "--%s ", option->name);
+    for (const kf_option *option = command->options; option && option->name; option++)
+        fprintf(out, "--%s ", option->name);
     fputs("--help", out);
 }
 
@@ -39,8 +41,9 @@ static void list_values(FILE *out, const kf_command *const *commands)
                 fputs("' ;;\n", out);
             } else {
                 const char *kind = strcmp(option->name, "device") == 0 ? "words values='cpu cuda'"
-                                   : option->type == KF_OPTION_PATH    ? (strstr(option->argument, "DIR") ? "directory" : "file")
-                                                                       : value_kind(option->argument);
+                                   : option->type == KF_OPTION_PATH
+                                       ? (strstr(option->argument, "DIR") ? "directory" : "file")
+                                       : value_kind(option->argument);
                 fprintf(out, ") kind=%s ;;\n", kind);
             }
         }
@@ -53,7 +56,8 @@ static void list_commands(FILE *out, const kf_command *const *commands)
     fputs("    case \"$command\" in\n", out);
     for (; *commands; commands++) {
         fprintf(out, "    '%s') kind=%s options='", (*commands)->name,
-                strcmp((*commands)->name, "help") == 0 ? "command" : value_kind((*commands)->synopsis));
+                strcmp((*commands)->name, "help") == 0 ? "command"
+                                                       : value_kind((*commands)->synopsis));
         list_options(out, *commands);
         fputs("' ;;\n", out);
     }
@@ -67,7 +71,8 @@ static void list_first_words(FILE *out, const kf_command *const *commands)
     for (; *commands; commands++) {
         const char *name = (*commands)->name;
         size_t length = strcspn(name, " ");
-        if (!(*commands)->hidden && (strncmp(last, name, length) != 0 || strcspn(last, " ") != length))
+        if (!(*commands)->hidden &&
+            (strncmp(last, name, length) != 0 || strcspn(last, " ") != length))
             fprintf(out, "%.*s ", (int)length, name);
         if (!(*commands)->hidden) last = name;
     }
@@ -76,7 +81,8 @@ static void list_first_words(FILE *out, const kf_command *const *commands)
 static bool is_command(const kf_command *const *commands, const char *word, size_t length)
 {
     for (; *commands; commands++)
-        if (strncmp((*commands)->name, word, length) == 0 && (*commands)->name[length] == '\0') return true;
+        if (strncmp((*commands)->name, word, length) == 0 && (*commands)->name[length] == '\0')
+            return true;
     return false;
 }
 
@@ -85,24 +91,31 @@ static void list_groups(FILE *out, const kf_command *const *commands)
     fputs("    case \"$command\" in\n", out);
     for (const kf_command *const *row = commands; *row; row++) {
         const char *name = (*row)->name, *space = strchr(name, ' ');
-        if (!space || (row > commands && strncmp(row[-1]->name, name, (size_t)(space - name) + 1) == 0))
+        if (!space ||
+            (row > commands && strncmp(row[-1]->name, name, (size_t)(space - name) + 1) == 0))
             continue; /* groups stand together */
         size_t length = (size_t)(space - name);
-        /* Where the first word is a command of its own, only a member's name as the second makes it a group. */
+        /* Where the first word is a command of its own, only a member's name as the second makes it
+         * a group. */
         bool both = is_command(commands, name, length);
         fprintf(out, both ? "    '%.*s') case \" " : "    '%.*s') group='", (int)length, name);
         for (const kf_command *const *member = commands; *member; member++)
-            if (strncmp((*member)->name, name, length + 1) == 0) fprintf(out, "%s ", (*member)->name + length + 1);
+            if (strncmp((*member)->name, name, length + 1) == 0)
+                fprintf(out, "%s ", (*member)->name + length + 1);
         if (both)
-            fprintf(out, "\" in *\" $(_kforge_word 2) \"*) command=\"%.*s $(_kforge_word 2)\" ;; esac ;;\n", (int)length, name);
+            fprintf(
+                out,
+                "\" in *\" $(_kforge_word 2) \"*) command=\"%.*s $(_kforge_word 2)\" ;; esac ;;\n",
+                (int)length, name);
         else
             fputs("' ;;\n", out);
     }
     fputs("    esac\n", out);
 }
 
-/* Finds the command (one word or two), the kind of what is to be completed, and its candidate words. Plain enough for both shells: _kforge_word N
- * prints word number N (0: the program), and cword is the number of the word being completed. */
+/* Finds the command (one word or two), the kind of what is to be completed, and its candidate
+ * words. Plain enough for both shells: _kforge_word N prints word number N (0: the program), and
+ * cword is the number of the word being completed. */
 static void shared_functions(FILE *out, const kf_command *const *commands)
 {
     fputs("# Sets kind and values for word number $cword.\n"
@@ -132,7 +145,8 @@ static void shared_functions(FILE *out, const kf_command *const *commands)
           "}\n"
           "# Folders that hold a task.json: where the word typed so far leads, and under tasks/.\n"
           "_kforge_tasks() {\n"
-          "    find \"${1%/*}/\" tasks . -maxdepth 2 -name task.json -path \"*${1#./}*\" 2>/dev/null | sed 's,/task.json$,,; "
+          "    find \"${1%/*}/\" tasks . -maxdepth 2 -name task.json -path \"*${1#./}*\" "
+          "2>/dev/null | sed 's,/task.json$,,; "
           "s,//,/,g; s,^\\./,,' | sort -u\n"
           "}\n"
           "_kforge_runs() { kforge list --ids 2>/dev/null; }\n",
@@ -162,11 +176,13 @@ void kf_help_bash(FILE *out, const kf_command *const *commands)
           "    command)\n"
           "        words=(kforge \"${words[@]:2}\") cword=$((cword - 1))\n"
           "        _kforge_analyse\n"
-          "        [ \"$kind\" = words ] && COMPREPLY=($(compgen -W \"settings ${values%--version --help}\" -- \"$current\")) ;;\n"
+          "        [ \"$kind\" = words ] && COMPREPLY=($(compgen -W \"settings ${values%--version "
+          "--help}\" -- \"$current\")) ;;\n"
           "    run) COMPREPLY=($(compgen -W \"latest $(_kforge_runs)\" -- \"$current\")) ;;\n"
           "    task*)\n"
           "        COMPREPLY=($(compgen -W \"$(_kforge_tasks \"$current\")\" -- \"$current\"))\n"
-          "        if [ \"$kind\" = taskfile ] || [ ${#COMPREPLY[@]} -eq 0 ]; then COMPREPLY+=($(compgen -f -- \"$current\")); fi "
+          "        if [ \"$kind\" = taskfile ] || [ ${#COMPREPLY[@]} -eq 0 ]; then "
+          "COMPREPLY+=($(compgen -f -- \"$current\")); fi "
           ";;\n"
           "    file) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
           "    directory) COMPREPLY=($(compgen -d -- \"$current\")) ;;\n"
@@ -187,7 +203,8 @@ void kf_help_zsh(FILE *out, const kf_command *const *commands)
           "    local -a line=(\"${words[@]}\")\n"
           "    local cword=$((CURRENT - 1)) kind='' values=''\n"
           "    if [[ ${words[CURRENT]} == --*=* ]]; then\n"
-          "        line=(\"${(@)words[1,CURRENT-1]}\" \"${words[CURRENT]%%=*}\" \"${words[CURRENT]#*=}\") cword=$CURRENT\n"
+          "        line=(\"${(@)words[1,CURRENT-1]}\" \"${words[CURRENT]%%=*}\" "
+          "\"${words[CURRENT]#*=}\") cword=$CURRENT\n"
           "        compset -P '*='\n"
           "    fi\n"
           "    _kforge_analyse\n"
@@ -204,6 +221,7 @@ void kf_help_zsh(FILE *out, const kf_command *const *commands)
           "    directory) _files -/ ;;\n"
           "    esac\n"
           "}\n"
-          "if [[ ${funcstack[1]} == _kforge ]]; then _kforge \"$@\"; else compdef _kforge kforge; fi\n",
+          "if [[ ${funcstack[1]} == _kforge ]]; then _kforge \"$@\"; else compdef _kforge kforge; "
+          "fi\n",
           out);
 }

@@ -4,9 +4,10 @@
 
 #include "help.h"
 
-/* ---- roff ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- roff ------------------------------------------------------------------------------------ */
 
-/* Text in roff: backslashes and hyphens are escaped, and a line may not begin with a control character. */
+/* Text in roff: backslashes and hyphens are escaped, and a line may not begin with a control
+ * character. */
 static void roff(FILE *out, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -68,7 +69,8 @@ static void roff_examples(FILE *out, const char *examples)
 
 void kf_help_man(FILE *out, const kf_command *const *commands)
 {
-    fprintf(out, ".TH KFORGE 1 \"\" \"kforge %s\" \"User commands\"\n.SH NAME\nkforge \\- %s\n", KFORGE_VERSION, kf_tagline);
+    fprintf(out, ".TH KFORGE 1 \"\" \"kforge %s\" \"User commands\"\n.SH NAME\nkforge \\- %s\n",
+            KFORGE_VERSION, kf_tagline);
     fputs(".SH SYNOPSIS\n.B kforge\n.I COMMAND\n[OPTION...] [ARGUMENT...]\n.SH COMMANDS\n", out);
     for (; *commands; commands++) {
         const kf_command *command = *commands;
@@ -88,7 +90,8 @@ void kf_help_man(FILE *out, const kf_command *const *commands)
     fputs(".SH SETTINGS\n", out);
     kf_paragraphs(kf_config_text, roff_paragraph, out);
     fputs(".SH ENVIRONMENT\n", out);
-    for (const kf_variable *variable = kf_variables; variable->name; variable++) roff_entry(out, variable->name, variable->help);
+    for (const kf_variable *variable = kf_variables; variable->name; variable++)
+        roff_entry(out, variable->name, variable->help);
     fputs(".SH EXIT STATUS\n", out);
     for (const kf_exit_row *row = kf_exit_rows; row->meaning; row++) {
         char number[16];
@@ -97,7 +100,7 @@ void kf_help_man(FILE *out, const kf_command *const *commands)
     }
 }
 
-/* ---- Markdown ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 static void markdown_paragraph(void *context, const char *text, size_t size, bool verbatim)
 {
@@ -120,7 +123,8 @@ static void markdown_cell(FILE *out, const char *text)
 
 static void markdown_options(FILE *out, const kf_command *command)
 {
-    if (command->options && command->options->name) fputs("\n| option | meaning |\n|---|---|\n", out);
+    if (command->options && command->options->name)
+        fputs("\n| option | meaning |\n|---|---|\n", out);
     for (const kf_option *option = command->options; option && option->name; option++) {
         kf_autobuffer name = {0}, text = {0};
         kf_option_usage(option, &name);
@@ -146,19 +150,22 @@ static void markdown_examples(FILE *out, const char *examples)
 
 void kf_help_markdown(FILE *out, const kf_command *const *commands)
 {
-    fputs("# Commands\n\nMade from the command tables by `kforge help --markdown`; do not edit.\n\n| command | what it does "
+    fputs("# Commands\n\nMade from the command tables by `kforge help --markdown`; do not "
+          "edit.\n\n| command | what it does "
           "|\n|---|---|\n",
           out);
     for (const kf_command *const *row = commands; *row; row++)
         if (!(*row)->hidden) fprintf(out, "| `%s` | %s |\n", (*row)->name, (*row)->summary);
     fputs("\n| exit status | meaning |\n|---|---|\n", out);
-    for (const kf_exit_row *row = kf_exit_rows; row->meaning; row++) fprintf(out, "| %d | %s |\n", row->status, row->meaning);
+    for (const kf_exit_row *row = kf_exit_rows; row->meaning; row++)
+        fprintf(out, "| %d | %s |\n", row->status, row->meaning);
     for (const kf_command *const *row = commands; *row; row++) {
         const kf_command *command = *row;
         if (command->hidden) continue;
         kf_autobuffer usage = {0};
         kf_command_usage(command, &usage);
-        fprintf(out, "\n## kforge %s\n\n```\n%s\n```\n\n%s.\n", command->name, usage.data ? usage.data : "", command->summary);
+        fprintf(out, "\n## kforge %s\n\n```\n%s\n```\n\n%s.\n", command->name,
+                usage.data ? usage.data : "", command->summary);
         kf_paragraphs(command->description, markdown_paragraph, out);
         markdown_options(out, command);
         markdown_examples(out, command->examples);

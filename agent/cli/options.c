@@ -1,5 +1,6 @@
-/* Options are read in four passes over one settings struct, weakest source first, so that a later pass overwrites what an earlier one left:
- * defaults, kforge.json, environment, command line. A list is the exception: the first item that a source gives empties it.
+/* Options are read in four passes over one settings struct, weakest source first, so that a later
+ * pass overwrites what an earlier one left: defaults, kforge.json, environment, command line. A
+ * list is the exception: the first item that a source gives empties it.
  */
 #include "options.h"
 
@@ -14,23 +15,27 @@
 
 #define MAX_OPTIONS 64
 
-/* ---- values -------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool within(const kf_option *option, double value)
 {
-    return (option->low == 0 && option->high == 0) || (value >= option->low && value <= option->high);
+    return (option->low == 0 && option->high == 0) ||
+           (value >= option->low && value <= option->high);
 }
 
-static bool out_of_range(const kf_option *option, const char *text, const char *source, kf_error *error)
+static bool out_of_range(const kf_option *option, const char *text, const char *source,
+                         kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range; expected %.15g to %.15g", source, text, option->low,
-                   option->high);
+    return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range; expected %.15g to %.15g", source,
+                   text, option->low, option->high);
 }
 
 /* strtod takes "nan", "inf", hexadecimal and leading blanks as well; a setting may not. */
 static bool read_number(const char *text, const char **end, double *value)
 {
-    if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || strspn(text, "+-") > 1 || text[strcspn(text, "xX")]) return false;
+    if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || strspn(text, "+-") > 1 ||
+        text[strcspn(text, "xX")])
+        return false;
     char *stop;
     *value = strtod(text, &stop);
     *end = stop;
@@ -53,7 +58,8 @@ static bool read_duration(const char *text, double *seconds)
             unit = 0;
             for (size_t i = 0; i < sizeof units / sizeof *units && unit == 0; i++) {
                 size_t length = strlen(units[i].name);
-                if (strncmp(at, units[i].name, length) != 0 || isalpha((unsigned char)at[length])) continue;
+                if (strncmp(at, units[i].name, length) != 0 || isalpha((unsigned char)at[length]))
+                    continue;
                 unit = units[i].seconds;
                 at += length;
             }
@@ -68,13 +74,15 @@ static bool read_duration(const char *text, double *seconds)
     return isfinite(sum);
 }
 
-static bool set_choice(const kf_option *option, const char *text, const char *source, const char **target, kf_error *error)
+static bool set_choice(const kf_option *option, const char *text, const char *source,
+                       const char **target, kf_error *error)
 {
     const char *words[MAX_OPTIONS];
     kf_autofree char *copy = strdup(option->choices);
     if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     size_t count = 0, length = strlen(text);
-    for (char *rest = copy, *word; (word = strsep(&rest, "|")) && count < MAX_OPTIONS;) words[count++] = word;
+    for (char *rest = copy, *word; (word = strsep(&rest, "|")) && count < MAX_OPTIONS;)
+        words[count++] = word;
     for (size_t i = 0; i < count; i++)
         if (strlen(words[i]) == length && strcmp(words[i], text) == 0) {
             *target = text;
@@ -82,11 +90,14 @@ static bool set_choice(const kf_option *option, const char *text, const char *so
         }
     const char *near = kf_nearest(text, words, count);
     kf_autobuffer all = {0};
-    for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+    for (size_t i = 0; i < count; i++)
+        kf_buffer_format(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
     if (all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (near)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; did you mean %s? (%s)", source, text, near, all.data);
-    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text, all.data);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; did you mean %s? (%s)",
+                       source, text, near, all.data);
+    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text,
+                   all.data);
 }
 
 static bool set_flag(const char *text, const char *source, bool *target, kf_error *error)
@@ -100,7 +111,8 @@ static bool set_flag(const char *text, const char *source, bool *target, kf_erro
     return kf_fail(error, KF_ERROR_INPUT, "%s: expected true or false, found \"%s\"", source, text);
 }
 
-bool kf_option_set(const kf_option *option, const char *text, const char *source, void *target, kf_error *error)
+bool kf_option_set(const kf_option *option, const char *text, const char *source, void *target,
+                   kf_error *error)
 {
     const char *end;
     double number;
@@ -108,13 +120,15 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
     case KF_OPTION_FLAG: return set_flag(text, source, target, error);
     case KF_OPTION_TEXT:
     case KF_OPTION_PATH:
-        if (option->type == KF_OPTION_PATH && !*text) return kf_fail(error, KF_ERROR_INPUT, "%s: the path is empty", source);
+        if (option->type == KF_OPTION_PATH && !*text)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: the path is empty", source);
         *(const char **)target = text;
         return true;
     case KF_OPTION_LIST: {
         kf_option_list *list = target;
         if (list->count == KF_OPTION_LIST_MAX)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: given more than %d times", source, KF_OPTION_LIST_MAX);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: given more than %d times", source,
+                           KF_OPTION_LIST_MAX);
         list->items[list->count++] = text;
         return true;
     }
@@ -123,20 +137,25 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
         errno = 0;
         long long value = strtoll(text, &stop, 10);
         if (stop == text || *stop || isspace((unsigned char)*text))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: expected an integer, found \"%s\"", source, text);
-        if (errno == ERANGE) return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range", source, text);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: expected an integer, found \"%s\"", source,
+                           text);
+        if (errno == ERANGE)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range", source, text);
         if (!within(option, (double)value)) return out_of_range(option, text, source, error);
         *(int64_t *)target = value;
         return true;
     }
     case KF_OPTION_NUMBER:
         if (!read_number(text, &end, &number) || *end)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a number, found \"%s\"", source, text);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a number, found \"%s\"", source,
+                           text);
         break;
     case KF_OPTION_DURATION:
         if (!read_duration(text, &number))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"%s\"",
-                           source, text);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "%s: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"%s\"", source,
+                text);
         break;
     case KF_OPTION_CHOICE: return set_choice(option, text, source, target, error);
     default: return kf_fail(error, KF_ERROR_INTERNAL, "%s: option of an unknown type", source);
@@ -146,7 +165,7 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
     return true;
 }
 
-/* ---- look-ups ------------------------------------------------------------------------------------------------------------------ */
+/* ---- look-ups -------------------------------------------------------------------------------- */
 
 const kf_option *kf_option_find(const kf_command *command, const char *name)
 {
@@ -171,8 +190,8 @@ static const kf_option *find_letter(const kf_command *command, char letter)
     return NULL;
 }
 
-const kf_command *kf_command_find(const kf_command *const *commands, const char *const *words, size_t count, size_t *used,
-                                  kf_error *error)
+const kf_command *kf_command_find(const kf_command *const *commands, const char *const *words,
+                                  size_t count, size_t *used, kf_error *error)
 {
     const char *first = words[0], *names[MAX_OPTIONS];
     kf_autobuffer group = {0}; /* second words of the group that `first` names */
@@ -202,10 +221,11 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         bool given = count > 1 && words[1][0] != '-';
         const char *near = given ? kf_nearest(words[1], group_names, group_count) : NULL;
         if (near)
-            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean \"%s %s\"?", first, words[1], first, near);
+            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; did you mean \"%s %s\"?",
+                    first, words[1], first, near);
         else if (given)
-            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; expected %s and one of: %s", first, words[1], first,
-                    group.data);
+            kf_fail(error, KF_ERROR_INPUT, "unknown command \"%s %s\"; expected %s and one of: %s",
+                    first, words[1], first, group.data);
         else
             kf_fail(error, KF_ERROR_INPUT, "\"%s\" takes one of: %s", first, group.data);
         return NULL;
@@ -218,7 +238,7 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
     return NULL;
 }
 
-/* ---- the four passes ------------------------------------------------------------------------------------------------------------- */
+/* ---- the four passes ------------------------------------------------------------------------- */
 
 typedef struct parser {
     const kf_command *command;
@@ -248,7 +268,8 @@ static bool set_defaults(parser *p)
 /* Keeps a text that was put together here until kf_parsed_clear. Takes `text` over. */
 static const char *keep(parser *p, char *text)
 {
-    char **grown = text ? realloc(p->parsed->texts, (p->parsed->text_count + 1) * sizeof *grown) : NULL;
+    char **grown =
+        text ? realloc(p->parsed->texts, (p->parsed->text_count + 1) * sizeof *grown) : NULL;
     if (!grown) {
         free(text);
         kf_fail(p->error, KF_ERROR_MEMORY, "out of memory");
@@ -258,8 +279,10 @@ static const char *keep(parser *p, char *text)
     return grown[p->parsed->text_count++] = text;
 }
 
-/* One value of kforge.json as the text that the command line would hold; borrowed from the tree where it is a string. */
-static const char *config_text(parser *p, const kf_option *option, const cJSON *value, const char *folder)
+/* One value of kforge.json as the text that the command line would hold; borrowed from the tree
+ * where it is a string. */
+static const char *config_text(parser *p, const kf_option *option, const cJSON *value,
+                               const char *folder)
 {
     if (cJSON_IsBool(value)) return cJSON_IsTrue(value) ? "true" : "false";
     if (cJSON_IsString(value)) {
@@ -269,7 +292,9 @@ static const char *config_text(parser *p, const kf_option *option, const cJSON *
     }
     char *text = NULL;
     double number = value->valuedouble;
-    if (asprintf(&text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%.17g", number) < 0) text = NULL;
+    if (asprintf(&text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%.17g", number) <
+        0)
+        text = NULL;
     return keep(p, text);
 }
 
@@ -279,13 +304,16 @@ static bool set_from_config(parser *p, const kf_config *config)
         memset(p->listed, 0, sizeof p->listed);
         const kf_config_file *from = &config->files[file];
         for (const kf_option *option = p->command->options; option && option->name; option++) {
-            const cJSON *value = option->config ? cJSON_GetObjectItemCaseSensitive(from->json, option->name) : NULL;
+            const cJSON *value =
+                option->config ? cJSON_GetObjectItemCaseSensitive(from->json, option->name) : NULL;
             if (!value) continue;
             char source[4400];
             snprintf(source, sizeof source, "%s: %s", from->path, option->name);
             bool many = cJSON_IsArray(value);
-            if (many && !value->child) ((kf_option_list *)((char *)p->parsed->settings + option->offset))->count = 0;
-            for (const cJSON *item = many ? value->child : value; item; item = many ? item->next : NULL) {
+            if (many && !value->child)
+                ((kf_option_list *)((char *)p->parsed->settings + option->offset))->count = 0;
+            for (const cJSON *item = many ? value->child : value; item;
+                 item = many ? item->next : NULL) {
                 const char *text = config_text(p, option, item, from->folder);
                 if (!text || !set(p, option, text, source)) return false;
             }
@@ -297,7 +325,8 @@ static bool set_from_config(parser *p, const kf_config *config)
 static bool set_from_environment(parser *p, const kf_surroundings *surroundings)
 {
     memset(p->listed, 0, sizeof p->listed);
-    for (const kf_option *option = p->command->options; surroundings && option && option->name; option++) {
+    for (const kf_option *option = p->command->options; surroundings && option && option->name;
+         option++) {
         char name[128];
         if (!option->config || !kf_environment_name(option->name, name, sizeof name)) continue;
         const char *text = kf_environment_get(surroundings, name);
@@ -310,24 +339,30 @@ static bool unknown_option(const parser *p, const char *given)
 {
     const char *names[MAX_OPTIONS];
     size_t count = 0;
-    for (const kf_option *option = p->command->options; option && option->name && count < MAX_OPTIONS - 1; option++)
+    for (const kf_option *option = p->command->options;
+         option && option->name && count < MAX_OPTIONS - 1; option++)
         names[count++] = option->name;
     names[count++] = "help";
     const char *near = kf_nearest(given, names, count);
     if (near)
-        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option --%s; did you mean --%s?", p->command->name, given, near);
-    return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option --%s; \"kforge %s --help\" lists them", p->command->name, given,
-                   p->command->name);
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option --%s; did you mean --%s?",
+                       p->command->name, given, near);
+    return kf_fail(p->error, KF_ERROR_INPUT,
+                   "%s: unknown option --%s; \"kforge %s --help\" lists them", p->command->name,
+                   given, p->command->name);
 }
 
-/* --name, --name=value, --name value, --no-name. *next is the argument behind it, taken when needed. */
+/* --name, --name=value, --name value, --no-name. *next is the argument behind it, taken when
+ * needed. */
 static bool set_long(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
     char name[64], source[80];
     const char *value = strchr(argument + 2, '=');
     size_t length = value ? (size_t)(value - argument - 2) : strlen(argument + 2);
     if (value) value++;
-    if (length >= sizeof name) return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %.80s", p->command->name, argument);
+    if (length >= sizeof name)
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %.80s", p->command->name,
+                       argument);
     memcpy(name, argument + 2, length);
     name[length] = '\0';
     snprintf(source, sizeof source, "--%s", name);
@@ -340,7 +375,9 @@ static bool set_long(parser *p, const char *argument, const char *const *next, b
         return set(p, option, negated ? "false" : "true", source);
     }
     if (!value) {
-        if (!next) return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source, source, option->argument);
+        if (!next)
+            return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source,
+                           source, option->argument);
         value = *next;
         *took_next = true;
     }
@@ -352,12 +389,14 @@ static bool set_short(parser *p, const char *argument, const char *const *next, 
 {
     /* "-device" for "--device", which would read as -d evice. */
     if (argument[2] && kf_option_find(p->command, argument + 1))
-        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?", p->command->name, argument, argument);
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?",
+                       p->command->name, argument, argument);
     for (const char *letter = argument + 1; *letter; letter++) {
         const kf_option *option = find_letter(p->command, *letter);
         if (!option) {
-            return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option -%c; \"kforge %s --help\" lists them", p->command->name,
-                           *letter, p->command->name);
+            return kf_fail(p->error, KF_ERROR_INPUT,
+                           "%s: unknown option -%c; \"kforge %s --help\" lists them",
+                           p->command->name, *letter, p->command->name);
         }
         char source[80];
         snprintf(source, sizeof source, "-%c", *letter);
@@ -366,14 +405,17 @@ static bool set_short(parser *p, const char *argument, const char *const *next, 
             continue;
         }
         if (letter[1]) return set(p, option, letter + 1, source);
-        if (!next) return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source, source, option->argument);
+        if (!next)
+            return kf_fail(p->error, KF_ERROR_INPUT, "%s: a value is missing: %s %s", source,
+                           source, option->argument);
         *took_next = true;
         return set(p, option, *next, source);
     }
     return true;
 }
 
-/* Before anything else, so that help is there whatever else is wrong. An option's value is never taken for it: "--name --help" is rare enough. */
+/* Before anything else, so that help is there whatever else is wrong. An option's value is never
+ * taken for it: "--name --help" is rare enough. */
 static bool asks_for_help(const char *const *arguments, size_t count)
 {
     for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
@@ -397,7 +439,8 @@ static bool set_from_arguments(parser *p, const char *const *arguments, size_t c
         }
         bool took_next = false;
         const char *const *next = i + 1 < count ? &arguments[i + 1] : NULL;
-        bool good = argument[1] == '-' ? set_long(p, argument, next, &took_next) : set_short(p, argument, next, &took_next);
+        bool good = argument[1] == '-' ? set_long(p, argument, next, &took_next)
+                                       : set_short(p, argument, next, &took_next);
         if (!good) return false;
         i += took_next;
     }
@@ -412,15 +455,18 @@ static bool check_count(const parser *p)
     const char *synopsis = command->synopsis ? command->synopsis : "";
     if (count > command->most_arguments) {
         const char *extra = p->parsed->arguments[command->most_arguments];
-        return kf_fail(p->error, KF_ERROR_INPUT, "%s: unexpected argument \"%s\"; usage: kforge %s%s%s", command->name, extra,
+        return kf_fail(p->error, KF_ERROR_INPUT,
+                       "%s: unexpected argument \"%s\"; usage: kforge %s%s%s", command->name, extra,
                        command->name, *synopsis ? " " : "", synopsis);
     }
     return kf_fail(p->error, KF_ERROR_INPUT, "%s: %s; usage: kforge %s %s", command->name,
-                   count ? "an argument is missing" : "arguments are missing", command->name, synopsis);
+                   count ? "an argument is missing" : "arguments are missing", command->name,
+                   synopsis);
 }
 
-bool kf_options_parse(const kf_command *command, const kf_config *config, const kf_surroundings *surroundings,
-                      const char *const *arguments, size_t count, kf_parsed *parsed, kf_error *error)
+bool kf_options_parse(const kf_command *command, const kf_config *config,
+                      const kf_surroundings *surroundings, const char *const *arguments,
+                      size_t count, kf_parsed *parsed, kf_error *error)
 {
     *parsed = (kf_parsed){0};
     parsed->help = asks_for_help(arguments, count);
@@ -428,9 +474,11 @@ bool kf_options_parse(const kf_command *command, const kf_config *config, const 
     parser p = {.command = command, .parsed = parsed, .error = error};
     parsed->settings = calloc(1, command->settings_size ? command->settings_size : 1);
     parsed->arguments = calloc(count + 1, sizeof *parsed->arguments);
-    if (!parsed->settings || !parsed->arguments) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return set_defaults(&p) && set_from_config(&p, config) && set_from_environment(&p, surroundings) &&
-           set_from_arguments(&p, arguments, count) && check_count(&p);
+    if (!parsed->settings || !parsed->arguments)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return set_defaults(&p) && set_from_config(&p, config) &&
+           set_from_environment(&p, surroundings) && set_from_arguments(&p, arguments, count) &&
+           check_count(&p);
 }
 
 void kf_parsed_clear(kf_parsed *parsed)

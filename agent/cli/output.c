@@ -57,8 +57,8 @@ void kf_flags_text(const char *json, kf_buffer *text)
 {
     kf_auto(cJSON) flags = cJSON_Parse(json);
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, flags)
-        kf_buffer_format(text, "%s%s", text->size ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "?");
+    cJSON_ArrayForEach(flag, flags) kf_buffer_format(
+        text, "%s%s", text->size ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "?");
 }
 
 cJSON *kf_run_json(const kf_store_run *run)
@@ -83,7 +83,8 @@ cJSON *kf_run_json(const kf_store_run *run)
     kf_add_interval(json, "best_speedup", run->best_speedup);
     cJSON_AddBoolToObject(json, "best_reverified", run->best_reverified);
     char seed[24];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed); /* beyond 2^53 a JSON number is another one */
+    /* beyond 2^53 a JSON number is another one */
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
     cJSON_AddStringToObject(json, "seed", seed);
     kf_add_embedded(json, "options", run->options);
     return json;
@@ -106,6 +107,7 @@ kf_task *kf_stored_task(kf_store *store, const char *hash, kf_error *error)
     size_t size;
     kf_autofree char *text = kf_store_task_bundle(store, hash, &size, error);
     if (!text) return NULL;
-    kf_auto(cJSON) bundle = kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "task in the store", error);
+    kf_auto(cJSON) bundle =
+        kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "task in the store", error);
     return bundle ? kf_task_from_bundle(bundle, error) : NULL;
 }

@@ -1,4 +1,5 @@
-/* Output that several commands share: where and how wide text is printed, JSON with null for unknown figures, and the store opened for reading. */
+/* Output that several commands share: where and how wide text is printed, JSON with null for
+ * unknown figures, and the store opened for reading. */
 #ifndef KFORGE_OUTPUT_H
 #define KFORGE_OUTPUT_H
 
@@ -20,7 +21,10 @@ typedef struct kf_view {
 
 static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)
 {
-    return (kf_view){.out = invocation->output, .width = invocation->width, .color = invocation->color, .json = json};
+    return (kf_view){.out = invocation->output,
+                     .width = invocation->width,
+                     .color = invocation->color,
+                     .json = json};
 }
 
 /* "finished"; a run whose process is gone without a word is "died". */
@@ -28,13 +32,17 @@ const char *kf_run_state(const kf_store_run *run);
 void kf_heading(const kf_view *view, const char *text);
 /* Takes `json` over, prints it and a newline. KF_ERROR_MEMORY when it is NULL. */
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error);
-void kf_add_figure(cJSON *object, const char *key, double value);           /* null for NaN */
-void kf_add_interval(cJSON *object, const char *key, kf_interval interval); /* {"value","low","high"}, null for NaN */
-void kf_add_embedded(cJSON *object, const char *key, const char *json);     /* JSON text from the store; null for "" */
-void kf_flags_text(const char *json, kf_buffer *text);                      /* ["-DA=1","-G"] as "-DA=1 -G" */
+void kf_add_figure(cJSON *object, const char *key, double value); /* null for NaN */
+/* {"value","low","high"}, null for NaN */
+void kf_add_interval(cJSON *object, const char *key, kf_interval interval);
+/* JSON text from the store; null for "" */
+void kf_add_embedded(cJSON *object, const char *key, const char *json);
+/* ["-DA=1","-G"] as "-DA=1 -G" */
+void kf_flags_text(const char *json, kf_buffer *text);
 cJSON *kf_run_json(const kf_store_run *run);
 
-/* Opens the store for reading. *store stays NULL, without an error, when `path` is NULL and there is no store yet at the default place. */
+/* Opens the store for reading. *store stays NULL, without an error, when `path` is NULL and there
+ * is no store yet at the default place. */
 bool kf_open_to_read(const char *path, kf_store **store, kf_error *error);
 /* The task of a stored bundle. */
 kf_task *kf_stored_task(kf_store *store, const char *hash, kf_error *error);

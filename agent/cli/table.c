@@ -6,19 +6,22 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Characters, not bytes; wide East Asian characters and emoji take two columns, combining marks none (ranges after Unicode's EastAsianWidth). */
+/* Characters, not bytes; wide East Asian characters and emoji take two columns, combining marks
+ * none (ranges after Unicode's EastAsianWidth). */
 static int character_width(uint32_t code)
 {
     if (code >= 0x300 && code < 0x370) return 0;
-    bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) || (code >= 0xac00 && code < 0xd7a4) ||
-                (code >= 0xf900 && code < 0xfb00) || (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) ||
+    bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
+                (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
+                (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) ||
                 (code >= 0x1f300 && code < 0x1f650) || (code >= 0x20000 && code < 0x30000);
     return wide ? 2 : 1;
 }
 
-/* The character at `text`: its code, and its bytes in *length. Broken UTF-8 counts as one character a byte. */
+/* The character at `text`: its code, and its bytes in *length. Broken UTF-8 counts as one character
+ * a byte. */
 static uint32_t character(const char *text, size_t left, size_t *length)
 {
     unsigned char first = (unsigned char)*text;
@@ -37,7 +40,8 @@ static uint32_t character(const char *text, size_t left, size_t *length)
 size_t kf_text_width(const char *text, size_t size)
 {
     size_t width = 0, length;
-    for (size_t i = 0; i < size; i += length) width += (size_t)character_width(character(text + i, size - i, &length));
+    for (size_t i = 0; i < size; i += length)
+        width += (size_t)character_width(character(text + i, size - i, &length));
     return width;
 }
 
@@ -82,11 +86,12 @@ void kf_text_wrap(FILE *out, const char *text, size_t size, int width, int inden
     fputc('\n', out);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void kf_table_add_column(kf_table *table, const char *title, kf_align align, bool flexible)
 {
-    if (table->column_count < KF_TABLE_COLUMNS) table->columns[table->column_count++] = (kf_table_column){title, align, flexible};
+    if (table->column_count < KF_TABLE_COLUMNS)
+        table->columns[table->column_count++] = (kf_table_column){title, align, flexible};
 }
 
 void kf_table_cell(kf_table *table, const char *format, ...)
@@ -156,10 +161,12 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
         total += (int)widths[c] + (total > indent ? 2 : 0);
         last = c;
     }
-    /* What is too much is taken from the flexible columns, the last first, which keep 8 columns each. */
+    /* What is too much is taken from the flexible columns, the last first, which keep 8 columns
+     * each. */
     for (int c = columns - 1; c >= 0 && width > 0 && total > width; c--) {
         if (!table->columns[c].flexible || widths[c] <= 8) continue;
-        int excess = total - width, spare = (int)widths[c] - 8, taken = excess < spare ? excess : spare;
+        int excess = total - width, spare = (int)widths[c] - 8,
+            taken = excess < spare ? excess : spare;
         widths[c] -= (size_t)taken;
         total -= taken;
     }
@@ -171,7 +178,8 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
         for (int c = 0, printed = 0; c < columns; c++) {
             if (!widths[c]) continue;
             if (printed++) fputs("  ", out);
-            const char *cell = line == 0 ? table->columns[c].title : table->cells[(line - 1) * (size_t)columns + (size_t)c];
+            const char *cell = line == 0 ? table->columns[c].title
+                                         : table->cells[(line - 1) * (size_t)columns + (size_t)c];
             print_cell(out, cell, widths[c], table->columns[c].align, c == last);
         }
         if (line == 0 && bold_titles) fputs("\033[0m", out);
@@ -187,7 +195,7 @@ void kf_table_free(kf_table *table)
     *table = (kf_table){0};
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static const char *no_figure(char *text)
 {
@@ -214,11 +222,13 @@ const char *kf_figure_seconds(double seconds, char text[KF_FIGURE])
         static const struct {
             double least, scale;
             const char *unit;
-        } units[] = {{0.9995, 1, "s"}, {0.9995e-3, 1e3, "ms"}, {0.9995e-6, 1e6, "us"}, {0, 1e9, "ns"}};
+        } units[] = {
+            {0.9995, 1, "s"}, {0.9995e-3, 1e3, "ms"}, {0.9995e-6, 1e6, "us"}, {0, 1e9, "ns"}};
         int i = 0;
         while (i < 3 && seconds < units[i].least) i++;
         double value = seconds * units[i].scale;
-        snprintf(text, KF_FIGURE, "%.*f %s", value == 0 ? 0 : decimals(value), value, seconds == 0 ? "s" : units[i].unit);
+        snprintf(text, KF_FIGURE, "%.*f %s", value == 0 ? 0 : decimals(value), value,
+                 seconds == 0 ? "s" : units[i].unit);
     }
     return text;
 }
@@ -250,7 +260,8 @@ const char *kf_figure_count(double count, char text[KF_FIGURE])
 const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE])
 {
     if (isnan(speedup.value)) return no_figure(text);
-    snprintf(text, KF_FIGURE, "%.*fx", speedup.value < 0.0995 ? 3 : decimals(speedup.value), speedup.value);
+    snprintf(text, KF_FIGURE, "%.*fx", speedup.value < 0.0995 ? 3 : decimals(speedup.value),
+             speedup.value);
     return text;
 }
 
@@ -283,6 +294,7 @@ const char *kf_figure_time(double when, char text[KF_FIGURE])
     if (isnan(when)) return no_figure(text);
     time_t seconds = (time_t)when;
     struct tm local;
-    if (!localtime_r(&seconds, &local) || !strftime(text, KF_FIGURE, "%Y-%m-%d %H:%M:%S", &local)) return no_figure(text);
+    if (!localtime_r(&seconds, &local) || !strftime(text, KF_FIGURE, "%Y-%m-%d %H:%M:%S", &local))
+        return no_figure(text);
     return text;
 }

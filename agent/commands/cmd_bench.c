@@ -14,7 +14,8 @@
 #define CALLS 4 /* of independent samples at a time: a device need not wait for a model */
 
 typedef struct settings {
-    const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts, *ensemble, *name, *solutions;
+    const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts,
+        *ensemble, *name, *solutions;
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
@@ -32,14 +33,16 @@ static void solutions_clear(kf_bench_solutions *solutions)
     kf_bench_solutions_clear(solutions);
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
 {
     size_t index = plan->search.model_count;
     if (strcmp(spec, "none") == 0) return true;
-    if (index == KF_SEARCH_MODELS) return kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS);
-    /* One that is another for each task has no price to be frozen; the first is tried, so that a wrong one is told at once. */
+    if (index == KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS);
+    /* One that is another for each task has no price to be frozen; the first is tried, so that a
+     * wrong one is told at once. */
     const char *first = "";
     for (size_t i = plan->suite.count; i-- > 0;)
         if (!plan->suite.tasks[i].fault) first = plan->suite.tasks[i].name;
@@ -68,17 +71,23 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
 {
     kf_search_settings *search = &plan->search;
     search->models = plan->models;
-    if (!kf_bench_suite_load(path, wanted->only.items, wanted->only.count, &plan->suite, error)) return false;
+    if (!kf_bench_suite_load(path, wanted->only.items, wanted->only.count, &plan->suite, error))
+        return false;
     if (wanted->name && !(plan->name = kf_text_clean(wanted->name, strlen(wanted->name), true)))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (wanted->solutions) {
         if (wanted->models.count || wanted->llms.count)
-            return kf_fail(error, KF_ERROR_INPUT, "--solutions and --model: existing solutions are judged, or models are asked");
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "--solutions and --model: existing solutions are judged, or models are asked");
         plan->source = realpath(wanted->solutions, NULL);
-        if (!plan->source) return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", wanted->solutions);
+        if (!plan->source)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions",
+                           wanted->solutions);
     }
     if (!set_models(plan, wanted, error)) return false;
-    if (!kf_strategy_load(wanted->strategy, &search->strategy, error)) return kf_fail_prefix(error, "--strategy");
+    if (!kf_strategy_load(wanted->strategy, &search->strategy, error))
+        return kf_fail_prefix(error, "--strategy");
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
     search->by_share = strcmp(wanted->ensemble, "share") == 0;
@@ -93,7 +102,9 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     if (!search->calls && search->samples > 1 && kf_strategy_is_independent(&search->strategy))
         search->calls = (int)(wanted->samples < CALLS ? wanted->samples : CALLS);
     search->budget.candidates = wanted->candidates;
-    search->budget.seconds = wanted->time > 0 ? wanted->time : search->model_count ? MODEL_SECONDS : TUNER_SECONDS;
+    search->budget.seconds = wanted->time > 0      ? wanted->time
+                             : search->model_count ? MODEL_SECONDS
+                                                   : TUNER_SECONDS;
     plan->cost_usd = wanted->cost;
     plan->once = wanted->once;
     plan->protocol = wanted->protocol;
@@ -104,11 +115,13 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     return kf_bench_plan_begin(plan, error);
 }
 
-static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char *path, kf_error *error)
+static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char *path,
+                        kf_error *error)
 {
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     bool more = wanted->cost > 0 || wanted->time > 0 || wanted->candidates > 0;
-    if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, more, error) || !set_models(plan, wanted, error))
+    if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, more, error) ||
+        !set_models(plan, wanted, error))
         return false;
     if (wanted->candidates > 0) plan->search.budget.candidates = wanted->candidates;
     if (wanted->cost > 0) plan->cost_usd = wanted->cost;
@@ -116,15 +129,17 @@ static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char 
     return true;
 }
 
-/* ---- carrying it out ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- carrying it out ------------------------------------------------------------------------- */
 
-static bool open_devices(const settings *wanted, kf_devices *devices, const char **device, kf_error *error)
+static bool open_devices(const settings *wanted, kf_devices *devices, const char **device,
+                         kf_error *error)
 {
     devices->count = 0;
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them", wanted->devices, wanted->device);
+        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+                       wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
@@ -132,20 +147,23 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
 static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *solutions, FILE *log)
 {
     if (solutions->strangers)
-        fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n", solutions->strangers, solutions->stranger);
+        fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n",
+                solutions->strangers, solutions->stranger);
     for (size_t i = 0; i < plan->suite.count; i++)
         if (plan->suite.tasks[i].fault)
             fprintf(log, "left out, counts as unsolved: %s: %s%s%s\n", plan->suite.tasks[i].name,
-                    plan->suite.tasks[i].rule ? plan->suite.tasks[i].rule : "", plan->suite.tasks[i].rule ? ": " : "",
-                    plan->suite.tasks[i].fault);
+                    plan->suite.tasks[i].rule ? plan->suite.tasks[i].rule : "",
+                    plan->suite.tasks[i].rule ? ": " : "", plan->suite.tasks[i].fault);
 }
 
-static bool report(const kf_bench_plan *plan, const settings *wanted, const kf_invocation *invocation, const char *path,
-                   bool *correct, kf_error *error)
+static bool report(const kf_bench_plan *plan, const settings *wanted,
+                   const kf_invocation *invocation, const char *path, bool *correct,
+                   kf_error *error)
 {
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autobenchresult result = {0};
-    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) || !kf_bench_load(store, plan->id, &result, error) ||
+    if (!store || !kf_bench_thresholds(&wanted->outputs.fast, &result, error) ||
+        !kf_bench_load(store, plan->id, &result, error) ||
         !kf_bench_external_timings(&wanted->outputs.times, &result, error))
         return false;
     *correct = result.score.solved > 0;
@@ -167,11 +185,19 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     __attribute__((cleanup(plan_clear))) kf_bench_plan plan = {0};
     __attribute__((cleanup(solutions_clear))) kf_bench_solutions solutions = {0};
     kf_devices devices;
-    kf_bench_how how = {.log = invocation->log, .terminal = invocation->terminal, .interrupts = invocation->interrupts};
+    kf_bench_how how = {.log = invocation->log,
+                        .terminal = invocation->terminal,
+                        .interrupts = invocation->interrupts};
     if (!path && !wanted->resume)
-        return kf_fail(error, KF_ERROR_INPUT, "bench: expected a SUITE, a folder of tasks; or --resume BENCH") - 1;
-    if (!kf_bench_outputs_check(&wanted->outputs, error) || !open_devices(wanted, &devices, &how.device, error)) return -1;
-    if (!(wanted->resume ? plan_resume(&plan, wanted, path, error) : plan_new(&plan, wanted, path, error))) return -1;
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "bench: expected a SUITE, a folder of tasks; or --resume BENCH") -
+               1;
+    if (!kf_bench_outputs_check(&wanted->outputs, error) ||
+        !open_devices(wanted, &devices, &how.device, error))
+        return -1;
+    if (!(wanted->resume ? plan_resume(&plan, wanted, path, error)
+                         : plan_new(&plan, wanted, path, error)))
+        return -1;
     if (wanted->outputs.kernelbench && !has_origins(&plan.suite, error)) return -1;
     kf_autofree char *store = wanted->store ? strdup(wanted->store) : kf_store_default_path(error);
     if (!store) return -1;
@@ -180,19 +206,21 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     how.worker_count = wanted->workers.count;
     how.devices = devices.items;
     how.device_count = devices.count;
-    if (plan.source && !kf_bench_solutions_load(plan.source, &plan.suite, &solutions, error)) return -1;
+    if (plan.source && !kf_bench_solutions_load(plan.source, &plan.suite, &solutions, error))
+        return -1;
     tell_faults(&plan, &solutions, invocation->log);
     fprintf(invocation->log, "bench %s: %s, %zu tasks\n", plan.id, plan.name, plan.suite.count);
     kf_bench_outcome outcome = {0};
     bool correct = false;
-    bool ran =
-        plan.source ? kf_bench_judge(&plan, &solutions, &how, &outcome, error) : kf_bench_search(&plan, &how, &outcome, error);
+    bool ran = plan.source ? kf_bench_judge(&plan, &solutions, &how, &outcome, error)
+                           : kf_bench_search(&plan, &how, &outcome, error);
     if (!ran) return -1;
     bool begun = false;
     for (size_t i = 0; i < plan.suite.count; i++) begun |= plan.suite.tasks[i].run[0] != '\0';
     if (!begun)
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
-                       outcome.why.text[0] ? outcome.why.text : "interrupted before a task was begun") -
+                       outcome.why.text[0] ? outcome.why.text
+                                           : "interrupted before a task was begun") -
                1;
     if (!outcome.gave_up && !kf_bench_extra_baselines(&plan, &how, error)) {
         if (error->code != KF_ERROR_MACHINE) return -1;
@@ -201,18 +229,23 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
     outcome.interrupted |= *how.interrupts > 0;
-    const char *option = wanted->store ? " --store " : "", *other = wanted->store ? wanted->store : "";
+    const char *option = wanted->store ? " --store " : "",
+               *other = wanted->store ? wanted->store : "";
     if (outcome.gave_up && !outcome.interrupted) {
         fprintf(invocation->log,
-                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench --resume %s%s%s\n",
-                outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks", plan.id, option, other);
+                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench "
+                "--resume %s%s%s\n",
+                outcome.why.text, outcome.settled, outcome.total,
+                plan.source ? "solutions" : "tasks", plan.id, option, other);
         return KF_EXIT_MACHINE;
     }
     if (outcome.interrupted || outcome.failed || outcome.spent)
-        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option, other);
+        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option,
+                other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
-        fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed, outcome.why.text);
+        fprintf(invocation->log, "kforge: %zu tasks failed; the last: %s\n", outcome.failed,
+                outcome.why.text);
         return KF_EXIT_MACHINE;
     }
     return correct ? KF_EXIT_DONE : outcome.spent ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
@@ -225,7 +258,8 @@ static const kf_option options[] = {
      .argument = "SPEC",
      .offset = offsetof(settings, models),
      .config = true,
-     .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the task's name, as in "
+     .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the "
+             "task's name, as in "
              "replay:replies/{task}.jsonl. Without one the tuner works alone."},
     KF_ROW_LLM(settings),
     {.name = "samples",
@@ -241,7 +275,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "PATH",
      .offset = offsetof(settings, solutions),
-     .help = "Judge these instead of asking models: a folder of level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
+     .help = "Judge these instead of asking models: a folder of "
+             "level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
              "folder "
              "of TASK.cu or TASK/*.cu. Python ones (ModelNew, .py) need tasks for PyTorch."},
     {.name = "strategy",
@@ -249,9 +284,10 @@ static const kf_option options[] = {
      .argument = "NAME|FILE",
      .offset = offsetof(settings, strategy),
      .fallback = "sample",
-     .help =
-         "How each task is searched (docs/internals/search.md). Only the samples of `sample` are independent of each other, which pass@k "
-         "needs."},
+     .help = "How each task is searched (docs/internals/search.md). Only the samples of `sample` "
+             "are independent of each other, "
+             "which pass@k "
+             "needs."},
     {.name = "only",
      .type = KF_OPTION_LIST,
      .argument = "PATTERN",
@@ -267,7 +303,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "BENCH",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with its own settings: what was judged "
+     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with "
+             "its own settings: what was judged "
              "stays, the rest is done. With more "
              "of --cost, --time or --candidates, tasks that these have ended go on, too."},
     {.name = "time",
@@ -278,7 +315,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Most time for each task; measuring its best again comes on top. Default 30m, without a model 40s."},
+     .help = "Most time for each task; measuring its best again comes on top. Default 30m, without "
+             "a model 40s."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -295,7 +333,8 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Most that the models may cost for all tasks together; what one does not spend is left for the others."},
+     .help = "Most that the models may cost for all tasks together; what one does not spend is "
+             "left for the others."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
@@ -303,7 +342,8 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine, a task each at a time: all, or their numbers as in 0,2."},
+     .help = "Judge on several GPUs of this machine, a task each at a time: all, or their numbers "
+             "as in 0,2."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
@@ -329,7 +369,8 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing a candidate; the best of each task is measured again for longer."},
+     .help =
+         "Most time for timing a candidate; the best of each task is measured again for longer."},
     KF_ROW_TIMEOUT(settings),
     {.name = "anew",
      .type = KF_OPTION_FLAG,
@@ -343,15 +384,16 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, protocol),
-     .help =
-         "Of existing solutions in Python: also say what KernelBench's own protocol would, which takes some seconds more each (the "
-         "default; --no-protocol does not)."},
+     .help = "Of existing solutions in Python: also say what KernelBench's own protocol would, "
+             "which takes some seconds more each (the "
+             "default; --no-protocol does not)."},
     KF_ROW_BASELINE(settings),
     {.name = "against",
      .type = KF_OPTION_LIST,
      .argument = "NAME",
      .offset = offsetof(settings, against),
-     .help = "Measure the best of each problem beside this one of its task's further baselines, too; may be given again."},
+     .help = "Measure the best of each problem beside this one of its task's further baselines, "
+             "too; may be given again."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),
@@ -363,23 +405,30 @@ const kf_command kf_command_bench = {
     .name = "bench",
     .synopsis = "[SUITE_DIR]",
     .summary = "Score models, or existing solutions, on a suite of tasks",
-    .description =
-        "SUITE_DIR is a folder of tasks, such as `tasks` or what an import wrote, or a suite.json that names some. Of each "
-        "task so many samples "
-        "are drawn and judged, a run of the store each; workers work on a task each at a time. A task that can't be "
-        "loaded is listed and "
-        "counts as unsolved; the others go on.\n\n"
-        "Scores: compile, correctness and cheat rates; fast_p, the share of all problems with a correct sample more "
-        "than p times as fast as "
-        "the baseline; pass@k; geometric mean and median speedup of the solved problems; each with a 95 % interval "
-        "(docs/guide/kernelbench.md).\n\n"
-        "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 a task failed for the machine's "
-        "or a model's sake, 4 "
-        "the budget was spent before anything was correct, 130 interrupted.",
+    .description = "SUITE_DIR is a folder of tasks, such as `tasks` or what an import wrote, or a "
+                   "suite.json that names some. Of each "
+                   "task so many samples "
+                   "are drawn and judged, a run of the store each; workers work on a task each at "
+                   "a time. A task that can't be "
+                   "loaded is listed and "
+                   "counts as unsolved; the others go on.\n\n"
+                   "Scores: compile, correctness and cheat rates; fast_p, the share of all "
+                   "problems with a correct sample more "
+                   "than p times as fast as "
+                   "the baseline; pass@k; geometric mean and median speedup of the solved "
+                   "problems; each with a 95 % interval "
+                   "(docs/guide/kernelbench.md).\n\n"
+                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
+                   "a task failed for the machine's "
+                   "or a model's sake, 4 "
+                   "the budget was spent before anything was correct, 130 interrupted.",
     .examples =
-        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tdraws five samples of each task\n"
-        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, without a model\n"
-        "kforge bench tasks --llm qwen2.5-coder@http://localhost:11434/v1 -k 10 --html report.html\twrites the report as a page\n"
+        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tdraws five "
+        "samples of each task\n"
+        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, "
+        "without a model\n"
+        "kforge bench tasks --llm qwen2.5-coder@http://localhost:11434/v1 -k 10 --html "
+        "report.html\twrites the report as a page\n"
         "kforge bench suite --solutions runs/mine --kernelbench scores\tjudges existing solutions\n"
         "kforge bench --resume last\tgoes on with what was interrupted\n",
     .most_arguments = 1,

@@ -50,15 +50,20 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                     load(invocation->arguments[1], wanted, &after, error) &&
                     kf_bench_compare(&before, &after, wanted->by_name, &comparison, error);
     if (!compared) return -1;
-    return kf_bench_comparison_write(&comparison, invocation, wanted->json, error) ? KF_EXIT_DONE : -1;
+    return kf_bench_comparison_write(&comparison, invocation, wanted->json, error) ? KF_EXIT_DONE
+                                                                                   : -1;
 }
 
 static const kf_option options[] = {
     {.name = "by-name",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, by_name),
-     .help = "Compare problems of the same name, too, where the content of their tasks differs: other sizes, another oracle."},
-    {.name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(settings, json), .help = "Write one JSON value instead of text."},
+     .help = "Compare problems of the same name, too, where the content of their tasks differs: "
+             "other sizes, another oracle."},
+    {.name = "json",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, json),
+     .help = "Write one JSON value instead of text."},
     KF_ROW_STORE(settings),
     {0},
 };
@@ -68,16 +73,19 @@ const kf_command kf_command_bench_compare = {
     .synopsis = "BENCH BENCH",
     .summary = "Compare two benches problem by problem",
     .description =
-        "Each is a bench of the store (its id, the beginning of it, or \"last\", \"latest\"), another store (its latest bench; "
+        "Each is a bench of the store (its id, the beginning of it, or \"last\", \"latest\"), "
+        "another store (its latest bench; "
         "FILE#ID another one), or a "
         "report.json that `kforge bench --json` wrote. Problems are paired by the content of their "
         "tasks, and by name where that is not known of one; only those that both have count. "
         "The ratio of speedups is "
-        "over problems that both solved; intervals are 95 %, from drawing problems. Problems that one solved and the "
+        "over problems that both solved; intervals are 95 %, from drawing problems. Problems that "
+        "one solved and the "
         "other did not are "
         "listed with what became of their samples.",
-    .examples = "kforge bench compare b7k2m last\ttwo benches of the store\n"
-                "kforge bench compare old.db new.db --json\tthe latest of two stores, for a script\n",
+    .examples =
+        "kforge bench compare b7k2m last\ttwo benches of the store\n"
+        "kforge bench compare old.db new.db --json\tthe latest of two stores, for a script\n",
     .least_arguments = 2,
     .most_arguments = 2,
     .options = options,

@@ -43,7 +43,8 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         entry *e = &entries[i];
         if (i == count) {
             count++;
-            *e = (entry){.planned = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(bench, "tasks"))};
+            *e = (entry){.planned =
+                             cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(bench, "tasks"))};
             snprintf(e->id, sizeof e->id, "%.10s", text_of(bench, "id"));
             snprintf(e->name, sizeof e->name, "%.79s", text_of(bench, "name"));
             const cJSON *started = cJSON_GetObjectItemCaseSensitive(bench, "started");
@@ -92,11 +93,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_autobenchresult result = {0};
     char id[KF_RUN_ID];
     if (!store) return -1;
-    if (!invocation->argument_count) return list(store, invocation, wanted->outputs.json, error) ? KF_EXIT_DONE : -1;
+    if (!invocation->argument_count)
+        return list(store, invocation, wanted->outputs.json, error) ? KF_EXIT_DONE : -1;
     bool loaded = kf_bench_find(store, invocation->arguments[0], id, error) &&
-                  kf_bench_thresholds(&wanted->outputs.fast, &result, error) && kf_bench_load(store, id, &result, error) &&
+                  kf_bench_thresholds(&wanted->outputs.fast, &result, error) &&
+                  kf_bench_load(store, id, &result, error) &&
                   kf_bench_external_timings(&wanted->outputs.times, &result, error);
-    return loaded && kf_bench_write(&result, &wanted->outputs, invocation, error) ? KF_EXIT_DONE : -1;
+    return loaded && kf_bench_write(&result, &wanted->outputs, invocation, error) ? KF_EXIT_DONE
+                                                                                  : -1;
 }
 
 static const kf_option options[] = {
@@ -109,7 +113,8 @@ const kf_command kf_command_bench_report = {
     .name = "bench report",
     .synopsis = "[BENCH]",
     .summary = "List benches, or report one of them",
-    .description = "Without a BENCH it lists all. With one, by its id, the beginning of it, or \"last\" (\"latest\"), it reports "
+    .description = "Without a BENCH it lists all. With one, by its id, the beginning of it, or "
+                   "\"last\" (\"latest\"), it reports "
                    "what that has come to by "
                    "now, also while it still runs.",
     .examples = "kforge bench report\tlists all\n"

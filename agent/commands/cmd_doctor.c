@@ -30,11 +30,13 @@ typedef struct settings {
 
 const char *kf_fact_state_name(kf_fact_state state)
 {
-    static const char *const names[] = {[KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
+    static const char *const names[] = {
+        [KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
     return names[state];
 }
 
-void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint, const char *format, ...)
+void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint,
+                   const char *format, ...)
 {
     kf_autobuffer text = {0};
     va_list arguments;
@@ -55,16 +57,19 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
 {
     kf_error error = {0};
     double start = kf_now();
-    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = device, .cache = ""}, &error);
+    kf_auto(kf_judge) judge =
+        kf_judge_new(&(kf_judge_settings){.device = device, .cache = ""}, &error);
     char figure[KF_FIGURE];
     if (judge) {
-        kf_doctor_add(doctor, "judge", KF_FACT_GOOD, "", "judges on %s (%s), ready after %s", kf_judge_device(judge),
-                      kf_judge_hardware(judge), kf_figure_seconds(kf_now() - start, figure));
+        kf_doctor_add(doctor, "judge", KF_FACT_GOOD, "", "judges on %s (%s), ready after %s",
+                      kf_judge_device(judge), kf_judge_hardware(judge),
+                      kf_figure_seconds(kf_now() - start, figure));
         cJSON_AddItemToArray(judges, kf_judge_describe(judge));
     } else {
         char *todo = strstr(error.text, "; ");
         if (todo) *todo = '\0', todo += 2;
-        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "none on %s: %s", device, error.text);
+        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "none on %s: %s", device,
+                      error.text);
     }
     return judge != NULL;
 }
@@ -78,8 +83,9 @@ static void gpu_tools(kf_doctor *doctor)
     if (kf_sanitizer_find(path))
         kf_doctor_add(doctor, "sanitizer", KF_FACT_GOOD, "", "%s", path);
     else
-        kf_doctor_add(doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
-                      "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
+        kf_doctor_add(
+            doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
+            "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
 }
 
 static bool gpu_judges(kf_doctor *doctor, cJSON *judges)
@@ -95,12 +101,16 @@ static void sandbox(kf_doctor *doctor)
     int layers = kf_sandbox_available(&reasons), refused = 0;
     for (int bit = 1; bit < KF_LAYER_ALL; bit <<= 1)
         if (layers & bit)
-            kf_buffer_format(&granted, "%s%s", granted.size ? " " : "", kf_sandbox_layer_name((kf_sandbox_layer)bit));
+            kf_buffer_format(&granted, "%s%s", granted.size ? " " : "",
+                             kf_sandbox_layer_name((kf_sandbox_layer)bit));
         else
             refused++;
-    kf_doctor_add(doctor, "sandbox", granted.size ? KF_FACT_GOOD : KF_FACT_FAULT,
-                  refused ? "verdicts name the layers that were active; --sandbox=strict refuses to judge without all of them" : "",
-                  "%s", granted.size ? granted.data : "no layer at all: candidates run with your own rights");
+    kf_doctor_add(
+        doctor, "sandbox", granted.size ? KF_FACT_GOOD : KF_FACT_FAULT,
+        refused ? "verdicts name the layers that were active; --sandbox=strict refuses to judge "
+                  "without all of them"
+                : "",
+        "%s", granted.size ? granted.data : "no layer at all: candidates run with your own rights");
     for (char *rest = reasons.data, *line; rest && (line = strsep(&rest, "\n"));) {
         char *remedy = strstr(line, "remedy: ");
         if (!*line) continue;
@@ -113,12 +123,15 @@ static void sandbox(kf_doctor *doctor)
         kf_doctor_add(doctor, "sandbox", KF_FACT_MISSING, remedy ? remedy : "", "%s", line);
     }
     if (!kf_sandbox_same_addresses())
-        kf_doctor_add(doctor, "addresses", KF_FACT_MISSING, "in a container run it with --security-opt seccomp=unconfined",
-                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are wider, for what two "
+        kf_doctor_add(doctor, "addresses", KF_FACT_MISSING,
+                      "in a container run it with --security-opt seccomp=unconfined",
+                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are "
+                      "wider, for what two "
                       "processes differ by");
 }
 
-/* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder that exists can be written. */
+/* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder
+ * that exists can be written. */
 static double free_bytes(const char *path, bool *writable)
 {
     kf_autofree char *folder = strdup(path);
@@ -134,7 +147,8 @@ static double free_bytes(const char *path, bool *writable)
     }
     struct statvfs space;
     *writable = folder && access(folder, W_OK) == 0;
-    return folder && statvfs(folder, &space) == 0 ? (double)space.f_bavail * (double)space.f_frsize : -1;
+    return folder && statvfs(folder, &space) == 0 ? (double)space.f_bavail * (double)space.f_frsize
+                                                  : -1;
 }
 
 static void store_health(kf_doctor *doctor, const settings *wanted, const char *path)
@@ -143,15 +157,18 @@ static void store_health(kf_doctor *doctor, const settings *wanted, const char *
     char size[KF_FIGURE];
     kf_error error = {0};
     if (stat(path, &status) != 0 && errno == ENOENT) {
-        kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s: not there yet; the first run makes it", path);
+        kf_doctor_add(doctor, "store", KF_FACT_GOOD, "",
+                      "%s: not there yet; the first run makes it", path);
         return;
     }
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &error);
     if (!store || (wanted->full && !kf_store_check(store, &error))) {
-        kf_doctor_add(doctor, "store", KF_FACT_FAULT, store ? "restore it from a copy" : "", "%s", error.text);
+        kf_doctor_add(doctor, "store", KF_FACT_FAULT, store ? "restore it from a copy" : "", "%s",
+                      error.text);
         return;
     }
-    kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s, %s, %s", path, kf_figure_bytes((double)status.st_size, size),
+    kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s, %s, %s", path,
+                  kf_figure_bytes((double)status.st_size, size),
                   wanted->full ? "checked completely" : "opens (--full checks all of it)");
 }
 
@@ -163,12 +180,13 @@ static void space(kf_doctor *doctor, const char *subject, const char *path)
     char figure[KF_FIGURE];
     double bytes = free_bytes(path, &writable);
     if (!writable)
-        kf_doctor_add(doctor, subject, KF_FACT_FAULT, "name another place, or make the folder writable", "%s: cannot be written",
+        kf_doctor_add(doctor, subject, KF_FACT_FAULT,
+                      "name another place, or make the folder writable", "%s: cannot be written",
                       path);
     else if (bytes >= 0)
         kf_doctor_add(doctor, subject, bytes < LOW_SPACE ? KF_FACT_FAULT : KF_FACT_GOOD,
-                      bytes < LOW_SPACE ? "make room: verdicts with their samples need some" : "", "%s: %s free", path,
-                      kf_figure_bytes(bytes, figure));
+                      bytes < LOW_SPACE ? "make room: verdicts with their samples need some" : "",
+                      "%s: %s free", path, kf_figure_bytes(bytes, figure));
 }
 
 static void places(kf_doctor *doctor, const settings *wanted)
@@ -197,9 +215,11 @@ static void places(kf_doctor *doctor, const settings *wanted)
 /* Whether, never what. */
 static void keys(kf_doctor *doctor)
 {
-    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",
-                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "KFORGE_API_KEY"};
-    static const char *const places[] = {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "AZURE_OPENAI_ENDPOINT"};
+    static const char *const names[] = {"OPENAI_API_KEY",       "ANTHROPIC_API_KEY",
+                                        "GEMINI_API_KEY",       "OPENROUTER_API_KEY",
+                                        "AZURE_OPENAI_API_KEY", "KFORGE_API_KEY"};
+    static const char *const places[] = {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL",
+                                         "AZURE_OPENAI_ENDPOINT"};
     kf_autobuffer set = {0}, unset = {0};
     kf_error error = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -210,15 +230,18 @@ static void keys(kf_doctor *doctor)
         const char *value = getenv(places[i]);
         if (value && *value) kf_buffer_format(&set, "%s%s", set.size ? ", " : "", places[i]);
     }
-    if (error.code) kf_doctor_add(doctor, "models", KF_FACT_FAULT, "keys in this file are not used", "%s", error.text);
+    if (error.code)
+        kf_doctor_add(doctor, "models", KF_FACT_FAULT, "keys in this file are not used", "%s",
+                      error.text);
     if (set.size)
-        kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data, unset.size ? "; not set: " : "",
-                      unset.size ? unset.data : "");
+        kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data,
+                      unset.size ? "; not set: " : "", unset.size ? unset.data : "");
     else
-        kf_doctor_add(
-            doctor, "models", KF_FACT_MISSING,
-            "set the key of a provider (docs/guide/models.md); a server of your own, the tuner, exec:COMMAND and replay:FILE need none",
-            "not set: %s", unset.data ? unset.data : "");
+        kf_doctor_add(doctor, "models", KF_FACT_MISSING,
+                      "set the key of a provider (docs/guide/models.md); a server of your own, the "
+                      "tuner, exec:COMMAND and "
+                      "replay:FILE need none",
+                      "not set: %s", unset.data ? unset.data : "");
 }
 
 /* The reply on one line in quotes, cut between two characters. */
@@ -232,10 +255,12 @@ static char *quote_reply(const char *text, size_t size)
     if (!whole)
         for (length = MOST; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
     char *quoted;
-    return asprintf(&quoted, "\"%.*s%s\"", (int)length, clean, whole ? "" : "…") < 0 ? NULL : quoted;
+    return asprintf(&quoted, "\"%.*s%s\"", (int)length, clean, whole ? "" : "…") < 0 ? NULL
+                                                                                     : quoted;
 }
 
-/* Waits for the reply; on a terminal with a line that says so, since a model may think for minutes. */
+/* Waits for the reply; on a terminal with a line that says so, since a model may think for minutes.
+ */
 static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_reply *reply)
 {
     double start = kf_now(), said = 0;
@@ -249,15 +274,19 @@ static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_rep
     if (said > 0) fputs("\r\033[K", invocation->log);
 }
 
-/* One tiny real call: name, connection, certificate, key, model, stream and books all have to work for it. */
+/* One tiny real call: name, connection, certificate, key, model, stream and books all have to work
+ * for it. */
 static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *invocation)
 {
     kf_error error = {0};
     kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
-    const kf_llm_request request = {
-        .system = "You are being tested.", .prompt = "Reply with the word: ready", .temperature = -1, .max_tokens = 512};
+    const kf_llm_request request = {.system = "You are being tested.",
+                                    .prompt = "Reply with the word: ready",
+                                    .temperature = -1,
+                                    .max_tokens = 512};
     if (!llm || !kf_llm_submit(llm, &request, &error)) {
-        kf_doctor_add(doctor, "model", KF_FACT_FAULT, "docs/reference/settings.md describes specs and keys", "%s", error.text);
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT,
+                      "docs/reference/settings.md describes specs and keys", "%s", error.text);
         return false;
     }
     kf_llm_reply reply = {0};
@@ -265,18 +294,22 @@ static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *
     bool answered = reply.outcome == KF_LLM_OK || reply.outcome == KF_LLM_TRUNCATED;
     char seconds[KF_FIGURE], tokens[64] = "tokens not counted", cost[64] = "price not known";
     if (reply.prompt_tokens >= 0)
-        snprintf(tokens, sizeof tokens, "%lld + %lld tokens", (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
+        snprintf(tokens, sizeof tokens, "%lld + %lld tokens", (long long)reply.prompt_tokens,
+                 (long long)reply.completion_tokens);
     if (!isnan(reply.cost_usd)) snprintf(cost, sizeof cost, "$%.6f", reply.cost_usd);
     kf_autofree char *text = answered && reply.text ? quote_reply(reply.text, reply.size) : NULL;
     if (reply.model && answered)
-        kf_doctor_add(doctor, "model", KF_FACT_GOOD, "", "%s answered after %s (%s, %s): %s", reply.model,
-                      kf_figure_seconds(reply.seconds, seconds), tokens, cost, text ? text : "");
+        kf_doctor_add(doctor, "model", KF_FACT_GOOD, "", "%s answered after %s (%s, %s): %s",
+                      reply.model, kf_figure_seconds(reply.seconds, seconds), tokens, cost,
+                      text ? text : "");
     else
-        kf_doctor_add(doctor, "model", KF_FACT_FAULT,
-                      reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "", "%s",
-                      reply.error.text[0] ? reply.error.text
-                      : reply.model       ? kf_llm_outcome_name(reply.outcome)
-                                          : "interrupted");
+        kf_doctor_add(
+            doctor, "model", KF_FACT_FAULT,
+            reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "",
+            "%s",
+            reply.error.text[0] ? reply.error.text
+            : reply.model       ? kf_llm_outcome_name(reply.outcome)
+                                : "interrupted");
     kf_llm_reply_free(&reply);
     return answered;
 }
@@ -285,7 +318,8 @@ static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
 {
     const kf_config *config = invocation->config;
     if (invocation->config_error)
-        kf_doctor_add(doctor, "settings", KF_FACT_FAULT, "all other commands refuse to run until this is mended", "%s",
+        kf_doctor_add(doctor, "settings", KF_FACT_FAULT,
+                      "all other commands refuse to run until this is mended", "%s",
                       invocation->config_error->text);
     else if (config && config->count == 0)
         kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json in force");
@@ -301,7 +335,8 @@ static void print(const kf_view *view, const kf_doctor *doctor)
     {
         const char *subject = cJSON_GetObjectItem(fact, "subject")->valuestring,
                    *state = cJSON_GetObjectItem(fact, "state")->valuestring;
-        const char *text = cJSON_GetObjectItem(fact, "text")->valuestring, *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
+        const char *text = cJSON_GetObjectItem(fact, "text")->valuestring,
+                   *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
         int color = state[0] == 'o' ? 32 : state[0] == 'm' ? 33 : 31;
         if (view->color)
             fprintf(view->out, "\033[%dm%-9s\033[0m%-10s", color, state, subject);
@@ -324,7 +359,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_doctor doctor = {.facts = cJSON_AddArrayToObject(json, "facts")};
     cJSON_AddItemToObject(json, "judges", judges);
     kf_doctor_machine(&doctor);
-    bool cpu = judge_starts(&doctor, "cpu", judges), gpu = kf_doctor_gpu_child(&doctor, gpu_judges, judges);
+    bool cpu = judge_starts(&doctor, "cpu", judges),
+         gpu = kf_doctor_gpu_child(&doctor, gpu_judges, judges);
     sandbox(&doctor);
     places(&doctor, wanted);
     keys(&doctor);
@@ -354,7 +390,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "SPEC",
      .offset = offsetof(settings, model),
-     .help = "Ask this model something tiny, for real, and say what works; it costs what some 100 tokens cost."},
+     .help = "Ask this model something tiny, for real, and say what works; it costs what some 100 "
+             "tokens cost."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -363,11 +400,14 @@ const kf_command kf_command_doctor = {
     .name = "doctor",
     .synopsis = "",
     .summary = "Tell what this machine can do, and what to do about what it can't",
-    .description = "Looks at the processor, GPUs, compilers, the layers of the sandbox, the store, the cache, keys of model "
+    .description = "Looks at the processor, GPUs, compilers, the layers of the sandbox, the store, "
+                   "the cache, keys of model "
                    "providers (whether they are "
-                   "set, never what they are) and kforge.json. Each line is ok, missing (kforge works without it, with less) or "
+                   "set, never what they are) and kforge.json. Each line is ok, missing (kforge "
+                   "works without it, with less) or "
                    "fault (to be mended). The "
-                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, or when the model of --llm "
+                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, "
+                   "or when the model of --llm "
                    "does not answer.",
     .examples = "kforge doctor --llm openai:gpt-5-mini\twhether key, model and network work\n"
                 "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",

@@ -22,7 +22,7 @@ typedef struct settings {
     kf_option_list flags, workers;
 } settings;
 
-/* ---- repeating a verdict ---------------------------------------------------------------------------------------------------------------- */
+/* ---- repeating a verdict --------------------------------------------------------------------- */
 
 static kf_verdict *read_verdict(const char *path, kf_error *error)
 {
@@ -34,7 +34,8 @@ static kf_verdict *read_verdict(const char *path, kf_error *error)
     return verdict;
 }
 
-/* Makes the job ask for what the verdict answers: same task and source or it is refused, same keys, flags and options. */
+/* Makes the job ask for what the verdict answers: same task and source or it is refused, same keys,
+ * flags and options. */
 static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf_error *error)
 {
     char hex[KF_HASH_HEX];
@@ -43,24 +44,31 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "keys");
     const cJSON *options = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "options"), *entry;
     const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(keys, 0));
-    const char *baseline = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
+    const char *baseline =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
     if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another task, or another version of it (%.12s, not %.12s)", path,
-                       verdict->task_hash, kf_task_hash((*job)->task));
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: is about another task, or another version of it (%.12s, not %.12s)",
+                       path, verdict->task_hash, kf_task_hash((*job)->task));
     if (strcmp(verdict->source_hash, hex) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another source (%.12s, not %.12s)", path, verdict->source_hash, hex);
-    if (!key || !options) return kf_fail(error, KF_ERROR_INPUT, "%s: holds no key or no options to repeat it with", path);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another source (%.12s, not %.12s)",
+                       path, verdict->source_hash, hex);
+    if (!key || !options)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: holds no key or no options to repeat it with",
+                       path);
 
     const char *flags[KF_JOB_FLAGS];
     size_t flag_count = 0;
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(verdict->build, "flags"))
     {
-        if (cJSON_IsString(entry) && flag_count < KF_JOB_FLAGS) flags[flag_count++] = entry->valuestring;
+        if (cJSON_IsString(entry) && flag_count < KF_JOB_FLAGS)
+            flags[flag_count++] = entry->valuestring;
     }
     kf_auto(cJSON) bundle = kf_task_bundle((*job)->task);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    kf_auto(kf_job) again =
-        task ? kf_job_new((*job)->id, task, (*job)->source, (*job)->source_size, flags, flag_count, error) : NULL;
+    kf_auto(kf_job) again = task ? kf_job_new((*job)->id, task, (*job)->source, (*job)->source_size,
+                                              flags, flag_count, error)
+                                 : NULL;
     if (!again) return false;
     again->options = (*job)->options;
     (*job)->options.baseline = (*job)->options.replay_key = (*job)->options.counters = NULL;
@@ -76,9 +84,11 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     free(o->baseline);
     o->baseline = baseline ? strdup(baseline) : NULL;
     o->replay_key = strdup(key);
-    if (!o->replay_key || (baseline && !o->baseline)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!o->replay_key || (baseline && !o->baseline))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (baseline && !kf_task_baseline_named(again->task, baseline))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the task has no baseline named \"%s\"", path, baseline);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the task has no baseline named \"%s\"", path,
+                       baseline);
     kf_job_free(*job);
     *job = kf_steal(&again);
     return true;
@@ -95,16 +105,19 @@ static const char *rule_of(const kf_verdict *verdict)
 static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
 {
     bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
-    fprintf(log, "replay: %s: %s%s%s then, %s%s%s now", same ? "the same" : "DIFFERENT", kf_status_name(before->status),
-            rule_of(before)[0] ? " " : "", rule_of(before), kf_status_name(now->status), rule_of(now)[0] ? " " : "", rule_of(now));
+    fprintf(log, "replay: %s: %s%s%s then, %s%s%s now", same ? "the same" : "DIFFERENT",
+            kf_status_name(before->status), rule_of(before)[0] ? " " : "", rule_of(before),
+            kf_status_name(now->status), rule_of(now)[0] ? " " : "", rule_of(now));
     if (strcmp(before->binary_hash, now->binary_hash) != 0) fputs("; the binary is another", log);
-    if (strcmp(before->device, now->device) != 0) fprintf(log, "; on %s, not %s", now->device, before->device);
+    if (strcmp(before->device, now->device) != 0)
+        fprintf(log, "; on %s, not %s", now->device, before->device);
     fputc('\n', log);
 }
 
-/* ---- judging ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
-static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path, kf_error *error)
+static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path,
+                        kf_error *error)
 {
     kf_task *task = kf_task_load(task_path, error);
     if (!task) return NULL;
@@ -118,7 +131,8 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     char id[32];
     kf_random(&chance, sizeof chance);
     snprintf(id, sizeof id, "eval-%016llx", (unsigned long long)chance);
-    kf_auto(kf_job) job = kf_job_new(id, task, source, size, wanted->flags.items, wanted->flags.count, error);
+    kf_auto(kf_job) job =
+        kf_job_new(id, task, source, size, wanted->flags.items, wanted->flags.count, error);
     if (!job) return NULL;
     kf_job_options *o = &job->options;
     if (wanted->device && *wanted->device) {
@@ -154,8 +168,8 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
 }
 
 /* The one verdict. False: an error, or interrupted. */
-static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job, kf_workers_result *result,
-                  kf_error *error)
+static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job,
+                  kf_workers_result *result, kf_error *error)
 {
     if (!kf_workers_submit(workers, job, 1, error)) return false;
     int got;
@@ -170,7 +184,8 @@ static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf
 /* What is printed and stored is the signed text. */
 static bool sign(kf_workers_result *result, const char *key, kf_error *error)
 {
-    kf_auto(cJSON) json = kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
+    kf_auto(cJSON) json =
+        kf_json_parse(result->json, result->json_size, KF_JOB_BYTES, "verdict", error);
     char *text = json ? kf_json_signed(json, key, error) : NULL;
     if (!text) return false;
     free(result->json);
@@ -179,14 +194,18 @@ static bool sign(kf_workers_result *result, const char *key, kf_error *error)
     return true;
 }
 
-static bool keep(kf_store *store, const settings *wanted, const kf_job *job, const kf_workers *workers,
-                 const kf_workers_result *result, kf_store_recorded *recorded, kf_error *error)
+static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
+                 const kf_workers *workers, const kf_workers_result *result,
+                 kf_store_recorded *recorded, kf_error *error)
 {
     kf_auto(cJSON) bundle = kf_task_bundle(job->task);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL;
-    kf_autofree char *device = kf_search_environment_id(kf_workers_environment_id(workers), wanted->baseline);
-    kf_autofree char *counters = result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
-    if (!text || !device || (result->verdict->counters && !counters)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autofree char *device =
+        kf_search_environment_id(kf_workers_environment_id(workers), wanted->baseline);
+    kf_autofree char *counters =
+        result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
+    if (!text || !device || (result->verdict->counters && !counters))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const char *hash = kf_task_hash(job->task);
     return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
            kf_store_record(store,
@@ -219,15 +238,19 @@ static void print(const kf_view *view, const kf_verdict *verdict, const char *fi
     char speedup[KF_FIGURE], interval[KF_FIGURE];
     fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
     if (is_lost_in_noise(verdict))
-        fputs(", speed not measured: its calls took less than batches differ by on this machine; --seconds gives it more of them",
+        fputs(", speed not measured: its calls took less than batches differ by on this machine; "
+              "--seconds gives it more of them",
               view->out);
     else if (verdict->status == KF_CORRECT && !isnan(verdict->speedup.value))
         fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
-                kf_figure_interval(verdict->speedup, interval), verdict->reverified ? ", measured twice" : "");
+                kf_figure_interval(verdict->speedup, interval),
+                verdict->reverified ? ", measured twice" : "");
     fputc('\n', view->out);
-    if (verdict->message && verdict->message[0] && verdict->status != KF_CORRECT) fprintf(view->out, "%s\n", verdict->message);
+    if (verdict->message && verdict->message[0] && verdict->status != KF_CORRECT)
+        fprintf(view->out, "%s\n", verdict->message);
     if (verdict->blame != KF_BLAME_NOBODY && verdict->blame != KF_BLAME_CANDIDATE)
-        fprintf(view->out, "the fault is the %s's, not the candidate's\n", kf_blame_name(verdict->blame));
+        fprintf(view->out, "the fault is the %s's, not the candidate's\n",
+                kf_blame_name(verdict->blame));
     kf_show_verdict(view, verdict);
 }
 
@@ -235,7 +258,9 @@ static int status_of(const kf_verdict *verdict)
 {
     if (verdict->status == KF_CORRECT) return KF_EXIT_DONE;
     bool machine = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
-    return machine ? KF_EXIT_MACHINE : verdict->blame == KF_BLAME_TASK ? KF_EXIT_INPUT : KF_EXIT_NOTHING;
+    return machine                           ? KF_EXIT_MACHINE
+           : verdict->blame == KF_BLAME_TASK ? KF_EXIT_INPUT
+                                             : KF_EXIT_NOTHING;
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -246,16 +271,19 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                        wanted->asan ? "--asan" : "--check-only") -
                1;
     if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;
-    kf_auto(kf_job) job = make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
+    kf_auto(kf_job) job =
+        make_job(wanted, invocation->arguments[0], invocation->arguments[1], error);
     kf_auto(kf_verdict) before = job && wanted->replay ? read_verdict(wanted->replay, error) : NULL;
-    if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error)))) return -1;
-    /* A check is no measurement, and a sanitised build another program: neither may stand for the candidate. A store that can't be opened is
-     * better told before the time is spent. */
+    if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error))))
+        return -1;
+    /* A check is no measurement, and a sanitised build another program: neither may stand for the
+     * candidate. A store that can't be opened is better told before the time is spent. */
     bool kept = wanted->keep && !job->options.check_only && !job->options.asan && !before;
     kf_auto(kf_store) store = kept ? kf_store_open(wanted->store, KF_STORE_CREATE, error) : NULL;
     if (kept && !store) return -1;
     kf_auto(kf_workers) workers =
-        kf_workers_open(wanted->workers.items, wanted->workers.count, &(kf_workers_options){.device = wanted->device}, error);
+        kf_workers_open(wanted->workers.items, wanted->workers.count,
+                        &(kf_workers_options){.device = wanted->device}, error);
     if (!workers) return -1;
     __attribute__((cleanup(kf_workers_result_free))) kf_workers_result result = {0};
     if (!judge(invocation, workers, job, &result, error)) return -1;
@@ -275,7 +303,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_store_recorded recorded;
     if (!keep(store, wanted, job, workers, &result, &recorded, error)) return -1;
     if (!wanted->json)
-        fprintf(view.out, "\nstored as c%lld: kforge show c%lld\n", (long long)recorded.candidate, (long long)recorded.candidate);
+        fprintf(view.out, "\nstored as c%lld: kforge show c%lld\n", (long long)recorded.candidate,
+                (long long)recorded.candidate);
     return status_of(result.verdict);
 }
 
@@ -287,7 +316,8 @@ static const kf_option options[] = {
      .offset = offsetof(settings, seconds),
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing all workloads (CPU 0.9, GPU 3); it ends earlier once the interval is within 1 %."},
+     .help = "Most time for timing all workloads (CPU 0.9, GPU 3); it ends earlier once the "
+             "interval is within 1 %."},
     {.name = "timeout",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -303,11 +333,13 @@ static const kf_option options[] = {
     {.name = "asan",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, asan),
-     .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times nothing."},
+     .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times "
+             "nothing."},
     {.name = "sanitize",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, sanitize),
-     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a correct candidate. CPU device: as "
+     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a "
+             "correct candidate. CPU device: as "
              "--asan."},
     {.name = "verify",
      .type = KF_OPTION_FLAG,
@@ -317,7 +349,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, kernelbench),
-     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes some seconds more (the default; "
+     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes "
+             "some seconds more (the default; "
              "--no-kernelbench "
              "does not)."},
     {.name = "counters",
@@ -325,7 +358,8 @@ static const kf_option options[] = {
      .argument = "WHICH",
      .fallback = "none",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of a correct candidate's kernels, taken after the verdict in a run of their own: all, none, or "
+     .help = "Hardware counters of a correct candidate's kernels, taken after the verdict in a run "
+             "of their own: all, none, or "
              "CUPTI's names with commas between them."},
     {.name = "flag",
      .letter = 'f',
@@ -339,7 +373,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "VERDICT",
      .offset = offsetof(settings, replay),
-     .help = "Repeat a verdict that --json wrote: the same inputs, orders, choices, flags and options. Not stored: its inputs were "
+     .help = "Repeat a verdict that --json wrote: the same inputs, orders, choices, flags and "
+             "options. Not stored: its inputs were "
              "known "
              "beforehand."},
     {.name = "sign",
@@ -347,14 +382,15 @@ static const kf_option options[] = {
      .argument = "KEYFILE",
      .offset = offsetof(settings, sign),
      .config = true,
-     .help =
-         "Sign the verdict with this key (`kforge verdict keygen`); what is printed with --json and stored is the signed text."},
+     .help = "Sign the verdict with this key (`kforge verdict keygen`); what is printed with "
+             "--json and stored is the signed text."},
     KF_ROW_WORKERS(settings),
     {.name = "keep",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep),
      .fallback = "true",
-     .help = "Keep candidate and verdict in the store, outside any run (the default; --no-keep does not)."},
+     .help = "Keep candidate and verdict in the store, outside any run (the default; --no-keep "
+             "does not)."},
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
     {0},
@@ -364,17 +400,22 @@ const kf_command kf_command_eval = {
     .name = "eval",
     .synopsis = "TASK FILE.cu",
     .summary = "Judge one candidate: is it correct, and how fast is it",
-    .description =
-        "The candidate is compiled, run on fresh inputs in a sandbox, compared with the oracle and timed against the baseline. "
-        "TASK is a task.json or the folder that holds one.\n\n"
-        "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the machine's or the judge's fault.",
-    .examples = "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
-                "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
-                "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what their warps wait for\n"
-                "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
-                "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
-                "kforge eval tasks/axpy mine.cu --sanitize\tlooks for accesses out of bounds and races, with the source's lines\n"
-                "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its tunables, for a script\n",
+    .description = "The candidate is compiled, run on fresh inputs in a sandbox, compared with the "
+                   "oracle and timed against the baseline. "
+                   "TASK is a task.json or the folder that holds one.\n\n"
+                   "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the "
+                   "machine's or the judge's fault.",
+    .examples =
+        "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
+        "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
+        "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what "
+        "their warps wait for\n"
+        "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
+        "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
+        "kforge eval tasks/axpy mine.cu --sanitize\tlooks for accesses out of bounds and races, "
+        "with the source's lines\n"
+        "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its "
+        "tunables, for a script\n",
     .least_arguments = 2,
     .most_arguments = 2,
     .options = options,

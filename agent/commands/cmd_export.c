@@ -22,7 +22,8 @@
 #define TEXT_OF(NUMBER) TEXT(NUMBER)
 
 typedef struct settings {
-    const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license, *candidate;
+    const char *store, *format, *output, *as, *only, *reward, *task, *run, *group, *dedup, *license,
+        *candidate;
     bool force, significant, include_held_out, keep_leaks, json;
     double margin, discount, test_share;
     int64_t shard_rows, least_group, pairs;
@@ -30,7 +31,8 @@ typedef struct settings {
 } settings;
 
 static const char *const only_words[] = {"all", "correct", "faster", "failed", "cheating", NULL};
-static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL}; /* as kf_packing */
+/* as kf_packing */
+static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL};
 
 static int index_of(const char *const *words, const char *word)
 {
@@ -58,13 +60,19 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
         .test_share = s->test_share,
         .keep_leaks = s->keep_leaks,
     };
-    bool known = kf_export_format_parse(s->format, &options->format) && kf_reward_parse(s->reward, &options->reward);
-    if (!known) return kf_fail(error, KF_ERROR_INTERNAL, "export: format or reward is not known: this is a bug in kforge");
-    /* Imitating what failed is asked for by name only; elsewhere failures are half of what there is to learn. */
+    bool known = kf_export_format_parse(s->format, &options->format) &&
+                 kf_reward_parse(s->reward, &options->reward);
+    if (!known)
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "export: format or reward is not known: this is a bug in kforge");
+    /* Imitating what failed is asked for by name only; elsewhere failures are half of what there is
+     * to learn. */
     bool imitation = options->format == KF_EXPORT_SFT;
-    options->only = s->only ? (kf_export_only)index_of(only_words, s->only) : imitation ? KF_ONLY_CORRECT : KF_ONLY_ALL;
-    bool whole =
-        options->format == KF_EXPORT_RAW || options->format == KF_EXPORT_CASSETTE || options->format == KF_EXPORT_MULTITURN;
+    options->only = s->only     ? (kf_export_only)index_of(only_words, s->only)
+                    : imitation ? KF_ONLY_CORRECT
+                                : KF_ONLY_ALL;
+    bool whole = options->format == KF_EXPORT_RAW || options->format == KF_EXPORT_CASSETTE ||
+                 options->format == KF_EXPORT_MULTITURN;
     options->dedup = strcmp(s->dedup, "auto") == 0 ? !whole : strcmp(s->dedup, "on") == 0;
     return true;
 }
@@ -78,8 +86,9 @@ static bool is_folder(const char *path)
            !kf_packing_of_name(path, &packing);
 }
 
-static bool read_output(const settings *s, const kf_invocation *invocation, const kf_export_options *options,
-                        kf_output_settings *output, kf_error *error)
+static bool read_output(const settings *s, const kf_invocation *invocation,
+                        const kf_export_options *options, kf_output_settings *output,
+                        kf_error *error)
 {
     *output = (kf_output_settings){.path = s->output,
                                    .standard = invocation->output,
@@ -88,53 +97,64 @@ static bool read_output(const settings *s, const kf_invocation *invocation, cons
                                    .shard_rows = s->shard_rows,
                                    .fields = kf_export_fields(options->format)};
     bool standard = strcmp(s->output, "-") == 0, cassette = options->format == KF_EXPORT_CASSETTE;
-    if (!*s->output) return kf_fail(error, KF_ERROR_INPUT, "--output is empty: name a file, a folder, or - for standard output");
+    if (!*s->output)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--output is empty: name a file, a folder, or - for standard output");
     if (s->as)
         output->packing = (kf_packing)index_of(packing_words, s->as);
     else if (output->folder)
-        output->packing = KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
+        output->packing =
+            KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
     else if (!standard)
         kf_packing_of_name(s->output, &output->packing);
     if (standard && output->packing == KF_PACK_PARQUET)
-        return kf_fail(error, KF_ERROR_INPUT, "Parquet can't be streamed: name a file or folder with --output");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "Parquet can't be streamed: name a file or folder with --output");
     if (cassette && (output->folder || output->packing != KF_PACK_NONE))
         return kf_fail(error, KF_ERROR_INPUT, "a cassette is one plain file: name it .jsonl");
     bool splits = options->test_family_count || options->test_share > 0 || options->keep_held_out;
     if (splits && !output->folder)
-        return kf_fail(error, KF_ERROR_INPUT, "a split needs a folder for its files: give one with --output");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "a split needs a folder for its files: give one with --output");
     return true;
 }
 
-/* ---- stores ---- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
-/* Several stores are read as one: merged into a temporary one first. *folder is to be removed afterwards. */
-static kf_store *open_stores(const settings *s, const kf_invocation *invocation, char **folder, kf_error *error)
+/* Several stores are read as one: merged into a temporary one first. *folder is to be removed
+ * afterwards. */
+static kf_store *open_stores(const settings *s, const kf_invocation *invocation, char **folder,
+                             kf_error *error)
 {
     if (invocation->argument_count <= 1) {
-        kf_auto(kf_store) only =
-            kf_store_open(invocation->argument_count ? invocation->arguments[0] : s->store, KF_STORE_READ, error);
+        kf_auto(kf_store) only = kf_store_open(
+            invocation->argument_count ? invocation->arguments[0] : s->store, KF_STORE_READ, error);
         if (only) kf_store_set_interrupt(only, invocation->interrupts);
         return kf_steal(&only);
     }
-    kf_autofree char *path = (*folder = kf_directory_temporary("kforge-export", error)) ? kf_path_join(*folder, "all.db") : NULL;
+    kf_autofree char *path = (*folder = kf_directory_temporary("kforge-export", error))
+                                 ? kf_path_join(*folder, "all.db")
+                                 : NULL;
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     kf_store_merged merged = {0};
     if (store) kf_store_set_interrupt(store, invocation->interrupts);
     for (size_t i = 0; store && i < invocation->argument_count; i++)
-        if (*invocation->interrupts ? !kf_fail(error, KF_ERROR_IO, "interrupted")
-                                    : !kf_store_merge(store, invocation->arguments[i], &merged, error))
+        if (*invocation->interrupts
+                ? !kf_fail(error, KF_ERROR_IO, "interrupted")
+                : !kf_store_merge(store, invocation->arguments[i], &merged, error))
             return NULL;
     return kf_steal(&store);
 }
 
-/* ---- a data set ---- */
+/* ---- a data set ------------------------------------------------------------------------------ */
 
 typedef struct run_state {
     kf_output *output;
     const kf_invocation *invocation;
 } run_state;
 
-static bool take_row(void *context, const char *split, const char *row, size_t size, kf_error *error)
+static bool take_row(void *context, const char *split, const char *row, size_t size,
+                     kf_error *error)
 {
     const run_state *state = context;
     if (*state->invocation->interrupts) return kf_fail(error, KF_ERROR_IO, "interrupted");
@@ -149,9 +169,10 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What makes the same data set again, where stores of these names lie and this folder is not there yet: places are nobody's business. */
-static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store, const kf_export_options *options,
-                        kf_packing packing, kf_error *error)
+/* What makes the same data set again, where stores of these names lie and this folder is not there
+ * yet: places are nobody's business. */
+static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store,
+                        const kf_export_options *options, kf_packing packing, kf_error *error)
 {
     size_t count = invocation->argument_count, length = strlen(s->output);
     while (length > 1 && s->output[length - 1] == '/') length--;
@@ -175,14 +196,16 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
     return kf_command_line(&kf_command_export, s, instead, stores, count, error);
 }
 
-static bool add_card(const settings *s, const kf_invocation *invocation, kf_store *store, const kf_export_options *options,
-                     const kf_output_settings *settings_of, const kf_export_report *report, kf_output *output, kf_error *error)
+static bool add_card(const settings *s, const kf_invocation *invocation, kf_store *store,
+                     const kf_export_options *options, const kf_output_settings *settings_of,
+                     const kf_export_report *report, kf_output *output, kf_error *error)
 {
     const kf_output_file *files;
     size_t count;
     if (!kf_output_finish(output, &files, &count, error)) return false;
     if (!settings_of->folder) return true;
-    kf_autofree char *command = command_of(s, invocation, store, options, settings_of->packing, error);
+    kf_autofree char *command =
+        command_of(s, invocation, store, options, settings_of->packing, error);
     if (!command) return false;
     kf_card card = {.options = options,
                     .report = report,
@@ -200,11 +223,13 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
     bool standard = strcmp(s->output, "-") == 0;
     if (s->json && !standard) {
         fprintf(invocation->output,
-                "{\"rows\": %lld, \"train\": %lld, \"test\": %lld, \"filtered\": %lld, \"unlabelled\": %lld, \"duplicates\": %lld, "
+                "{\"rows\": %lld, \"train\": %lld, \"test\": %lld, \"filtered\": %lld, "
+                "\"unlabelled\": %lld, \"duplicates\": %lld, "
                 "\"leaks\": %lld, "
                 "\"held_out\": %lld, \"scrubbed\": %lld}\n",
-                (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered, (long long)r->unlabelled,
-                (long long)r->duplicates, (long long)r->leaks, (long long)r->held_out, (long long)r->scrubbed);
+                (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered,
+                (long long)r->unlabelled, (long long)r->duplicates, (long long)r->leaks,
+                (long long)r->held_out, (long long)r->scrubbed);
         return;
     }
     fprintf(invocation->log, "%lld rows", (long long)r->rows);
@@ -219,30 +244,37 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
                  {r->held_out, "of held-out tasks"},
                  {r->scrubbed, "secrets and places taken out"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count) fprintf(invocation->log, ", %lld %s", (long long)parts[i].count, parts[i].what);
+        if (parts[i].count)
+            fprintf(invocation->log, ", %lld %s", (long long)parts[i].count, parts[i].what);
     fputc('\n', invocation->log);
 }
 
 #define KEYS 64
 
-/* Keys of the usual names are looked for in key files too; a file that may not be used is none of our business. */
+/* Keys of the usual names are looked for in key files too; a file that may not be used is none of
+ * our business. */
 static size_t known_keys(const char *keys[KEYS])
 {
-    static const char *const names[] = {"OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
-                                        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
+    static const char *const names[] = {
+        "OPENAI_API_KEY",     "ANTHROPIC_API_KEY",    "GEMINI_API_KEY",   "GOOGLE_API_KEY",
+        "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY", "DEEPSEEK_API_KEY", "KFORGE_API_KEY"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) kf_api_key(names[i], NULL);
     return kf_api_keys_known(keys, KEYS);
 }
 
-static bool export_rows(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
+static bool export_rows(const settings *s, const kf_invocation *invocation, kf_store *store,
+                        kf_error *error)
 {
     kf_export_options options;
     kf_output_settings output_settings;
     kf_export_report report;
     kf_autoresult kf_store_run run = {0};
-    if (!read_options(s, &options, error) || !read_output(s, invocation, &options, &output_settings, error)) return false;
+    if (!read_options(s, &options, error) ||
+        !read_output(s, invocation, &options, &output_settings, error))
+        return false;
     if (s->run && !kf_store_find_run(store, s->run, &run, error)) return false;
-    if (s->run) options.run = run.id; /* "last" is another run tomorrow, which the card's command would name */
+    /* "last" is another run tomorrow, which the card's command would name */
+    if (s->run) options.run = run.id;
     const char *keys[KEYS];
     options.secrets = keys;
     options.secret_count = known_keys(keys);
@@ -256,13 +288,14 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
         options.tools = &tools;
     }
     bool ok = kf_export(store, &options, take_row, &state, &report, error) &&
-              add_card(s, invocation, store, &options, &output_settings, &report, output, error) && kf_output_commit(output, error);
+              add_card(s, invocation, store, &options, &output_settings, &report, output, error) &&
+              kf_output_commit(output, error);
     kf_export_tools_free(&tools);
     if (ok) tell(s, invocation, &report);
     return ok;
 }
 
-/* ---- winners ---- */
+/* ---- winners --------------------------------------------------------------------------------- */
 
 static bool is_modelnew(const settings *s)
 {
@@ -276,13 +309,16 @@ static bool is_winners(const settings *s)
 
 static bool refuse(const char *option, const char *format, const char *why, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "--%s says nothing to --format %s: %s", option, format, why);
+    return kf_fail(error, KF_ERROR_INPUT, "--%s says nothing to --format %s: %s", option, format,
+                   why);
 }
 
-/* Options that are about rows, splits or shards, where there are none, would be ignored: they are refused by name. */
+/* Options that are about rows, splits or shards, where there are none, would be ignored: they are
+ * refused by name. */
 static bool check_winners(const settings *s, kf_error *error)
 {
-    static const char rows[] = "it writes the winners' files, no rows", splits[] = "it is no training data and has no splits";
+    static const char rows[] = "it writes the winners' files, no rows",
+                      splits[] = "it is no training data and has no splits";
     const struct {
         bool given;
         const char *option, *why;
@@ -292,11 +328,13 @@ static bool check_winners(const settings *s, kf_error *error)
         {strcmp(s->reward, "kevin") != 0, "reward", rows},
         {s->discount != DISCOUNT, "discount", rows},
         {s->margin != MARGIN, "margin", rows},
-        {!s->significant, "no-significant", "winners are faster without doubt, or --only does not ask for it"},
+        {!s->significant, "no-significant",
+         "winners are faster without doubt, or --only does not ask for it"},
         {strcmp(s->group, "prompt") != 0, "group", rows},
         {s->least_group != MIN_GROUP, "least-group", rows},
         {s->pairs != PAIRS, "pairs", rows},
-        {strcmp(s->dedup, "auto") != 0, "dedup", "it takes one candidate for each task and workload"},
+        {strcmp(s->dedup, "auto") != 0, "dedup",
+         "it takes one candidate for each task and workload"},
         {s->test_family.count > 0, "test-family", splits},
         {s->test_share > 0, "test-share", splits},
         {s->keep_leaks, "keep-leaks", "it has no prompts"},
@@ -305,15 +343,21 @@ static bool check_winners(const settings *s, kf_error *error)
         if (wrong[i].given) return refuse(wrong[i].option, s->format, wrong[i].why, error);
     if (strcmp(s->output, "-") == 0)
         return is_modelnew(s)
-                   ? kf_fail(error, KF_ERROR_INPUT, "--format %s writes files: name one with --output, or a folder", s->format)
-                   : kf_fail(error, KF_ERROR_INPUT, "a package is a folder: name one with --output");
+                   ? kf_fail(error, KF_ERROR_INPUT,
+                             "--format %s writes files: name one with --output, or a folder",
+                             s->format)
+                   : kf_fail(error, KF_ERROR_INPUT,
+                             "a package is a folder: name one with --output");
     bool package = !is_modelnew(s);
     if (s->only && strcmp(s->only, "faster") != 0 && (package || strcmp(s->only, "correct") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "--only %s says nothing to --format %s: it takes %s", s->only, s->format,
-                       package ? "candidates that are faster" : "the fastest of each task, correct or faster");
+        return kf_fail(error, KF_ERROR_INPUT, "--only %s says nothing to --format %s: it takes %s",
+                       s->only, s->format,
+                       package ? "candidates that are faster"
+                               : "the fastest of each task, correct or faster");
     if (s->candidate && (s->run || s->only || s->held_out.count || s->include_held_out))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "--candidate names the source: --run, --only and --held-out choose among those of a store");
+                       "--candidate names the source: --run, --only and --held-out choose among "
+                       "those of a store");
     return true;
 }
 
@@ -321,39 +365,49 @@ static bool check_winners(const settings *s, kf_error *error)
 static bool check_cassette(const settings *s, kf_error *error)
 {
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
-        return refuse("only", s->format, "a run is repeated with all its replies, or not at all", error);
+        return refuse("only", s->format, "a run is repeated with all its replies, or not at all",
+                      error);
     if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
-        return refuse("dedup", s->format, "a run is repeated with all its replies, or not at all", error);
+        return refuse("dedup", s->format, "a run is repeated with all its replies, or not at all",
+                      error);
     return true;
 }
 
-static void tell_winners(const settings *s, const kf_invocation *invocation, const char *what, int64_t tasks, int64_t count,
-                         const kf_package_report *r, int64_t scaled)
+static void tell_winners(const settings *s, const kf_invocation *invocation, const char *what,
+                         int64_t tasks, int64_t count, const kf_package_report *r, int64_t scaled)
 {
     const struct {
         int64_t count;
         const char *name, *words;
-    } parts[] = {{r->skipped, "skipped",
-                  is_modelnew(s) ? "tasks have no such candidate"
-                                 : "tasks have no candidate that was measured twice and is faster than the baseline"},
-                 {r->held_out, "held_out", "tasks are held out"},
-                 {r->changed, "changed",
-                  "sources are no longer what was judged: secrets or places were taken out; provenance.json marks them"},
-                 {scaled, "scaled", "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
-                 {r->scrubbed, "scrubbed", "secrets and places taken out"}};
+    } parts[] = {
+        {r->skipped, "skipped",
+         is_modelnew(s)
+             ? "tasks have no such candidate"
+             : "tasks have no candidate that was measured twice and is faster than the baseline"},
+        {r->held_out, "held_out", "tasks are held out"},
+        {r->changed, "changed",
+         "sources are no longer what was judged: secrets or places were taken out; provenance.json "
+         "marks them"},
+        {scaled, "scaled",
+         "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
+        {r->scrubbed, "scrubbed", "secrets and places taken out"}};
     if (s->json) {
-        fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what, (long long)count);
+        fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,
+                (long long)count);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             fprintf(invocation->output, ", \"%s\": %lld", parts[i].name, (long long)parts[i].count);
         fprintf(invocation->output, "}\n");
         return;
     }
-    fprintf(invocation->log, "%s: %lld tasks, %lld %s\n", s->output, (long long)tasks, (long long)count, what);
+    fprintf(invocation->log, "%s: %lld tasks, %lld %s\n", s->output, (long long)tasks,
+            (long long)count, what);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count) fprintf(invocation->log, "%lld %s\n", (long long)parts[i].count, parts[i].words);
+        if (parts[i].count)
+            fprintf(invocation->log, "%lld %s\n", (long long)parts[i].count, parts[i].words);
 }
 
-static bool export_winners(const settings *s, const kf_invocation *invocation, kf_store *store, kf_error *error)
+static bool export_winners(const settings *s, const kf_invocation *invocation, kf_store *store,
+                           kf_error *error)
 {
     const char *keys[KEYS];
     const kf_selection selection = {.task = s->task,
@@ -367,7 +421,8 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                     .interrupts = invocation->interrupts};
     kf_package_report report = {0};
     if (!is_modelnew(s)) {
-        const kf_package_options options = {.selection = selection, .output = s->output, .license = s->license, .force = s->force};
+        const kf_package_options options = {
+            .selection = selection, .output = s->output, .license = s->license, .force = s->force};
         if (!kf_export_package(store, &options, &report, error)) return false;
         tell_winners(s, invocation, "kernels", report.tasks, report.kernels, &report, 0);
         return true;
@@ -380,8 +435,10 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                                          .kernelbench = strcmp(s->format, "kernelbench") == 0,
                                          .force = s->force};
     if (!kf_export_modelnew(store, &options, &files, error)) return false;
-    report = (kf_package_report){
-        .skipped = files.skipped, .held_out = files.held_out, .changed = files.changed, .scrubbed = files.scrubbed};
+    report = (kf_package_report){.skipped = files.skipped,
+                                 .held_out = files.held_out,
+                                 .changed = files.changed,
+                                 .scrubbed = files.scrubbed};
     tell_winners(s, invocation, "files", files.files, files.files, &report, files.scaled);
     return true;
 }
@@ -390,15 +447,20 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
-        return kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --format modelnew or kernelbench"), -1;
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--candidate goes with --format modelnew or kernelbench"),
+               -1;
     if (!(is_winners(s) ? check_winners(s, error) : check_cassette(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
     kf_autofree char *folder = NULL;
     bool ok = false;
     {
         kf_auto(kf_store) store = open_stores(s, invocation, &folder, error);
-        ok = store && kf_export_tell_unknown(store, &s->held_out, &s->test_family, invocation->log, error);
-        if (ok) ok = is_winners(s) ? export_winners(s, invocation, store, error) : export_rows(s, invocation, store, error);
+        ok = store &&
+             kf_export_tell_unknown(store, &s->held_out, &s->test_family, invocation->log, error);
+        if (ok)
+            ok = is_winners(s) ? export_winners(s, invocation, store, error)
+                               : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
     if (!ok && ferror(invocation->output) && strstr(error->text, "reader has gone")) {
@@ -424,7 +486,8 @@ static const kf_option options[] = {
      .argument = "FILE",
      .offset = offsetof(settings, output),
      .fallback = "-",
-     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for a data set with shards and a card, "
+     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for a "
+             "data set with shards and a card, "
              "or - for "
              "standard output."},
     {.name = "as",
@@ -432,7 +495,8 @@ static const kf_option options[] = {
      .argument = "KIND",
      .offset = offsetof(settings, as),
      .choices = "jsonl|jsonl.gz|jsonl.zst|parquet",
-     .help = "Kind of file where the name does not tell; in a folder jsonl.gz. Reading zst takes the Python package zstandard. "
+     .help = "Kind of file where the name does not tell; in a folder jsonl.gz. Reading zst takes "
+             "the Python package zstandard. "
              "Parquet needs a Python with pyarrow."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
@@ -456,7 +520,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "FILE.cu",
      .offset = offsetof(settings, candidate),
-     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task names the task's folder."},
+     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task names the "
+             "task's folder."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
@@ -468,7 +533,8 @@ static const kf_option options[] = {
      .argument = "WHICH",
      .offset = offsetof(settings, only),
      .choices = "all|correct|faster|failed|cheating",
-     .help = "Which attempts: faster ones are correct with their whole interval above 1, failed ones failed by their own fault. "
+     .help = "Which attempts: faster ones are correct with their whole interval above 1, failed "
+             "ones failed by their own fault. "
              "Default: correct for sft, modelnew and kernelbench, faster for package, all else."},
     {.name = "reward",
      .type = KF_OPTION_CHOICE,
@@ -497,7 +563,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, significant),
      .fallback = "true",
-     .help = "No preference where intervals overlap, no reward for a speedup whose interval contains 1."},
+     .help = "No preference where intervals overlap, no reward for a speedup whose interval "
+             "contains 1."},
     {.name = "group",
      .type = KF_OPTION_CHOICE,
      .argument = "BY",
@@ -527,19 +594,20 @@ static const kf_option options[] = {
      .offset = offsetof(settings, dedup),
      .choices = "auto|on|off",
      .fallback = "auto",
-     .help =
-         "Of candidates with equal normalised source or machine code only the first; auto: not for raw, multiturn and cassette."},
+     .help = "Of candidates with equal normalised source or machine code only the first; auto: not "
+             "for raw, multiturn and cassette."},
     {.name = "held-out",
      .type = KF_OPTION_LIST,
      .argument = "TASK",
      .offset = offsetof(settings, held_out),
-     .help =
-         "A task (name or hash) or family that must not appear, nor its code in prompts; may be given again. Tasks that declare "
-         "held_out always are."},
+     .help = "A task (name or hash) or family that must not appear, nor its code in prompts; may "
+             "be given again. Tasks that declare "
+             "held_out always are."},
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
-     .help = "Tasks that declare held_out go to the test split; package, modelnew and kernelbench take them as others."},
+     .help = "Tasks that declare held_out go to the test split; package, modelnew and kernelbench "
+             "take them as others."},
     {.name = "test-family",
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
@@ -552,7 +620,8 @@ static const kf_option options[] = {
      .fallback = "0",
      .low = 0,
      .high = 1,
-     .help = "Share of the other families that goes to the test split, chosen by the hash of their names."},
+     .help = "Share of the other families that goes to the test split, chosen by the hash of their "
+             "names."},
     {.name = "keep-leaks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep_leaks),
@@ -562,7 +631,8 @@ static const kf_option options[] = {
      .argument = "SPDX",
      .offset = offsetof(settings, license),
      .fallback = "unknown",
-     .help = "Licence of what is written, for card, README and provenance. What models wrote is under their providers' terms: "
+     .help = "Licence of what is written, for card, README and provenance. What models wrote is "
+             "under their providers' terms: "
              "kforge can't know."},
     KF_ROW_JSON(settings),
     {0},
@@ -572,30 +642,37 @@ const kf_command kf_command_export = {
     .name = "export",
     .synopsis = "[STORE…]",
     .summary = "Write training data, cassettes or a library of the winners",
-    .description =
-        "Reads one store, or several as if they were merged. Labels are those of the verdicts that stand; wrong, failed "
-        "and cheating attempts "
-        "are there with theirs unless --only leaves them out, and verdicts that blame the machine are no label. Files "
-        "appear under their "
-        "name only when they are complete.\n\n"
-        "package writes a C library with CMake files: for each task the fastest candidate that was measured twice and is faster "
-        "with "
-        "its whole interval, dispatched by shape.\n\n"
-        "modelnew writes Python files that KernelBench's evaluator takes: class ModelNew, made as the problem's Model is, whose "
-        "forward calls the CUDA candidate through torch.utils.cpp_extension.load_inline; of each task the fastest that was "
-        "measured "
-        "twice, else the fastest correct one. kernelbench writes them as a run's folder, with kforge's figures in "
-        "kforge_results_level_L.json.\n\n"
-        "These three take --task, --run, --only, --held-out and --include-held-out; what is about rows, splits or shards they "
-        "refuse. "
-        "Of several devices a GPU comes before the CPU device.",
-    .examples =
-        "kforge export --format raw | head -1\tone attempt\n"
-        "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
-        "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db b.db\tpreferences out of two stores\n"
-        "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
-        "kforge export --format modelnew -t tasks/relu --candidate relu.cu -o relu_new.py\tfor KernelBench's own evaluator\n"
-        "kforge export --format package -o kernels\ta library of the winners",
+    .description = "Reads one store, or several as if they were merged. Labels are those of the "
+                   "verdicts that stand; wrong, failed "
+                   "and cheating attempts "
+                   "are there with theirs unless --only leaves them out, and verdicts that blame "
+                   "the machine are no label. Files "
+                   "appear under their "
+                   "name only when they are complete.\n\n"
+                   "package writes a C library with CMake files: for each task the fastest "
+                   "candidate that was measured twice and is faster "
+                   "with "
+                   "its whole interval, dispatched by shape.\n\n"
+                   "modelnew writes Python files that KernelBench's evaluator takes: class "
+                   "ModelNew, made as the problem's Model is, whose "
+                   "forward calls the CUDA candidate through "
+                   "torch.utils.cpp_extension.load_inline; of each task the fastest that was "
+                   "measured "
+                   "twice, else the fastest correct one. kernelbench writes them as a run's "
+                   "folder, with kforge's figures in "
+                   "kforge_results_level_L.json.\n\n"
+                   "These three take --task, --run, --only, --held-out and --include-held-out; "
+                   "what is about rows, splits or shards they "
+                   "refuse. "
+                   "Of several devices a GPU comes before the CPU device.",
+    .examples = "kforge export --format raw | head -1\tone attempt\n"
+                "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
+                "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db "
+                "b.db\tpreferences out of two stores\n"
+                "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
+                "kforge export --format modelnew -t tasks/relu --candidate relu.cu -o "
+                "relu_new.py\tfor KernelBench's own evaluator\n"
+                "kforge export --format package -o kernels\ta library of the winners",
     .most_arguments = SIZE_MAX,
     .options = options,
     .settings_size = sizeof(settings),

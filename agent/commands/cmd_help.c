@@ -17,16 +17,18 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     else if (wanted->markdown)
         kf_help_markdown(out, invocation->commands);
     else if (wanted->completion)
-        (strcmp(wanted->completion, "bash") == 0 ? kf_help_bash : kf_help_zsh)(out, invocation->commands);
+        (strcmp(wanted->completion, "bash") == 0 ? kf_help_bash
+                                                 : kf_help_zsh)(out, invocation->commands);
     else if (invocation->argument_count == 0)
         kf_help_overview(out, invocation->commands, invocation->width);
     else if (strcmp(invocation->arguments[0], "settings") == 0)
         kf_help_settings(out, invocation->commands, invocation->width);
     else if (invocation->argument_count > 1 ||
-             !kf_help_group(out, invocation->commands, invocation->arguments[0], invocation->width)) {
+             !kf_help_group(out, invocation->commands, invocation->arguments[0],
+                            invocation->width)) {
         size_t used = 0;
-        const kf_command *command =
-            kf_command_find(invocation->commands, invocation->arguments, invocation->argument_count, &used, error);
+        const kf_command *command = kf_command_find(invocation->commands, invocation->arguments,
+                                                    invocation->argument_count, &used, error);
         if (!command) return -1;
         kf_help_command(out, command, invocation->width);
     }
@@ -34,8 +36,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 }
 
 static const kf_option options[] = {
-    {.name = "man", .type = KF_OPTION_FLAG, .offset = offsetof(settings, man), .help = "Write the man page kforge(1)."},
-    {.name = "markdown", .type = KF_OPTION_FLAG, .offset = offsetof(settings, markdown), .help = "Write docs/reference/commands.md."},
+    {.name = "man",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, man),
+     .help = "Write the man page kforge(1)."},
+    {.name = "markdown",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, markdown),
+     .help = "Write docs/reference/commands.md."},
     {.name = "completion",
      .type = KF_OPTION_CHOICE,
      .argument = "SHELL",
@@ -49,9 +57,11 @@ const kf_command kf_command_help = {
     .name = "help",
     .synopsis = "[COMMAND|settings]",
     .summary = "Explain a command, or the settings that files and the environment may hold",
-    .description = "Without an argument it lists the commands. \"kforge COMMAND --help\" is the same as \"kforge help COMMAND\".",
+    .description = "Without an argument it lists the commands. \"kforge COMMAND --help\" is the "
+                   "same as \"kforge help COMMAND\".",
     .examples = "kforge help settings\tlists what kforge.json and KFORGE_ variables may set\n"
-                "source <(kforge help --completion bash)\tcompletes commands, options and values in this shell",
+                "source <(kforge help --completion bash)\tcompletes commands, options and values "
+                "in this shell",
     .most_arguments = 2,
     .options = options,
     .settings_size = sizeof(settings),

@@ -17,7 +17,7 @@ typedef struct settings {
     bool link, compiled, force, json, multi, lint;
 } settings;
 
-/* ---- what came of it ---- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 typedef struct state {
     const kf_invocation *invocation;
@@ -25,27 +25,31 @@ typedef struct state {
     size_t done;
 } state;
 
-static void tell_progress(void *context, const kf_import_problem *problem, const kf_import_result *result)
+static void tell_progress(void *context, const kf_import_problem *problem,
+                          const kf_import_result *result)
 {
     state *s = context;
     s->done++;
     if (s->invocation->terminal)
-        fprintf(s->invocation->log, "\r\033[K%zu of %zu  %s%s", s->done, s->suite->count, problem->task,
-                s->done == s->suite->count ? "\n" : "");
+        fprintf(s->invocation->log, "\r\033[K%zu of %zu  %s%s", s->done, s->suite->count,
+                problem->task, s->done == s->suite->count ? "\n" : "");
     else if (result->status >= KF_IMPORT_UNFIT)
         fprintf(s->invocation->log, "%s: %s\n", problem->task, result->reason);
     fflush(s->invocation->log);
 }
 
-static void print_table(const kf_view *view, const kf_import_suite *suite, const kf_import_result *results)
+static void print_table(const kf_view *view, const kf_import_suite *suite,
+                        const kf_import_result *results)
 {
     kf_autotable table = {0};
     static const struct {
         const char *title;
         kf_align align;
         bool flexible;
-    } columns[] = {{"TASK", KF_LEFT, true},   {"STATUS", KF_LEFT, false}, {"ELEMENTS", KF_RIGHT, false}, {"FLOP", KF_RIGHT, false},
-                   {"ARGS", KF_RIGHT, false}, {"TIME", KF_RIGHT, false},  {"PATCHES", KF_LEFT, true},    {"WHY", KF_LEFT, true}};
+    } columns[] = {{"TASK", KF_LEFT, true},       {"STATUS", KF_LEFT, false},
+                   {"ELEMENTS", KF_RIGHT, false}, {"FLOP", KF_RIGHT, false},
+                   {"ARGS", KF_RIGHT, false},     {"TIME", KF_RIGHT, false},
+                   {"PATCHES", KF_LEFT, true},    {"WHY", KF_LEFT, true}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         kf_table_add_column(&table, columns[i].title, columns[i].align, columns[i].flexible);
     for (size_t i = 0; i < suite->count; i++) {
@@ -57,7 +61,8 @@ static void print_table(const kf_view *view, const kf_import_suite *suite, const
         kf_table_cell(&table, "%s", there ? kf_figure_count((double)r->elements, count) : "");
         kf_table_cell(&table, there && r->flops > 0 ? "%.3g" : "", r->flops);
         kf_table_cell(&table, there ? "%d" : "", r->inputs + r->state + r->outputs);
-        kf_table_cell(&table, "%s", r->status == KF_IMPORT_NOT_TRIED ? "" : kf_figure_seconds(r->seconds, time));
+        kf_table_cell(&table, "%s",
+                      r->status == KF_IMPORT_NOT_TRIED ? "" : kf_figure_seconds(r->seconds, time));
         kf_table_cell(&table, "%s", r->patches ? r->patches : "");
         if (there)
             kf_table_cell(&table, "%s", r->notes ? r->notes : "");
@@ -67,8 +72,8 @@ static void print_table(const kf_view *view, const kf_import_suite *suite, const
     kf_table_print(&table, view->out, view->width, 0, view->color);
 }
 
-static bool print_results_json(const kf_view *view, const kf_import_suite *suite, const kf_import_result *results, double seconds,
-                               kf_error *error)
+static bool print_results_json(const kf_view *view, const kf_import_suite *suite,
+                               const kf_import_result *results, double seconds, kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "suite", suite->name);
@@ -101,7 +106,7 @@ static bool print_results_json(const kf_view *view, const kf_import_suite *suite
     return kf_print_json(view->out, kf_steal(&json), error);
 }
 
-/* ---- lint ---- */
+/* ---- lint ------------------------------------------------------------------------------------ */
 
 typedef struct found {
     int errors;
@@ -113,13 +118,14 @@ static void take_finding(void *context, const kf_lint_finding *finding)
     found *f = context;
     if (finding->severity != KF_LINT_ERROR || f->errors++) return;
     snprintf(f->rule, sizeof f->rule, "%s", finding->rule);
-    snprintf(f->text, sizeof f->text, "lint: %s%s%s", finding->path && finding->path[0] ? finding->path : "",
+    snprintf(f->text, sizeof f->text, "lint: %s%s%s",
+             finding->path && finding->path[0] ? finding->path : "",
              finding->path && finding->path[0] ? ": " : "", finding->text);
 }
 
 /* Tasks that lint refuses are taken away again and become unfit. */
-static bool lint_made(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite, kf_import_result *results,
-                      kf_error *error)
+static bool lint_made(const settings *s, const kf_invocation *invocation,
+                      const kf_import_suite *suite, kf_import_result *results, kf_error *error)
 {
     kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = s->device}, error);
     if (!judge) return false;
@@ -129,10 +135,14 @@ static bool lint_made(const settings *s, const kf_invocation *invocation, const 
         kf_error reason = {0};
         found f = {0};
         kf_auto(kf_task) task = folder ? kf_task_load(folder, &reason) : NULL;
-        if (!task) return folder ? kf_fail_copy(error, &reason) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!task)
+            return folder ? kf_fail_copy(error, &reason)
+                          : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         kf_task_lint_static(task, NULL, take_finding, &f);
-        if (!f.errors && kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
-            if (reason.code == KF_ERROR_BUSY || reason.code == KF_ERROR_MACHINE) return kf_fail_copy(error, &reason);
+        if (!f.errors &&
+            kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
+            if (reason.code == KF_ERROR_BUSY || reason.code == KF_ERROR_MACHINE)
+                return kf_fail_copy(error, &reason);
             f.errors = 1;
             snprintf(f.rule, sizeof f.rule, "lint");
             snprintf(f.text, sizeof f.text, "lint: %.580s", reason.text);
@@ -147,9 +157,10 @@ static bool lint_made(const settings *s, const kf_invocation *invocation, const 
     return true;
 }
 
-/* ---- commands ---- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
-static int import(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite, kf_error *error)
+static int import(const settings *s, const kf_invocation *invocation, const kf_import_suite *suite,
+                  kf_error *error)
 {
     kf_view view = kf_view_of(invocation, s->json);
     kf_autofree kf_import_result *results = calloc(suite->count, sizeof *results);
@@ -157,8 +168,11 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     if (!results) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), -1;
     for (size_t i = 0; i < s->patches.count; i++) {
         const char *equals = strchr(s->patches.items[i], '=');
-        if (!equals || equals == s->patches.items[i] || !equals[1] || strspn(equals + 1, "0123456789") != strlen(equals + 1))
-            return kf_fail(error, KF_ERROR_INPUT, "--patch %s: expected NAME=NUMBER", s->patches.items[i]), -1;
+        if (!equals || equals == s->patches.items[i] || !equals[1] ||
+            strspn(equals + 1, "0123456789") != strlen(equals + 1))
+            return kf_fail(error, KF_ERROR_INPUT, "--patch %s: expected NAME=NUMBER",
+                           s->patches.items[i]),
+                   -1;
         patches[i] = s->patches.items[i];
     }
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -178,7 +192,8 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
                                        .strict = strcmp(s->sandbox, "strict") == 0};
     state progress = {.invocation = invocation, .suite = suite};
     double started = kf_now();
-    bool good = kf_import_run(suite, &options, results, tell_progress, &progress, invocation->interrupts, error);
+    bool good = kf_import_run(suite, &options, results, tell_progress, &progress,
+                              invocation->interrupts, error);
     bool interrupted = *invocation->interrupts;
     if (good && s->lint && !interrupted) good = lint_made(s, invocation, suite, results, error);
     int status = -1;
@@ -191,16 +206,22 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     if (good || interrupted) {
         bool printed = true;
         kf_error why = {0};
-        if (!kf_import_record(suite, &options, results, &why)) /* the tasks are there: no reason to fail */
-            fprintf(invocation->log, "suite.json is not written, so a bench will not know of what was refused: %s\n", why.text);
+        /* the tasks are there: no reason to fail */
+        if (!kf_import_record(suite, &options, results, &why))
+            fprintf(invocation->log,
+                    "suite.json is not written, so a bench will not know of what was refused: %s\n",
+                    why.text);
         if (s->json)
             printed = print_results_json(&view, suite, results, kf_now() - started, error);
         else
             print_table(&view, suite, results);
         char time[KF_FIGURE];
-        fprintf(invocation->log, "%zu of %zu imported to %s, %zu refused, in %s\n", there, suite->count, s->output, refused,
-                kf_figure_seconds(kf_now() - started, time));
-        status = !printed ? -1 : interrupted ? KF_EXIT_INTERRUPTED : there ? KF_EXIT_DONE : KF_EXIT_NOTHING;
+        fprintf(invocation->log, "%zu of %zu imported to %s, %zu refused, in %s\n", there,
+                suite->count, s->output, refused, kf_figure_seconds(kf_now() - started, time));
+        status = !printed      ? -1
+                 : interrupted ? KF_EXIT_INTERRUPTED
+                 : there       ? KF_EXIT_DONE
+                               : KF_EXIT_NOTHING;
     }
     kf_import_results_clear(results, suite->count);
     return status;
@@ -212,7 +233,8 @@ static int run_kernelbench(const kf_invocation *invocation, const void *values, 
     kf_import_ranges levels, ids;
     kf_import_suite suite = {0};
     int status = -1;
-    if (kf_import_ranges_parse(s->level, "level", &levels, error) && kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
+    if (kf_import_ranges_parse(s->level, "level", &levels, error) &&
+        kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
         kf_import_kernelbench(invocation->arguments[0], &levels, &ids, &suite, error))
         status = import(s, invocation, &suite, error);
     kf_import_suite_clear(&suite);
@@ -223,7 +245,9 @@ static int run_robust(const kf_invocation *invocation, const void *values, kf_er
 {
     const settings *s = values;
     kf_import_suite suite = {0};
-    int status = kf_import_robust(invocation->arguments[0], s->multi, &suite, error) ? import(s, invocation, &suite, error) : -1;
+    int status = kf_import_robust(invocation->arguments[0], s->multi, &suite, error)
+                     ? import(s, invocation, &suite, error)
+                     : -1;
     kf_import_suite_clear(&suite);
     return status;
 }
@@ -234,7 +258,8 @@ static int run_cuda_l1(const kf_invocation *invocation, const void *values, kf_e
     kf_import_ranges levels, ids;
     kf_import_suite suite = {0};
     int status = -1;
-    if (kf_import_ranges_parse(s->level, "level", &levels, error) && kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
+    if (kf_import_ranges_parse(s->level, "level", &levels, error) &&
+        kf_import_ranges_parse(s->ids, "ids", &ids, error) &&
         kf_import_cuda_l1(invocation->arguments[0], &levels, &ids, &suite, error))
         status = import(s, invocation, &suite, error);
     kf_import_suite_clear(&suite);
@@ -244,7 +269,9 @@ static int run_cuda_l1(const kf_invocation *invocation, const void *values, kf_e
 static int run_torch(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     kf_import_suite suite = {0};
-    int status = kf_import_file(invocation->arguments[0], &suite, error) ? import(values, invocation, &suite, error) : -1;
+    int status = kf_import_file(invocation->arguments[0], &suite, error)
+                     ? import(values, invocation, &suite, error)
+                     : -1;
     kf_import_suite_clear(&suite);
     return status;
 }
@@ -282,12 +309,16 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     KF_ROW_JSON(settings)
 // clang-format on
 
-#define HOW                                                                                                                        \
-    "Each problem runs in the sandbox, which finds out what its arguments are: inputs, then parameters and buffers by their "      \
-    "names in state_dict, then outputs, then numbers. How inputs and weights are distributed is found by watching and measuring, " \
-    "and so is what makes a problem unfit: outputs that are random, constant, zero, or do not depend on an input. Such ones are "  \
-    "refused with the reason, and the rest goes on; suite.json beside the tasks names them, so that `kforge bench` counts them. "  \
-    "A task folder is there completely or not at all; one that is there already "                                                  \
+#define HOW                                                                                       \
+    "Each problem runs in the sandbox, which finds out what its arguments are: inputs, then "     \
+    "parameters and buffers by their "                                                            \
+    "names in state_dict, then outputs, then numbers. How inputs and weights are distributed is " \
+    "found by watching and measuring, "                                                           \
+    "and so is what makes a problem unfit: outputs that are random, constant, zero, or do not "   \
+    "depend on an input. Such ones are "                                                          \
+    "refused with the reason, and the rest goes on; suite.json beside the tasks names them, so "  \
+    "that `kforge bench` counts them. "                                                           \
+    "A task folder is there completely or not at all; one that is there already "                 \
     "with the same content stays."
 
 // clang-format off
@@ -298,7 +329,8 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
      .help = "Only problems with these numbers: 19 or 1..10,42."}
 // clang-format on
 
-static const kf_option kernelbench_options[] = {NUMBER_ROWS, OUTPUT_ROW("kernelbench"), COMMON_ROWS, {0}};
+static const kf_option kernelbench_options[] = {
+    NUMBER_ROWS, OUTPUT_ROW("kernelbench"), COMMON_ROWS, {0}};
 
 static const kf_option cuda_l1_options[] = {NUMBER_ROWS, OUTPUT_ROW("cuda-l1"), COMMON_ROWS, {0}};
 
@@ -306,14 +338,19 @@ const kf_command kf_command_import_cuda_l1 = {
     .name = "import cuda-l1",
     .synopsis = "FILE.json",
     .summary = "Make tasks of the problems in a file of CUDA-L1's release",
-    .description =
-        "FILE holds JSON lines with level_id, task_id and ref_code, as optimized_cuda_code/h100.json of a checkout of CUDA-L1. "
-        "Its solutions were written and timed for these texts, which are older than today's KernelBench and have other "
-        "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed against what is verified. CUDA-L1's own "
-        "evaluator compares modules in evaluation mode (--mode eval) and times them in training mode, which is "
-        "KernelBench's.\n\n" HOW,
-    .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of its three levels\n"
-                "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html l1.html\tclaimed against verified",
+    .description = "FILE holds JSON lines with level_id, task_id and ref_code, as "
+                   "optimized_cuda_code/h100.json of a checkout of CUDA-L1. "
+                   "Its solutions were written and timed for these texts, which are older than "
+                   "today's KernelBench and have other "
+                   "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed "
+                   "against what is verified. CUDA-L1's own "
+                   "evaluator compares modules in evaluation mode (--mode eval) and times them in "
+                   "training mode, which is "
+                   "KernelBench's.\n\n" HOW,
+    .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of "
+                "its three levels\n"
+                "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html "
+                "l1.html\tclaimed against verified",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = cuda_l1_options,
@@ -325,9 +362,11 @@ const kf_command kf_command_import_kernelbench = {
     .name = "import kernelbench",
     .synopsis = "DIR",
     .summary = "Make tasks of the problems of a checkout of KernelBench",
-    .description = HOW "\n\nExit status 1: none could be imported; 2: no checkout of KernelBench; 3: no PyTorch.",
+    .description = HOW
+    "\n\nExit status 1: none could be imported; 2: no checkout of KernelBench; 3: no PyTorch.",
     .examples = "kforge import kernelbench ~/KernelBench --level 1\tlevel 1 at its own sizes\n"
-                "kforge import kernelbench ~/KernelBench --scale 1000000 -o small\tsizes that a CPU can judge",
+                "kforge import kernelbench ~/KernelBench --scale 1000000 -o small\tsizes that a "
+                "CPU can judge",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = kernelbench_options,
@@ -349,9 +388,11 @@ const kf_command kf_command_import_robust = {
     .name = "import robust-kbench",
     .synopsis = "DIR",
     .summary = "Make tasks of the folders of a checkout of robust-kbench",
-    .description = "One task for each configuration, forward and backward. A backward task takes the gradient of the output before "
-                   "the inputs and "
-                   "gives the gradients of inputs and parameters; its baseline computes forward, too.\n\n" HOW,
+    .description =
+        "One task for each configuration, forward and backward. A backward task takes the gradient "
+        "of the output before "
+        "the inputs and "
+        "gives the gradients of inputs and parameters; its baseline computes forward, too.\n\n" HOW,
     .examples = "kforge import robust-kbench ~/robust-kbench --multi\tall configurations",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -366,7 +407,8 @@ const kf_command kf_command_import_torch = {
     .name = "import torch",
     .synopsis = "FILE.py",
     .summary = "Make a task of a PyTorch module of your own",
-    .description = "The file defines class Model(torch.nn.Module), get_inputs() that returns a list of example inputs and, where "
+    .description = "The file defines class Model(torch.nn.Module), get_inputs() that returns a "
+                   "list of example inputs and, where "
                    "the constructor takes "
                    "arguments, get_init_inputs(). A folder: all files in it.\n\n" HOW,
     .examples = "kforge import torch my_layer.py --mode eval\ttasks/my_layer",

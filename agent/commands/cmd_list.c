@@ -16,7 +16,7 @@ typedef struct settings {
     int64_t limit;
 } settings;
 
-/* ---- runs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static void add_run(kf_table *table, const kf_store_run *run)
 {
@@ -53,7 +53,8 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     kf_autoresult kf_store_run run = {0};
     int more = 0;
     int64_t shown = 0;
-    while ((wanted->limit == 0 || shown < wanted->limit) && (more = kf_store_next_run(cursor, &run, error)) > 0) {
+    while ((wanted->limit == 0 || shown < wanted->limit) &&
+           (more = kf_store_next_run(cursor, &run, error)) > 0) {
         shown++;
         if (wanted->ids)
             fprintf(view->out, "%s\n", run.id);
@@ -66,11 +67,12 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
     if (wanted->ids) return true;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
     kf_table_print(&table, view->out, view->width, 0, view->color);
-    if (more > 0 && kf_store_next_run(cursor, &run, NULL) > 0) fprintf(view->out, "… and older ones (--limit 0 lists all)\n");
+    if (more > 0 && kf_store_next_run(cursor, &run, NULL) > 0)
+        fprintf(view->out, "… and older ones (--limit 0 lists all)\n");
     return true;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 typedef struct task_list {
     kf_table table;
@@ -79,10 +81,13 @@ typedef struct task_list {
     FILE *log;
 } task_list;
 
-static void add_task(task_list *list, const char *place, const kf_task *task, const kf_store_task *stored)
+static void add_task(task_list *list, const char *place, const kf_task *task,
+                     const kf_store_task *stored)
 {
-    const cJSON *family = task ? cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family") : NULL;
-    const char *name = task ? kf_task_name(task) : stored->name, *hash = task ? kf_task_hash(task) : stored->hash;
+    const cJSON *family =
+        task ? cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family") : NULL;
+    const char *name = task ? kf_task_name(task) : stored->name,
+               *hash = task ? kf_task_hash(task) : stored->hash;
     const char *family_name = cJSON_IsString(family) ? family->valuestring : "";
     int64_t runs = stored ? stored->runs : 0, candidates = stored ? stored->candidates : 0;
     if (list->array) {
@@ -114,12 +119,16 @@ static int has_task(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Every folder under tasks/ that holds a task.json; one that does not load is told on the log and left out. */
-static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *count, size_t most, kf_error *error)
+/* Every folder under tasks/ that holds a task.json; one that does not load is told on the log and
+ * left out. */
+static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *count, size_t most,
+                         kf_error *error)
 {
     struct dirent **entries;
     int found = scandir("tasks", &entries, has_task, alphasort);
-    if (found < 0) return errno == ENOENT || errno == ENOTDIR || kf_fail(error, KF_ERROR_IO, "tasks: %s", strerror(errno));
+    if (found < 0)
+        return errno == ENOENT || errno == ENOTDIR ||
+               kf_fail(error, KF_ERROR_IO, "tasks: %s", strerror(errno));
     for (int i = 0; i < found; i++) {
         kf_autofree char *place = kf_path_join("tasks", entries[i]->d_name),
                          *file = place ? kf_path_join(place, "task.json") : NULL;
@@ -132,7 +141,8 @@ static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *co
             continue;
         }
         kf_autoresult kf_store_task stored = {0};
-        bool known = list->store && kf_store_find_task(list->store, kf_task_hash(task), &stored, NULL);
+        bool known =
+            list->store && kf_store_find_task(list->store, kf_task_hash(task), &stored, NULL);
         add_task(list, place, task, known ? &stored : NULL);
         if (*count < most) memcpy(hashes[(*count)++], kf_task_hash(task), KF_HASH_HEX);
     }
@@ -145,7 +155,9 @@ static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *co
 static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
-    task_list list = {.store = store, .log = log, .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
+    task_list list = {.store = store,
+                      .log = log,
+                      .array = view->json ? cJSON_AddArrayToObject(json, "tasks") : NULL};
     kf_autotable table = {0};
     kf_table_add_column(&list.table, "TASK", KF_LEFT, true);
     kf_table_add_column(&list.table, "HASH", KF_LEFT, false);
@@ -156,8 +168,8 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
     size_t count = 0;
-    bool good =
-        hashes ? list_folders(&list, hashes, &count, MAX_FOLDERS, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    bool good = hashes ? list_folders(&list, hashes, &count, MAX_FOLDERS, error)
+                       : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
     if (store && !cursor) good = false;
     kf_autoresult kf_store_task stored = {0};
@@ -171,7 +183,8 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     if (!good || more < 0) return false;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
     if (!table.cell_count)
-        fprintf(log, "kforge: no tasks here: there is no folder tasks/ in the working directory, and none in the store\n");
+        fprintf(log, "kforge: no tasks here: there is no folder tasks/ in the working directory, "
+                     "and none in the store\n");
     kf_table_print(&table, view->out, view->width, 0, view->color);
     return true;
 }
@@ -224,9 +237,12 @@ const kf_command kf_command_list = {
     .name = "list",
     .synopsis = "",
     .summary = "List runs, or tasks",
-    .description = "The latest run comes first, with its best candidate's speedup over the baseline and the 95 % interval of it: "
-                   "of those that were measured again in fresh processes, where there are such ones. A run that died "
-                   "was ended without a word, by a crash or a signal; it can be resumed like an interrupted one.",
+    .description = "The latest run comes first, with its best candidate's speedup over the "
+                   "baseline and the 95 % interval of it: "
+                   "of those that were measured again in fresh processes, where there are such "
+                   "ones. A run that died "
+                   "was ended without a word, by a crash or a signal; it can be resumed like an "
+                   "interrupted one.",
     .examples = "kforge list --task row_softmax\truns of one task\n"
                 "kforge list --tasks\twhat there is to work on\n"
                 "kforge list --json | jq '.runs[0].best_speedup'\tthe latest run's figure",

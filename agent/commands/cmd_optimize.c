@@ -16,7 +16,8 @@
 #define MODEL_CANDIDATES 64
 
 typedef struct settings {
-    const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags, *resume, *output, *prompts;
+    const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags,
+        *resume, *output, *prompts;
     double time, cost, budget_usd, gpu_seconds, seconds, timeout;
     int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
     bool json;
@@ -24,7 +25,7 @@ typedef struct settings {
     kf_option_list models, llms, workers;
 } settings;
 
-/* ---- what is to be done --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is to be done ---------------------------------------------------------------------- */
 
 typedef struct plan {
     kf_search_settings search;
@@ -49,7 +50,8 @@ static bool add_model(plan *p, char *spec, kf_error *error)
     size_t count = p->search.model_count;
     if (count == KF_SEARCH_MODELS || !spec) {
         free(spec);
-        return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS)
+        return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT,
+                                                   "--model: more than %d models", KF_SEARCH_MODELS)
                                          : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     p->models[count] = p->frozen[count] = spec;
@@ -96,28 +98,33 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
-    /* Another budget alone is one, too; time has no default then. What only models spend is none to the tuner alone: it would end nothing. */
-    bool models = has_model(p), of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
+    /* Another budget alone is one, too; time has no default then. What only models spend is none to
+     * the tuner alone: it would end nothing. */
+    bool models = has_model(p),
+         of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
     if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
     budget->seconds = models ? MODEL_SECONDS : TUNER_SECONDS;
     if (models) budget->candidates = MODEL_CANDIDATES;
 }
 
-/* ---- a run that is repeated ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- a run that is repeated ------------------------------------------------------------------ */
 
 /* What a spec says of the model's part among several: ",weight=2,role=both". */
 static void copy_traits(const char *spec, kf_buffer *text)
 {
-    static const char *const names[] = {"weight=", "role=", "temperature_from=", "temperature_to=", "temperature_calls="};
+    static const char *const names[] = {
+        "weight=", "role=", "temperature_from=", "temperature_to=", "temperature_calls="};
     size_t head = strcspn(spec, ":");
-    for (const char *at = memchr(spec, ',', head); at; at = memchr(at + 1, ',', (size_t)(spec + head - at - 1)))
+    for (const char *at = memchr(spec, ',', head); at;
+         at = memchr(at + 1, ',', (size_t)(spec + head - at - 1)))
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (strncmp(at + 1, names[i], strlen(names[i])) == 0) kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
+            if (strncmp(at + 1, names[i], strlen(names[i])) == 0)
+                kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
 }
 
 /* Each model of the run, `old`, becomes one that answers what it answered. */
-static bool replay_models(plan *p, const char *options, const char *const *old, size_t count, kf_store *store, const char *run,
-                          kf_error *error)
+static bool replay_models(plan *p, const char *options, const char *const *old, size_t count,
+                          kf_store *store, const char *run, kf_error *error)
 {
     kf_autofree char *path = realpath(kf_store_path(store), NULL);
     p->search.model_count = 0;
@@ -132,25 +139,31 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         if (strcmp(old[i], "none") == 0) continue;
         if (twice)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "run %s has two models that are both called \"%s\": it can't be told what each said", run, name);
+                           "run %s has two models that are both called \"%s\": it can't be told "
+                           "what each said",
+                           run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
-        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run, name ? name : "");
+        kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
+                         name ? name : "");
         if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
     }
-    return p->search.model_count || kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
+    return p->search.model_count ||
+           kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
 }
 
 /* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
-static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted, const char *spec, const char *word,
-                        kf_error *error)
+static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted,
+                        const char *spec, const char *word, kf_error *error)
 {
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     kf_autoresult kf_store_run run = {0};
     const char *old[KF_SEARCH_MODELS];
     if (!store || !kf_store_find_run(store, word, &run, error)) return false;
-    p->task = invocation->argument_count ? kf_task_load(invocation->arguments[0], error) : kf_stored_task(store, run.task, error);
-    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    p->task = invocation->argument_count ? kf_task_load(invocation->arguments[0], error)
+                                         : kf_stored_task(store, run.task, error);
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
+        return false;
     size_t count = p->search.model_count;
     memcpy(old, p->models, sizeof old);
     kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
@@ -160,20 +173,25 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     return replay_models(p, options, old, count, store, run.id, error);
 }
 
-static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted,
+                     kf_error *error)
 {
     const char *only = model_given(wanted, 0);
     kf_autofree char *repeated = only && !model_given(wanted, 1) ? kf_llm_replayed_run(only) : NULL;
     if (repeated) return plan_replay(p, invocation, wanted, only, repeated, error);
     if (invocation->argument_count == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
     p->task = kf_task_load(invocation->arguments[0], error);
     if (!p->task || !set_models(p, wanted, error)) return false;
-    if (wanted->counters && !kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters");
+    if (wanted->counters && !kf_counters_check(wanted->counters, error))
+        return kf_fail_prefix(error, "--counters");
     kf_search_settings *search = &p->search;
     search->seed = (uint64_t)wanted->seed;
     search->prompts = wanted->prompts;
-    if (!kf_strategy_load(wanted->strategy, &search->strategy, error)) return kf_fail_prefix(error, "--strategy");
+    if (!kf_strategy_load(wanted->strategy, &search->strategy, error))
+        return kf_fail_prefix(error, "--strategy");
     search->by_share = strcmp(wanted->ensemble, "share") == 0;
     search->calls = (int)wanted->calls;
     search->timing_seconds = wanted->seconds;
@@ -186,25 +204,33 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     return true;
 }
 
-/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task when there is one. */
-static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word, kf_store_run *run, kf_error *error)
+/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task
+ * when there is one. */
+static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word,
+                     kf_store_run *run, kf_error *error)
 {
     bool found;
     if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
     kf_auto(kf_task) task = NULL;
-    if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error))) return false;
-    if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error)) return false;
+    if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error)))
+        return false;
+    if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
+        return false;
     return found ||
-           kf_fail(error, KF_ERROR_INPUT, "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one", word);
+           kf_fail(error, KF_ERROR_INPUT,
+                   "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one",
+                   word);
 }
 
-static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation, const settings *wanted, kf_error *error)
+static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation,
+                        const settings *wanted, kf_error *error)
 {
     kf_autoresult kf_store_run run = {0};
     if (!find_run(store, invocation, wanted->resume, &run, error)) return false;
     snprintf(p->run, sizeof p->run, "%s", run.id);
     p->task = kf_stored_task(store, run.task, error);
-    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error)) return false;
+    if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
+        return false;
     if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
     /* The device as the store calls it may say more than the hardware does. */
@@ -213,16 +239,18 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Which device the workers of this program judge on, or on which several. */
-static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices, kf_error *error)
+static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices,
+                           kf_error *error)
 {
     devices->count = 0;
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them", wanted->devices, wanted->device);
+        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+                       wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
@@ -241,32 +269,45 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!choose_devices(wanted, &device, &devices, error)) return -1;
     __attribute__((cleanup(plan_clear))) plan p = {0};
     kf_auto(kf_store) store = NULL;
-    if (!wanted->resume && !(plan_new(&p, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
+    if (!wanted->resume &&
+        !(plan_new(&p, invocation, wanted, error) && has_place(&p, wanted, error)))
+        return -1;
     store = kf_store_open(wanted->store, wanted->resume ? KF_STORE_WRITE : KF_STORE_CREATE, error);
     if (!store) return -1;
-    if (wanted->resume && !(plan_resume(&p, store, invocation, wanted, error) && has_place(&p, wanted, error))) return -1;
-    kf_auto(kf_workers) workers =
-        kf_workers_open(wanted->workers.items, wanted->workers.count,
-                        &(kf_workers_options){.device = device, .devices = devices.items, .device_count = devices.count}, error);
+    if (wanted->resume &&
+        !(plan_resume(&p, store, invocation, wanted, error) && has_place(&p, wanted, error)))
+        return -1;
+    kf_auto(kf_workers) workers = kf_workers_open(
+        wanted->workers.items, wanted->workers.count,
+        &(kf_workers_options){
+            .device = device, .devices = devices.items, .device_count = devices.count},
+        error);
     if (!workers || (p.hardware && !kf_workers_expect(workers, p.hardware))) return -1;
     p.search.device = device;
     bool alone = !p.run[0] && !has_model(&p);
-    kf_progress_view view = {.log = invocation->log,
-                             .terminal = invocation->terminal,
-                             .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
-                             .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
+    kf_progress_view view = {
+        .log = invocation->log,
+        .terminal = invocation->terminal,
+        .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
+        .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
     kf_search_result result;
-    bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers, invocation->interrupts, &observer, &result,
-                             error);
+    bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers,
+                             invocation->interrupts, &observer, &result, error);
     kf_progress_clear(&view);
-    kf_workers_close(kf_steal(&workers)); /* before anything is said: nothing is left running then */
+    /* before anything is said: nothing is left running then */
+    kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
-    kf_optimize_result o = {.result = &result, .task = kf_task_name(p.task), .store = wanted->store, .output = wanted->output};
+    kf_optimize_result o = {.result = &result,
+                            .task = kf_task_name(p.task),
+                            .store = wanted->store,
+                            .output = wanted->output};
     if (!ran) {
         /* What was found is in the store; say how to go on. */
-        if (result.progress.run[0] && kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
-            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n", o.resume);
+        if (result.progress.run[0] &&
+            kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
+            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n",
+                    o.resume);
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
@@ -281,11 +322,14 @@ static const kf_option options[] = {
      .argument = "SPEC",
      .offset = offsetof(settings, models),
      .config = true,
-     .help =
-         "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT, "
-         "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md); may be given "
-         "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, or last), with its task, settings and "
-         "replies."},
+     .help = "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, "
+             "openrouter:MODEL, azure:DEPLOYMENT, "
+             "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or "
+             "none (docs/guide/models.md); may be "
+             "given "
+             "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, "
+             "or last), with its task, settings and "
+             "replies."},
     KF_ROW_LLM(settings),
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
@@ -294,9 +338,9 @@ static const kf_option options[] = {
      .offset = offsetof(settings, strategy),
      .fallback = "auto",
      .config = true,
-     .help =
-         "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
-         "settings of your own (docs/internals/search.md)."},
+     .help = "What models are asked for and from which parents: auto, sample, evolve, contrast, "
+             "critic, fsr, tune, or a JSON file with "
+             "settings of your own (docs/internals/search.md)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -305,9 +349,11 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop searching after this time, earlier sessions of the run included; measuring the best again comes on top. "
+     .help = "Stop searching after this time, earlier sessions of the run included; measuring the "
+             "best again comes on top. "
              "Default, when no "
-             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests are budgets of models alone."},
+             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests "
+             "are budgets of models alone."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -324,7 +370,8 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Stop before the models cost more than this; what a request may cost is set aside before it leaves."},
+     .help = "Stop before the models cost more than this; what a request may cost is set aside "
+             "before it leaves."},
     {.name = "tokens",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -364,7 +411,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop when workers have held their devices for so long, all of them together, to build and judge candidates; "
+     .help = "Stop when workers have held their devices for so long, all of them together, to "
+             "build and judge candidates; "
              "measuring the best "
              "again at the end comes on top."},
     KF_ROW_WORKERS(settings),
@@ -374,20 +422,23 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their numbers as in 0,2."},
+     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their "
+             "numbers as in 0,2."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the last that is not finished, with "
+     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the "
+             "last that is not finished, with "
              "its own settings; budgets and models given here replace its own."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
-     .help = "Where the best candidate is written, tried before anything else is done; default kforge-out/TASK/RUN/best.cu."},
+     .help = "Where the best candidate is written, tried before anything else is done; default "
+             "kforge-out/TASK/RUN/best.cu."},
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -396,7 +447,8 @@ static const kf_option options[] = {
      .low = 0,
      .high = 9e15,
      .config = true,
-     .help = "Of the random choices; the same seed and the same verdicts give the same candidates."},
+     .help =
+         "Of the random choices; the same seed and the same verdicts give the same candidates."},
     {.name = "calls",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -412,13 +464,15 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing a candidate while searching; the best is measured again for longer."},
+     .help = "Most time for timing a candidate while searching; the best is measured again for "
+             "longer."},
     KF_ROW_TIMEOUT(settings),
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's names with commas between them. "
+     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's "
+             "names with commas between them. "
              "Each takes about a "
              "second. Default: on a GPU all of every best candidate that is measured again."},
     KF_ROW_BASELINE(settings),
@@ -430,7 +484,8 @@ static const kf_option options[] = {
      .fallback = "all",
      .offset = offsetof(settings, flags),
      .config = true,
-     .help = "Which compiler flags the tuner tries: those that a source declares and those known to matter on the device, or only "
+     .help = "Which compiler flags the tuner tries: those that a source declares and those known "
+             "to matter on the device, or only "
              "the former."},
     KF_ROW_PROMPTS(settings),
     KF_ROW_STORE(settings),
@@ -442,25 +497,33 @@ const kf_command kf_command_optimize = {
     .name = "optimize",
     .synopsis = "[TASK]",
     .summary = "Search for a faster implementation of a task's kernel",
-    .description = "It measures the baseline and the task's seeds, tunes what they declare as tunable, and has models, where some "
+    .description = "It measures the baseline and the task's seeds, tunes what they declare as "
+                   "tunable, and has models, where some "
                    "are given, draft, repair "
-                   "and improve candidates. Every candidate is judged in a sandbox and stored. What is reported as best was "
+                   "and improve candidates. Every candidate is judged in a sandbox and stored. "
+                   "What is reported as best was "
                    "measured again in fresh "
                    "processes.\n\n"
-                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. Either way nothing that was "
+                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. "
+                   "Either way nothing that was "
                    "judged is lost, and the "
                    "command that goes on is shown.\n\n"
-                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 the machine or a model failed, 4 "
+                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
+                   "the machine or a model failed, 4 "
                    "the budget was spent "
                    "before anything was correct, 130 interrupted.",
     .examples = "kforge optimize tasks/row_softmax\ttunes the seeds of a task for 40 seconds\n"
-                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at most $5, with the key in "
+                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at "
+                "most $5, with the key in "
                 "ANTHROPIC_API_KEY\n"
-                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks a server of your own\n"
-                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of yours ask a model, for at most $2 by "
+                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks "
+                "a server of your own\n"
+                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of "
+                "yours ask a model, for at most $2 by "
                 "what it says\n"
                 "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
-                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on another machine\n",
+                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on "
+                "another machine\n",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

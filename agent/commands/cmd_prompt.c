@@ -36,20 +36,23 @@ static void preview_clear(preview *p)
 }
 
 /* The device of the run, what was given, or what a worker here says it has. */
-static bool find_hardware(preview *p, const settings *wanted, const kf_invocation *invocation, kf_error *error)
+static bool find_hardware(preview *p, const settings *wanted, const kf_invocation *invocation,
+                          kf_error *error)
 {
     if (wanted->hardware) {
         p->hardware = strdup(wanted->hardware);
         return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     if (p->hardware) return true;
-    kf_auto(kf_workers) workers =
-        kf_workers_open((const char *const[]){"local"}, 1, &(kf_workers_options){.device = wanted->device}, error);
+    kf_auto(kf_workers) workers = kf_workers_open(
+        (const char *const[]){"local"}, 1, &(kf_workers_options){.device = wanted->device}, error);
     double until = kf_now() + HELLO_SECONDS;
     while (workers && !kf_workers_hardware(workers)) {
         kf_workers_result result;
         if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-        if (kf_now() > until) return kf_fail(error, KF_ERROR_MACHINE, "no device has said what it is; give --hardware");
+        if (kf_now() > until)
+            return kf_fail(error, KF_ERROR_MACHINE,
+                           "no device has said what it is; give --hardware");
         if (kf_workers_wait(workers, 0.1, &result, error) < 0) return false;
     }
     p->hardware = workers ? strdup(kf_workers_hardware(workers)) : NULL;
@@ -64,10 +67,12 @@ static bool read_run(preview *p, kf_store *store, const settings *wanted, kf_err
     p->task = kf_stored_task(store, run.task, error);
     const char *more = strstr(run.device, ", against baseline ");
     p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
-    return p->task && p->hardware && kf_search_options_read(run.options, &p->search, p->models, &p->options, error);
+    return p->task && p->hardware &&
+           kf_search_options_read(run.options, &p->search, p->models, &p->options, error);
 }
 
-static bool print(const preview *p, const settings *wanted, const kf_invocation *invocation, kf_error *error)
+static bool print(const preview *p, const settings *wanted, const kf_invocation *invocation,
+                  kf_error *error)
 {
     long long system = (long long)kf_prompt_tokens(strlen(p->text.system)),
               prompt = (long long)kf_prompt_tokens(strlen(p->text.prompt));
@@ -82,8 +87,9 @@ static bool print(const preview *p, const settings *wanted, const kf_invocation 
         cJSON_AddStringToObject(json, "prompt", p->text.prompt);
         return kf_print_json(invocation->output, kf_steal(&json), error);
     }
-    fprintf(invocation->log, "%s: %lld tokens of system text, %lld of the prompt (estimated from the bytes)\n", p->text.step,
-            system, prompt);
+    fprintf(invocation->log,
+            "%s: %lld tokens of system text, %lld of the prompt (estimated from the bytes)\n",
+            p->text.step, system, prompt);
     fprintf(invocation->output, "%s\n%s\n", p->text.system, p->text.prompt);
     return true;
 }
@@ -95,23 +101,30 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_store) store = NULL;
     if (wanted->run) {
         if (!kf_open_to_read(wanted->store, &store, error)) return -1;
-        if (!store) return kf_fail(error, KF_ERROR_INPUT, "--run %s: there are no runs yet", wanted->run), -1;
+        if (!store)
+            return kf_fail(error, KF_ERROR_INPUT, "--run %s: there are no runs yet", wanted->run),
+                   -1;
         if (!read_run(&p, store, wanted, error)) return -1;
     } else {
         if (!invocation->argument_count)
-            return kf_fail(error, KF_ERROR_INPUT, "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows tasks"), -1;
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows "
+                           "tasks"),
+                   -1;
         p.task = kf_task_load(invocation->arguments[0], error);
         if (!p.task) return -1;
     }
     if (wanted->prompts) p.search.prompts = wanted->prompts;
     if (wanted->device) p.search.device = wanted->device;
     if (wanted->strategy || !*p.search.strategy.name) {
-        if (!kf_strategy_load(wanted->strategy ? wanted->strategy : "auto", &p.search.strategy, error))
+        if (!kf_strategy_load(wanted->strategy ? wanted->strategy : "auto", &p.search.strategy,
+                              error))
             return kf_fail_prefix(error, "--strategy"), -1;
     }
     if (!find_hardware(&p, wanted, invocation, error)) return -1;
     if (!p.search.device) p.search.device = strncmp(p.hardware, "cpu", 3) == 0 ? "cpu" : "cuda";
-    if (!kf_search_preview(store, p.task, wanted->run ? p.run : NULL, &p.search, p.hardware, wanted->step, &p.text, error))
+    if (!kf_search_preview(store, p.task, wanted->run ? p.run : NULL, &p.search, p.hardware,
+                           wanted->step, &p.text, error))
         return -1;
     return print(&p, wanted, invocation, error) ? KF_EXIT_DONE : -1;
 }
@@ -122,28 +135,29 @@ static const kf_option options[] = {
      .argument = "NAME|FILE",
      .offset = offsetof(settings, strategy),
      .config = true,
-     .help =
-         "What models are asked for and from which parents: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON file with "
-         "settings of your own (docs/internals/search.md). Default: auto, or that of the run."},
+     .help = "What models are asked for and from which parents: auto, sample, evolve, contrast, "
+             "critic, fsr, tune, or a JSON file with "
+             "settings of your own (docs/internals/search.md). Default: auto, or that of the run."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "What this run (id, the beginning of one, or last) would send next, with parents, exemplars and notes from it."},
+     .help = "What this run (id, the beginning of one, or last) would send next, with parents, "
+             "exemplars and notes from it."},
     {.name = "step",
      .type = KF_OPTION_TEXT,
      .argument = "STEP",
      .offset = offsetof(settings, step),
-     .help =
-         "This prompt instead of what the strategy would choose: draft, improve, repair_build, repair_wrong, contrast, crossover, "
-         "rethink, critic_optimise or critic_repair; all but draft need --run."},
+     .help = "This prompt instead of what the strategy would choose: draft, improve, repair_build, "
+             "repair_wrong, contrast, crossover, "
+             "rethink, critic_optimise or critic_repair; all but draft need --run."},
     {.name = "hardware",
      .type = KF_OPTION_TEXT,
      .argument = "TEXT",
      .offset = offsetof(settings, hardware),
-     .help =
-         "As on this hardware, in words (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute capability 8.9\") instead of what is here."},
+     .help = "As on this hardware, in words (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute "
+             "capability 8.9\") instead of what is here."},
     KF_ROW_PROMPTS(settings),
     KF_ROW_DEVICE(settings),
     KF_ROW_STORE(settings),
@@ -155,12 +169,14 @@ const kf_command kf_command_prompt = {
     .name = "prompt",
     .synopsis = "[TASK]",
     .summary = "Show what a model would be sent, and how many tokens it has",
-    .description = "Writes system text and prompt to standard output; nothing is sent. Of a task it is the first draft that a "
+    .description = "Writes system text and prompt to standard output; nothing is sent. Of a task "
+                   "it is the first draft that a "
                    "strategy asks for; with "
                    "--run what a run would ask for next.",
     .examples = "kforge prompt tasks/gemm\tthe first prompt of a search\n"
                 "kforge prompt --run 0k7c --step contrast\twith candidates of a run\n"
-                "kforge prompt tasks/gemm --hardware \"GPU of compute capability 9.0\" --json | jq .prompt_tokens\twith the card "
+                "kforge prompt tasks/gemm --hardware \"GPU of compute capability 9.0\" --json | jq "
+                ".prompt_tokens\twith the card "
                 "of another GPU",
     .most_arguments = 1,
     .options = options,

@@ -47,7 +47,8 @@ static void take_flag(void *context, const kf_scan_flag *flag)
     kf_table_cell(&l->table, "%s", flag->text);
 }
 
-static bool scan_binary(listing *l, const char *path, const char *data, size_t size, kf_error *error)
+static bool scan_binary(listing *l, const char *path, const char *data, size_t size,
+                        kf_error *error)
 {
     size_t sass_size;
     l->from = "binary";
@@ -59,14 +60,18 @@ static bool scan_binary(listing *l, const char *path, const char *data, size_t s
     return !sass || kf_scan_sass(sass, sass_size, take_flag, l, error);
 }
 
-static bool scan_text(listing *l, const settings *wanted, const char *path, const char *source, size_t size, kf_error *error)
+static bool scan_text(listing *l, const settings *wanted, const char *path, const char *source,
+                      size_t size, kf_error *error)
 {
     kf_autofree char *text = NULL, *binary = NULL;
     size_t text_size = 0, binary_size = 0;
     if (!kf_source_check(source, size, path, error)) return false;
-    if (wanted->compile && !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error)) return false;
+    if (wanted->compile &&
+        !kf_scan_compile(source, size, &text, &text_size, &binary, &binary_size, error))
+        return false;
     l->from = "source";
-    if (text ? !kf_scan_source(text, text_size, take_flag, l, error) : !kf_scan_source(source, size, take_flag, l, error))
+    if (text ? !kf_scan_source(text, text_size, take_flag, l, error)
+             : !kf_scan_source(source, size, take_flag, l, error))
         return false;
     return !binary || scan_binary(l, NULL, binary, binary_size, error);
 }
@@ -90,7 +95,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                    "\x7f"
                                    "ELF",
                                    4) == 0;
-    bool done = elf ? scan_binary(&l, path, data, size, error) : scan_text(&l, wanted, path, data, size, error);
+    bool done = elf ? scan_binary(&l, path, data, size, error)
+                    : scan_text(&l, wanted, path, data, size, error);
     if (done && json) {
         cJSON_AddStringToObject(json, "schema", "kforge-scan/1");
         cJSON_AddStringToObject(json, "file", path);
@@ -108,9 +114,9 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, compile),
      .fallback = "true",
-     .help =
-         "Preprocess and compile it in the build jail first, so that macros are expanded and what it imports is seen (the default; "
-         "--no-compile does not)."},
+     .help = "Preprocess and compile it in the build jail first, so that macros are expanded and "
+             "what it imports is seen (the default; "
+             "--no-compile does not)."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -119,12 +125,14 @@ const kf_command kf_command_scan = {
     .name = "scan",
     .synopsis = "FILE.cu",
     .summary = "List what in a candidate may be worth a look; never a verdict",
-    .description =
-        "Names threads, signals, loaded code, files, clocks, streams, kept state, low precision and more, with their lines; of a "
-        "binary (FILE.so, FILE.cubin) what it imports and holds, and where cuobjdump is installed the precision of its matrix "
-        "instructions.\n\n"
-        "Each of these has honest uses, and a cheat can avoid all of them: whether a candidate cheats is found out by running it "
-        "(`kforge eval`). The exit status is 0 whatever is found.",
+    .description = "Names threads, signals, loaded code, files, clocks, streams, kept state, low "
+                   "precision and more, with their lines; of a "
+                   "binary (FILE.so, FILE.cubin) what it imports and holds, and where cuobjdump is "
+                   "installed the precision of its matrix "
+                   "instructions.\n\n"
+                   "Each of these has honest uses, and a cheat can avoid all of them: whether a "
+                   "candidate cheats is found out by running it "
+                   "(`kforge eval`). The exit status is 0 whatever is found.",
     .examples = "kforge scan mine.cu\twhat a reviewer might look at first\n",
     .least_arguments = 1,
     .most_arguments = 1,

@@ -29,7 +29,8 @@ static void take_case(void *context, const kf_selftest_case *row)
     report *r = context;
     const char *kind = row->hostile ? "hostile" : "honest";
     r->seen++;
-    if (r->invocation->terminal) fprintf(r->invocation->log, "\r\033[K%d %s/%s/%.50s", r->seen, kind, row->task, row->name);
+    if (r->invocation->terminal)
+        fprintf(r->invocation->log, "\r\033[K%d %s/%s/%.50s", r->seen, kind, row->task, row->name);
     if (r->cases) {
         cJSON *object = cJSON_CreateObject();
         cJSON_AddStringToObject(object, "kind", kind);
@@ -47,14 +48,19 @@ static void take_case(void *context, const kf_selftest_case *row)
     if (row->passed && row->seconds <= row->limit && !r->wanted->all) return;
     char seconds[KF_FIGURE];
     bool late = row->seconds > row->limit;
-    kf_table_cell(&r->table, "%s", late ? "LATE" : row->passed ? "ok" : row->hostile ? "MISSED" : "ACCUSED");
+    kf_table_cell(&r->table, "%s",
+                  late           ? "LATE"
+                  : row->passed  ? "ok"
+                  : row->hostile ? "MISSED"
+                                 : "ACCUSED");
     kf_table_cell(&r->table, "%s/%s/%s", kind, row->task, row->name);
     kf_table_cell(&r->table, "%s%s%s", row->status, row->finding[0] ? " " : "", row->finding);
     kf_table_cell(&r->table, "%s", row->passed ? "" : row->expected);
     kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
 }
 
-/* The judge's temporary files go to a folder of their own, so that whatever is left there was left by it or by a candidate. */
+/* The judge's temporary files go to a folder of their own, so that whatever is left there was left
+ * by it or by a candidate. */
 typedef struct scratch {
     char *folder, *before_folder; /* $TMPDIR now and before */
     kf_leak_snapshot *before;
@@ -93,8 +99,8 @@ static scratch *scratch_new(kf_error *error)
     return kf_steal(&s);
 }
 
-/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict of the judge's own it is there, and is not left
- * behind: the census is taken anew. */
+/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict
+ * of the judge's own it is there, and is not left behind: the census is taken anew. */
 static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
@@ -128,14 +134,17 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = wanted->device}, error);
     if (!judge || !use_driver(own, judge, folder, error)) return -1;
     kf_auto(cJSON) json = wanted->json ? cJSON_CreateObject() : NULL;
-    report r = {.invocation = invocation, .wanted = wanted, .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
+    report r = {.invocation = invocation,
+                .wanted = wanted,
+                .cases = json ? cJSON_AddArrayToObject(json, "cases") : NULL};
     kf_table_add_column(&r.table, "", KF_LEFT, false);
     kf_table_add_column(&r.table, "CASE", KF_LEFT, true);
     kf_table_add_column(&r.table, "VERDICT", KF_LEFT, false);
     kf_table_add_column(&r.table, "EXPECTED", KF_LEFT, true);
     kf_table_add_column(&r.table, "TIME", KF_RIGHT, false);
     kf_selftest_summary sum;
-    bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r, invocation->interrupts, &sum, error);
+    bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r,
+                                invocation->interrupts, &sum, error);
     if (invocation->terminal) fputs("\r\033[K", invocation->log);
     kf_autobuffer left = {0};
     kf_leak_snapshot_news news = {0};
@@ -143,8 +152,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
     /* "0 of 0 caught (100 %)" would read as a proof. */
     if (done && sum.hostile + sum.honest == 0 && wanted->filter)
-        done = kf_fail(error, KF_ERROR_INPUT, "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
-                       wanted->filter, folder);
+        done =
+            kf_fail(error, KF_ERROR_INPUT,
+                    "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
+                    wanted->filter, folder);
     if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (done) { /* what it still holds is not left behind */
         kf_judge_free(kf_steal(&judge));
@@ -152,8 +163,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         done = after != NULL;
         if (after) news = kf_leak_snapshot_compare(own->before, after, &left);
     }
-    bool good = done && news.own == 0 && sum.late == 0 && sum.hostile + sum.honest > 0 && sum.caught == sum.hostile &&
-                sum.accepted == sum.honest;
+    bool good = done && news.own == 0 && sum.late == 0 && sum.hostile + sum.honest > 0 &&
+                sum.caught == sum.hostile && sum.accepted == sum.honest;
     int status = good ? KF_EXIT_DONE : KF_EXIT_NOTHING;
     if (!done) {
         status = error && error->code == KF_ERROR_BUSY ? KF_EXIT_INTERRUPTED : -1;
@@ -176,17 +187,22 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         char seconds[KF_FIGURE], longest[KF_FIGURE];
         kf_table_print(&r.table, view.out, view.width, 0, view.color);
         fprintf(view.out,
-                "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d honest ones accused (%.1f %%), %s, "
+                "%sselftest on %s (%s): %d of %d hostile candidates caught (%.1f %%), %d of %d "
+                "honest ones accused (%.1f %%), %s, "
                 "longest %s\n",
-                r.table.cell_count ? "\n" : "", device, hardware, sum.caught, sum.hostile, percent(sum.caught, sum.hostile),
-                sum.honest - sum.accepted, sum.honest, sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0,
+                r.table.cell_count ? "\n" : "", device, hardware, sum.caught, sum.hostile,
+                percent(sum.caught, sum.hostile), sum.honest - sum.accepted, sum.honest,
+                sum.honest ? 100 - percent(sum.accepted, sum.honest) : 0,
                 kf_figure_seconds(sum.seconds, seconds), kf_figure_seconds(sum.longest, longest));
         if (news.own)
             fprintf(view.out, "left behind: %s", left.data);
         else if (news.others)
-            fprintf(view.out, "nothing left behind; new on this machine, perhaps by other programs:\n%s", left.data);
+            fprintf(view.out,
+                    "nothing left behind; new on this machine, perhaps by other programs:\n%s",
+                    left.data);
         else
-            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n", view.out);
+            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n",
+                  view.out);
     }
     kf_table_free(&r.table);
     return status;
@@ -203,7 +219,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, folder),
-     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and DIR/selftest/TASK/task.json."},
+     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
+             "DIR/selftest/TASK/task.json."},
     {.name = "all",
      .letter = 'a',
      .type = KF_OPTION_FLAG,
@@ -217,13 +234,17 @@ const kf_command kf_command_selftest = {
     .name = "selftest",
     .synopsis = "",
     .summary = "Prove that this machine's judge catches cheats and leaves honest candidates alone",
-    .description = "Judges a collection of cheating candidates and one of odd but honest ones as any other, and tells which did "
+    .description = "Judges a collection of cheating candidates and one of odd but honest ones as "
+                   "any other, and tells which did "
                    "not get the verdict that "
-                   "they must get. What it prints belongs beside every leaderboard that this machine's verdicts enter.\n\n"
-                   "The exit status is 0 when every hostile candidate was caught, no honest one accused, and none held the judge "
+                   "they must get. What it prints belongs beside every leaderboard that this "
+                   "machine's verdicts enter.\n\n"
+                   "The exit status is 0 when every hostile candidate was caught, no honest one "
+                   "accused, and none held the judge "
                    "for longer than its "
                    "limits or left a process, an open descriptor or a file behind, else 1.",
-    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ --all\twhat is done with the "
+    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ "
+                "--all\twhat is done with the "
                 "honest ones\n",
     .options = options,
     .settings_size = sizeof(settings),

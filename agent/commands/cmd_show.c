@@ -40,23 +40,26 @@ static bool fits(const settings *wanted, bool candidate, const char *what, kf_er
                    what);
 }
 
-static bool show_candidate(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_candidate *candidate,
-                           kf_error *error)
+static bool show_candidate(const kf_view *view, kf_store *store, const settings *wanted,
+                           const kf_store_candidate *candidate, kf_error *error)
 {
     if (!fits(wanted, true, "candidate", error)) return false;
     if (wanted->source) return kf_show_source(view, store, candidate, error);
     return kf_show_candidate(view, store, candidate, wanted->samples, error);
 }
 
-static bool show_run(const kf_view *view, kf_store *store, const settings *wanted, const kf_store_run *run, kf_error *error)
+static bool show_run(const kf_view *view, kf_store *store, const settings *wanted,
+                     const kf_store_run *run, kf_error *error)
 {
     kf_show_run_limits limits = {.top = wanted->top, .attempts = wanted->attempts};
     if (wanted->tree || strcmp(wanted->format, "text") != 0)
-        return fits(wanted, false, "run", error) && kf_show_tree(view, store, run, wanted->format, error);
+        return fits(wanted, false, "run", error) &&
+               kf_show_tree(view, store, run, wanted->format, error);
     return fits(wanted, false, "run", error) && kf_show_run(view, store, run, &limits, error);
 }
 
-static bool show_numbered(const kf_view *view, kf_store *store, const settings *wanted, int64_t number, kf_error *error)
+static bool show_numbered(const kf_view *view, kf_store *store, const settings *wanted,
+                          int64_t number, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
     kf_autoresult kf_store_run run = {0};
@@ -66,38 +69,47 @@ static bool show_numbered(const kf_view *view, kf_store *store, const settings *
 }
 
 /* Whatever else has that name. */
-static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted, const char *word, kf_error *error)
+static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted,
+                        const char *word, kf_error *error)
 {
     kf_autoresult kf_store_run run = {0};
-    return kf_store_find_run(store, word, &run, error) && show_run(view, store, wanted, &run, error);
+    return kf_store_find_run(store, word, &run, error) &&
+           show_run(view, store, wanted, &run, error);
 }
 
-/* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits: whichever the store knows; more than one kind is
- * an error that says so. */
-static bool show_named(const kf_view *view, kf_store *store, const settings *wanted, const char *word, kf_error *error)
+/* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits:
+ * whichever the store knows; more than one kind is an error that says so. */
+static bool show_named(const kf_view *view, kf_store *store, const settings *wanted,
+                       const char *word, kf_error *error)
 {
     kf_autoresult kf_store_run run = {0};
     kf_autoresult kf_store_candidate candidate = {0};
     kf_autoresult kf_store_task task = {0};
     kf_error run_error = {0}, candidate_error = {0}, task_error = {0};
     bool is_run = kf_store_find_run(store, word, &run, &run_error);
-    bool is_candidate = kf_store_find_candidate_prefix(store, NULL, word, &candidate, &candidate_error);
+    bool is_candidate =
+        kf_store_find_candidate_prefix(store, NULL, word, &candidate, &candidate_error);
     bool is_task = kf_store_find_task(store, word, &task, &task_error);
     if (is_run + is_candidate + is_task > 1)
-        return kf_fail(error, KF_ERROR_INPUT, "%s names%s%s%s%s%s: give more of it, or cNUMBER for a candidate", word,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s names%s%s%s%s%s: give more of it, or cNUMBER for a candidate", word,
                        is_run ? " a run" : "", is_run && (is_candidate || is_task) ? " and" : "",
-                       is_candidate ? " a candidate" : "", is_candidate && is_task ? " and" : "", is_task ? " a task" : "");
+                       is_candidate ? " a candidate" : "", is_candidate && is_task ? " and" : "",
+                       is_task ? " a task" : "");
     if (is_run) return show_run(view, store, wanted, &run, error);
     if (is_candidate) return show_candidate(view, store, wanted, &candidate, error);
     if (is_task) {
-        kf_auto(kf_task) stored = fits(wanted, false, "task", error) ? kf_stored_task(store, task.hash, error) : NULL;
+        kf_auto(kf_task) stored =
+            fits(wanted, false, "task", error) ? kf_stored_task(store, task.hash, error) : NULL;
         return stored && kf_show_task(view, stored, error);
     }
     const kf_error *all[] = {&run_error, &candidate_error, &task_error};
     for (int i = 0; i < 3; i++) /* a broken store, or a word that is too short */
-        if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several")) return kf_fail_copy(error, all[i]);
+        if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
+            return kf_fail_copy(error, all[i]);
     return kf_fail(error, KF_ERROR_INPUT,
-                   "%s: no run, candidate or task of that name; \"kforge list\" and \"kforge list --tasks\" show what there is",
+                   "%s: no run, candidate or task of that name; \"kforge list\" and \"kforge list "
+                   "--tasks\" show what there is",
                    word);
 }
 
@@ -109,7 +121,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     int64_t number;
     bool latest = kf_store_means_latest(word), numbered = candidate_number(word, &number);
     if (!latest && !numbered && is_path(word)) {
-        kf_auto(kf_task) task = fits(wanted, false, "task", error) ? kf_task_load(word, error) : NULL;
+        kf_auto(kf_task) task =
+            fits(wanted, false, "task", error) ? kf_task_load(word, error) : NULL;
         return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
     }
     kf_auto(kf_store) store = NULL;
@@ -140,7 +153,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Of a candidate with a number: as it stands in this run (id, the beginning of one, or last)."},
+     .help = "Of a candidate with a number: as it stands in this run (id, the beginning of one, or "
+             "last)."},
     {.name = "top",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -176,14 +190,17 @@ const kf_command kf_command_show = {
     .name = "show",
     .synopsis = "[RUN|CANDIDATE|TASK]",
     .summary = "Show a run, a candidate or a task",
-    .description =
-        "RUN is an id or the beginning of one; \"last\" or \"latest\", also no argument at all, is the one that was started last. "
-        "CANDIDATE is c and its "
-        "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, the folder that holds one, or the name or "
-        "hash of "
-        "a task in the store.\n\n"
-        "A speedup is the baseline's time divided by the candidate's, with its 95 % interval behind it. FLOOR is the time that the "
-        "memory traffic and arithmetic of the workload take at the device's measured peak: nothing can be faster.",
+    .description = "RUN is an id or the beginning of one; \"last\" or \"latest\", also no argument "
+                   "at all, is the one that was started last. "
+                   "CANDIDATE is c and its "
+                   "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, "
+                   "the folder that holds one, or the name or "
+                   "hash of "
+                   "a task in the store.\n\n"
+                   "A speedup is the baseline's time divided by the candidate's, with its 95 % "
+                   "interval behind it. FLOOR is the time that the "
+                   "memory traffic and arithmetic of the workload take at the device's measured "
+                   "peak: nothing can be faster.",
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
                 "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"

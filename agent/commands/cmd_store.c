@@ -1,4 +1,5 @@
-/* `kforge store merge|check|vacuum|migrate|stats|backup`: care of databases (kforge/store_care.h). */
+/* `kforge store merge|check|vacuum|migrate|stats|backup`: care of databases (kforge/store_care.h).
+ */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -13,14 +14,16 @@ typedef struct settings {
 } settings;
 
 /* Prints `json` or, without --json, what `text` says. Takes json over. */
-static int answer(const kf_invocation *invocation, const settings *wanted, cJSON *json, kf_error *error)
+static int answer(const kf_invocation *invocation, const settings *wanted, cJSON *json,
+                  kf_error *error)
 {
     return !wanted->json || kf_print_json(invocation->output, json, error) ? KF_EXIT_DONE : -1;
 }
 
-/* ---- merge ---- */
+/* ---- merge ----------------------------------------------------------------------------------- */
 
-/* Before a store is made or changed: can all that is to be merged be opened? What only reading finds damaged is found later. */
+/* Before a store is made or changed: can all that is to be merged be opened? What only reading
+ * finds damaged is found later. */
 static bool all_are_stores(const kf_invocation *invocation, kf_error *error)
 {
     for (size_t i = 0; i < invocation->argument_count; i++) {
@@ -46,10 +49,12 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
             return -1;
         }
         if (one.same)
-            fprintf(invocation->log, "%s: is the store that is merged into\n", invocation->arguments[i]);
+            fprintf(invocation->log, "%s: is the store that is merged into\n",
+                    invocation->arguments[i]);
         else if (invocation->argument_count > 1 && !wanted->json)
-            fprintf(invocation->log, "%s: %lld candidates, %lld verdicts were new\n", invocation->arguments[i],
-                    (long long)(one.candidates - total.candidates), (long long)(one.verdicts - total.verdicts));
+            fprintf(invocation->log, "%s: %lld candidates, %lld verdicts were new\n",
+                    invocation->arguments[i], (long long)(one.candidates - total.candidates),
+                    (long long)(one.verdicts - total.verdicts));
         total = one;
     }
     if (wanted->json) {
@@ -58,31 +63,43 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
             const char *key;
             int64_t value;
         } rows[] = {
-            {"tasks", total.tasks},           {"runs", total.runs},         {"attempts", total.attempts},
-            {"candidates", total.candidates}, {"verdicts", total.verdicts}, {"model_calls", total.model_calls},
-            {"replaced", total.replaced},     {"diverged", total.diverged}, {"name_clashes", total.name_clashes},
+            {"tasks", total.tasks},
+            {"runs", total.runs},
+            {"attempts", total.attempts},
+            {"candidates", total.candidates},
+            {"verdicts", total.verdicts},
+            {"model_calls", total.model_calls},
+            {"replaced", total.replaced},
+            {"diverged", total.diverged},
+            {"name_clashes", total.name_clashes},
         };
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
         return answer(invocation, wanted, json, error);
     }
     fprintf(invocation->output,
-            "%s: %lld tasks, %lld runs with %lld attempts, %lld candidates, %lld verdicts and %lld model calls were new\n",
-            kf_store_path(store), (long long)total.tasks, (long long)total.runs, (long long)total.attempts,
-            (long long)total.candidates, (long long)total.verdicts, (long long)total.model_calls);
+            "%s: %lld tasks, %lld runs with %lld attempts, %lld candidates, %lld verdicts and %lld "
+            "model calls were new\n",
+            kf_store_path(store), (long long)total.tasks, (long long)total.runs,
+            (long long)total.attempts, (long long)total.candidates, (long long)total.verdicts,
+            (long long)total.model_calls);
     if (total.replaced)
-        fprintf(invocation->output, "%lld runs had gone on elsewhere: the longer history is here now\n", (long long)total.replaced);
+        fprintf(invocation->output,
+                "%lld runs had gone on elsewhere: the longer history is here now\n",
+                (long long)total.replaced);
     if (total.diverged)
-        fprintf(
-            invocation->output,
-            "%lld runs had gone on in two places: the longer history is here, of the other one candidates, verdicts and calls\n",
-            (long long)total.diverged);
+        fprintf(invocation->output,
+                "%lld runs had gone on in two places: the longer history is here, of the other one "
+                "candidates, verdicts and calls\n",
+                (long long)total.diverged);
     if (total.name_clashes)
-        fprintf(invocation->output, "%lld task names now stand for several contents: name those tasks by their hash\n",
+        fprintf(invocation->output,
+                "%lld task names now stand for several contents: name those tasks by their hash\n",
                 (long long)total.name_clashes);
     return KF_EXIT_DONE;
 }
 
-/* ---- check, migrate, backup, vacuum ---- */
+/* ---- check, migrate, backup, vacuum ---------------------------------------------------------- */
 
 static int run_check(const kf_invocation *invocation, const void *values, kf_error *error)
 {
@@ -111,7 +128,8 @@ static int run_backup(const kf_invocation *invocation, const void *values, kf_er
     const settings *wanted = values;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     if (!store || !kf_store_backup(store, invocation->arguments[0], error)) return -1;
-    fprintf(invocation->output, "%s: copied to %s\n", kf_store_path(store), invocation->arguments[0]);
+    fprintf(invocation->output, "%s: copied to %s\n", kf_store_path(store),
+            invocation->arguments[0]);
     return KF_EXIT_DONE;
 }
 
@@ -123,15 +141,17 @@ static int run_vacuum(const kf_invocation *invocation, const void *values, kf_er
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_WRITE, error);
     if (!store || !kf_store_get_stats(store, &before, error)) return -1;
     double days = wanted->samples ? wanted->keep_samples / 86400 : -1;
-    if (!kf_store_vacuum(store, days, &dropped, error) || !kf_store_get_stats(store, &after, error)) return -1;
-    fprintf(invocation->output, "%s: %.1f MiB, was %.1f MiB", kf_store_path(store), (double)after.bytes / (1 << 20),
-            (double)before.bytes / (1 << 20));
-    if (wanted->samples) fprintf(invocation->output, "; raw timings of %lld verdicts dropped", (long long)dropped);
+    if (!kf_store_vacuum(store, days, &dropped, error) || !kf_store_get_stats(store, &after, error))
+        return -1;
+    fprintf(invocation->output, "%s: %.1f MiB, was %.1f MiB", kf_store_path(store),
+            (double)after.bytes / (1 << 20), (double)before.bytes / (1 << 20));
+    if (wanted->samples)
+        fprintf(invocation->output, "; raw timings of %lld verdicts dropped", (long long)dropped);
     fputc('\n', invocation->output);
     return KF_EXIT_DONE;
 }
 
-/* ---- stats ---- */
+/* ---- stats ----------------------------------------------------------------------------------- */
 
 static void print_date(FILE *out, const char *label, double seconds)
 {
@@ -179,21 +199,23 @@ static int run_stats(const kf_invocation *invocation, const void *values, kf_err
     size_t count = sizeof rows / sizeof *rows;
     if (wanted->json) {
         cJSON *json = cJSON_CreateObject();
-        for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
+        for (size_t i = 0; i < count; i++)
+            cJSON_AddNumberToObject(json, rows[i].key, (double)rows[i].value);
         kf_add_figure(json, "first", stats.first);
         kf_add_figure(json, "last", stats.last);
         if (wanted->digest) cJSON_AddStringToObject(json, "digest", digest);
         return answer(invocation, wanted, json, error);
     }
     fprintf(invocation->output, "%s\n", kf_store_path(store));
-    for (size_t i = 0; i < count; i++) fprintf(invocation->output, "%-14s %lld\n", rows[i].key, (long long)rows[i].value);
+    for (size_t i = 0; i < count; i++)
+        fprintf(invocation->output, "%-14s %lld\n", rows[i].key, (long long)rows[i].value);
     print_date(invocation->output, "first", stats.first);
     print_date(invocation->output, "last", stats.last);
     if (wanted->digest) fprintf(invocation->output, "%-14s %s\n", "digest", digest);
     return KF_EXIT_DONE;
 }
 
-/* ---- tables ---- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static const kf_option store_options[] = {KF_ROW_STORE(settings), {0}};
 static const kf_option merge_options[] = {KF_ROW_STORE(settings), KF_ROW_JSON(settings), {0}};
@@ -202,7 +224,8 @@ static const kf_option stats_options[] = {
     {.name = "digest",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, digest),
-     .help = "A hash over all content as well, which is equal for equal content however it came together. Reads everything."},
+     .help = "A hash over all content as well, which is equal for equal content however it came "
+             "together. Reads everything."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -227,13 +250,16 @@ const kf_command kf_command_store_merge = {
     .name = "store merge",
     .synopsis = "FILE…",
     .summary = "Put everything that other stores hold into one",
-    .description =
-        "A union by content: what has the same content hash, run id or text is there once, whichever stores it came from and "
-        "in whichever order. Merging again changes nothing, so after an interruption simply run it again: each FILE is in "
-        "completely or not at all. The FILEs are only read; --store is made when it is missing, once all of them "
-        "could be opened, and goes again where the first turns out to be damaged.\n\n"
-        "A run that went on in two copies of a store keeps the longer history. Tasks of one name and different content "
-        "are different tasks and both stay.",
+    .description = "A union by content: what has the same content hash, run id or text is there "
+                   "once, whichever stores it came from and "
+                   "in whichever order. Merging again changes nothing, so after an interruption "
+                   "simply run it again: each FILE is in "
+                   "completely or not at all. The FILEs are only read; --store is made when it is "
+                   "missing, once all of them "
+                   "could be opened, and goes again where the first turns out to be damaged.\n\n"
+                   "A run that went on in two copies of a store keeps the longer history. Tasks of "
+                   "one name and different content "
+                   "are different tasks and both stay.",
     .examples = "kforge store merge node1.db node2.db --store all.db\ttwo stores into one",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
@@ -246,7 +272,8 @@ const kf_command kf_command_store_check = {
     .name = "store check",
     .synopsis = "",
     .summary = "Check every page, reference, count and hash of a store",
-    .description = "Says \"sound\" and ends with status 0, or names the first thing that is not as it should be.",
+    .description = "Says \"sound\" and ends with status 0, or names the first thing that is not as "
+                   "it should be.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_check,
@@ -256,7 +283,8 @@ const kf_command kf_command_store_stats = {
     .name = "store stats",
     .synopsis = "",
     .summary = "Say how much of what a store holds",
-    .description = "Bytes are those of the file and its log; unused ones can be given back with \"kforge store vacuum\".",
+    .description = "Bytes are those of the file and its log; unused ones can be given back with "
+                   "\"kforge store vacuum\".",
     .options = stats_options,
     .settings_size = sizeof(settings),
     .run = run_stats,
@@ -266,7 +294,8 @@ const kf_command kf_command_store_backup = {
     .name = "store backup",
     .synopsis = "FILE",
     .summary = "Copy a store, also while a run writes to it",
-    .description = "FILE holds one moment of the store, and is there completely or not at all. It must not exist.",
+    .description = "FILE holds one moment of the store, and is there completely or not at all. It "
+                   "must not exist.",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = store_options,
@@ -278,8 +307,8 @@ const kf_command kf_command_store_vacuum = {
     .name = "store vacuum",
     .synopsis = "",
     .summary = "Give unused space back, drop old raw timings",
-    .description =
-        "Texts that nothing refers to go, and the file is written anew without gaps, for which it needs as much free space again.",
+    .description = "Texts that nothing refers to go, and the file is written anew without gaps, "
+                   "for which it needs as much free space again.",
     .options = vacuum_options,
     .settings_size = sizeof(settings),
     .run = run_vacuum,
@@ -289,7 +318,8 @@ const kf_command kf_command_store_migrate = {
     .name = "store migrate",
     .synopsis = "",
     .summary = "Bring a store that an older kforge wrote up to date",
-    .description = "Commands that write do this on their own; commands that only read ask for it. All or nothing.",
+    .description = "Commands that write do this on their own; commands that only read ask for it. "
+                   "All or nothing.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_migrate,

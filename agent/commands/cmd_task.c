@@ -7,7 +7,7 @@
 #include "starter.h"
 #include "table.h"
 
-/* ---- new ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- new ------------------------------------------------------------------------------------- */
 
 static int run_new(const kf_invocation *invocation, const void *values, kf_error *error)
 {
@@ -29,16 +29,18 @@ const kf_command kf_command_task_new = {
     .name = "task new",
     .synopsis = "DIRECTORY",
     .summary = "Make a task folder to start from",
-    .description = "The task is called like the folder. It holds a small elementwise operation that loads, lints and is correct, "
+    .description = "The task is called like the folder. It holds a small elementwise operation "
+                   "that loads, lints and is correct, "
                    "with an oracle, a "
-                   "baseline and a seed; change them step by step into yours. docs/reference/task-format.md has every key.",
+                   "baseline and a seed; change them step by step into yours. "
+                   "docs/reference/task-format.md has every key.",
     .examples = "kforge task new tasks/my_kernel\tthen edit tasks/my_kernel/task.json",
     .least_arguments = 1,
     .most_arguments = 1,
     .run = run_new,
 };
 
-/* ---- lint ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- lint ------------------------------------------------------------------------------------ */
 
 typedef struct lint_settings {
     const char *device;
@@ -72,7 +74,9 @@ static void report(void *context, const kf_lint_finding *finding)
     if (finding->path && finding->path[0]) kf_buffer_format(&text, "%s: ", finding->path);
     kf_buffer_string(&text, finding->text);
     if (finding->advice && finding->advice[0]) kf_buffer_format(&text, "; %s", finding->advice);
-    if (text.data) kf_text_wrap(l->view->out, text.data, text.size, l->view->width ? l->view->width : 1 << 20, 4, true);
+    if (text.data)
+        kf_text_wrap(l->view->out, text.data, text.size, l->view->width ? l->view->width : 1 << 20,
+                     4, true);
 }
 
 /* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
@@ -84,7 +88,8 @@ static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *
     return *judge != NULL;
 }
 
-static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, const volatile int *stop, kf_error *error)
+static bool lint_outputs(kf_judge *judge, const kf_task *task, lint *l, const volatile int *stop,
+                         kf_error *error)
 {
     return !judge || kf_judge_lint(judge, task, report, l, stop, error) >= 0;
 }
@@ -127,7 +132,10 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         }
         errors += l.errors;
         if (!row && !l.errors)
-            fprintf(view.out, "%s: good%s\n", l.task, l.warnings ? ", with advice" : ran ? "" : " as far as reading tells");
+            fprintf(view.out, "%s: good%s\n", l.task,
+                    l.warnings ? ", with advice"
+                    : ran      ? ""
+                               : " as far as reading tells");
     }
     if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
     if (wanted->json && !kf_print_json(view.out, kf_steal(&json), error)) return -1;
@@ -148,9 +156,11 @@ const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
     .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
-    .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few inputs and looks at the outputs: "
+    .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few "
+                   "inputs and looks at the outputs: "
                    "would zeros, a copy "
-                   "of an input, a mean or a table pass? Errors are findings that keep the task from telling a right candidate "
+                   "of an input, a mean or a table pass? Errors are findings that keep the task "
+                   "from telling a right candidate "
                    "from a wrong one: then "
                    "the exit status is 2. docs/reference/task-format.md lists the rules.",
     .examples = "kforge task lint tasks/*\tall of them",
@@ -161,7 +171,7 @@ const kf_command kf_command_task_lint = {
     .run = run_lint,
 };
 
-/* ---- show ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- show ------------------------------------------------------------------------------------ */
 
 typedef struct show_settings {
     bool json;
@@ -181,7 +191,8 @@ const kf_command kf_command_task_show = {
     .name = "task show",
     .synopsis = "TASK",
     .summary = "Show a task's signature, and what its workloads come to",
-    .description = "BUFFERS is the memory of one set of arguments, WORK the memory traffic that no implementation can avoid, FLOP "
+    .description = "BUFFERS is the memory of one set of arguments, WORK the memory traffic that no "
+                   "implementation can avoid, FLOP "
                    "the arithmetic of one "
                    "call. --json holds the task in canonical form and all shapes.",
     .examples = "kforge task show tasks/row_softmax\tthe signature that a candidate has to have",

@@ -1,4 +1,5 @@
-/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and whether what was signed is still what it was. */
+/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and whether what was signed is
+ * still what it was. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +31,11 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     char public_key[KF_PUBLIC_KEY_HEX] = "";
     size_t size;
     /* A key that is cut off would be "another key", which says something about the verdict. */
-    if (wanted->key &&
-        (strlen(wanted->key) != KF_PUBLIC_KEY_HEX - 1 || strspn(wanted->key, "0123456789abcdef") != KF_PUBLIC_KEY_HEX - 1))
+    if (wanted->key && (strlen(wanted->key) != KF_PUBLIC_KEY_HEX - 1 ||
+                        strspn(wanted->key, "0123456789abcdef") != KF_PUBLIC_KEY_HEX - 1))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "--key: expected %d hexadecimal digits, as `kforge verdict keygen` prints them, found \"%.80s\"",
+                       "--key: expected %d hexadecimal digits, as `kforge verdict keygen` prints "
+                       "them, found \"%.80s\"",
                        KF_PUBLIC_KEY_HEX - 1, wanted->key) -
                1;
     kf_autofree char *text = kf_file_read(path, KF_JOB_BYTES, &size, error);
@@ -54,8 +56,8 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
         return KF_EXIT_NOTHING;
     }
     bool replayed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(verdict->provenance, "replayed"));
-    fprintf(invocation->output, "%s: %s, signed by %s%s\n", path, kf_status_name(verdict->status), public_key,
-            replayed ? "; a replay, whose inputs were known beforehand" : "");
+    fprintf(invocation->output, "%s: %s, signed by %s%s\n", path, kf_status_name(verdict->status),
+            public_key, replayed ? "; a replay, whose inputs were known beforehand" : "");
     return KF_EXIT_DONE;
 }
 
@@ -63,9 +65,9 @@ const kf_command kf_command_verdict_keygen = {
     .name = "verdict keygen",
     .synopsis = "FILE",
     .summary = "Make a key that verdicts can be signed with",
-    .description =
-        "Writes a new Ed25519 key to FILE, which must not exist and becomes readable for its owner alone, and prints the half "
-        "of it that others need to check signatures.",
+    .description = "Writes a new Ed25519 key to FILE, which must not exist and becomes readable "
+                   "for its owner alone, and prints the half "
+                   "of it that others need to check signatures.",
     .examples = "kforge verdict keygen ~/.config/kforge/signing\tprints the public key\n",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -77,7 +79,8 @@ static const kf_option verify_options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "HEX",
      .offset = offsetof(settings, key),
-     .help = "The public key that must have signed it; without it any key will do, and it is printed."},
+     .help =
+         "The public key that must have signed it; without it any key will do, and it is printed."},
     {0},
 };
 
@@ -85,10 +88,12 @@ const kf_command kf_command_verdict_verify = {
     .name = "verdict verify",
     .synopsis = "FILE",
     .summary = "Check the signature of a verdict",
-    .description =
-        "FILE is what `kforge eval --json --sign KEYFILE` wrote. A good signature says that the holder of the key vouches for the "
-        "verdict and that nothing in it has changed since; it says nothing of the machine that was measured on.\n\n"
-        "Exit status: 0 the signature is good, 1 it is not or there is none, 2 the file is no verdict.",
+    .description = "FILE is what `kforge eval --json --sign KEYFILE` wrote. A good signature says "
+                   "that the holder of the key vouches for the "
+                   "verdict and that nothing in it has changed since; it says nothing of the "
+                   "machine that was measured on.\n\n"
+                   "Exit status: 0 the signature is good, 1 it is not or there is none, 2 the file "
+                   "is no verdict.",
     .examples = "kforge verdict verify verdict.json --key 3f1c…\n",
     .least_arguments = 1,
     .most_arguments = 1,

@@ -1,5 +1,6 @@
-/* GPUs as the driver tells of them, without linking anything of CUDA. The names and numbers are those of cuda.h and nvml.h:
- * https://docs.nvidia.com/cuda/cuda-driver-api/ and https://docs.nvidia.com/deploy/nvml-api/. */
+/* GPUs as the driver tells of them, without linking anything of CUDA. The names and numbers are
+ * those of cuda.h and nvml.h: https://docs.nvidia.com/cuda/cuda-driver-api/ and
+ * https://docs.nvidia.com/deploy/nvml-api/. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,8 +87,9 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
         bool old = major < KF_GPU_MIN_MAJOR;
         kf_doctor_add(doctor, "gpu", old ? KF_FACT_MISSING : KF_FACT_GOOD,
                       old ? "kforge needs compute capability 7.0 or later" : "",
-                      "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name, (double)bytes / (1 << 30), major,
-                      minor, version / 1000, version % 1000 / 10, release[0] ? ", driver " : "", release);
+                      "cuda:%d %s, %.0f GiB, compute capability %d.%d, CUDA %d.%d%s%s", i, name,
+                      (double)bytes / (1 << 30), major, minor, version / 1000, version % 1000 / 10,
+                      release[0] ? ", driver " : "", release);
     }
 }
 
@@ -106,8 +108,10 @@ int kf_doctor_gpu(kf_doctor *doctor)
     driver d = {0};
     if (!load(&d)) {
         kf_doctor_add(
-            doctor, "gpu", KF_FACT_MISSING, "install NVIDIA's driver; without one, kernels run on the CPU device (--device cpu)",
-            d.library ? "libcuda.so.1 is too old: it lacks functions of CUDA 11" : "no NVIDIA driver: libcuda.so.1 is not there");
+            doctor, "gpu", KF_FACT_MISSING,
+            "install NVIDIA's driver; without one, kernels run on the CPU device (--device cpu)",
+            d.library ? "libcuda.so.1 is too old: it lacks functions of CUDA 11"
+                      : "no NVIDIA driver: libcuda.so.1 is not there");
         return 0;
     }
     int count = 0;
@@ -126,11 +130,13 @@ int kf_doctor_gpu(kf_doctor *doctor)
         return 0;
     }
     if (count == 0 && !no_instance(doctor))
-        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them", "the driver works and shows no GPU");
+        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them",
+                      "the driver works and shows no GPU");
     describe(doctor, &d, count);
     if (count && access("/dev/cpu_dma_latency", W_OK) != 0)
-        kf_doctor_add(doctor, "timing", KF_FACT_MISSING,
-                      "be root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
-                      "processors may sleep while a GPU is timed: intervals get wider or take longer");
+        kf_doctor_add(
+            doctor, "timing", KF_FACT_MISSING,
+            "be root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
+            "processors may sleep while a GPU is timed: intervals get wider or take longer");
     return count;
 }

@@ -1,5 +1,7 @@
-/* Looking at the GPU in a child process, which writes a line of JSON for each fact, and one in the end. When the driver does not answer, the thread that notices
- * (kforge/gpu.h) writes that as a fact and ends the process; what was found until then is lost with it but for those lines, which is why each is written at once. */
+/* Looking at the GPU in a child process, which writes a line of JSON for each fact, and one in the
+ * end. When the driver does not answer, the thread that notices (kforge/gpu.h) writes that as a
+ * fact and ends the process; what was found until then is lost with it but for those lines, which
+ * is why each is written at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,15 +23,16 @@ static void send_line(cJSON *line)
     kf_autofree char *text = line ? cJSON_PrintUnformatted(line) : NULL;
     kf_autobuffer whole = {0};
     kf_buffer_format(&whole, "%s\n", text ? text : "{}");
-    if (whole.data && !kf_write_all(output, whole.data, whole.size)) _exit(1); /* nobody reads it any more */
+    /* nobody reads it any more */
+    if (whole.data && !kf_write_all(output, whole.data, whole.size)) _exit(1);
 }
 
 static void tell_silence(const char *text)
 {
     kf_doctor own = {.facts = cJSON_CreateArray()};
     const char *todo = strstr(text, "; ");
-    kf_doctor_add(&own, "gpu", KF_FACT_FAULT, todo ? todo + 2 : "", "%.*s", (int)(todo ? (size_t)(todo - text) : strlen(text)),
-                  text);
+    kf_doctor_add(&own, "gpu", KF_FACT_FAULT, todo ? todo + 2 : "", "%.*s",
+                  (int)(todo ? (size_t)(todo - text) : strlen(text)), text);
     send_line(cJSON_GetArrayItem(own.facts, 0));
     close(output); /* the driver may keep the process from ending */
     _exit(1);
@@ -57,7 +60,8 @@ static bool take_line(kf_doctor *doctor, cJSON *judges, cJSON *line)
         cJSON_AddItemToArray(doctor->facts, line);
         return false;
     }
-    while (cJSON_GetArraySize(list)) cJSON_AddItemToArray(judges, cJSON_DetachItemFromArray(list, 0));
+    while (cJSON_GetArraySize(list))
+        cJSON_AddItemToArray(judges, cJSON_DetachItemFromArray(list, 0));
     cJSON_Delete(line);
     return judging;
 }
@@ -68,7 +72,8 @@ static bool failed(kf_doctor *doctor, const char *what)
     return false;
 }
 
-bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSON *judges), cJSON *judges)
+bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSON *judges),
+                         cJSON *judges)
 {
     int ends[2], status = 0;
     if (pipe2(ends, O_CLOEXEC) < 0) return failed(doctor, strerror(errno));

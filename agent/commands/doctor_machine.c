@@ -38,9 +38,11 @@ static void cache_sizes(kf_buffer *text)
         static const char *const names[] = {"level", "type", "size"};
         for (int i = 0; i < 3; i++) {
             char path[128];
-            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, names[i]);
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
+                     names[i]);
             kf_autofclose FILE *file = fopen(path, "re");
-            if (file && fgets(values[i], sizeof values[i], file)) values[i][strcspn(values[i], "\n")] = '\0';
+            if (file && fgets(values[i], sizeof values[i], file))
+                values[i][strcspn(values[i], "\n")] = '\0';
         }
         if (!values[2][0] || strcmp(values[1], "Instruction") == 0) continue;
         char *end, figure[KF_FIGURE];
@@ -61,7 +63,9 @@ static void processor(kf_doctor *doctor)
     if (proc_value("/proc/meminfo", "MemTotal", memory, sizeof memory))
         kf_buffer_format(&caches, ", memory %s", kf_figure_bytes(atof(memory) * 1024, figure));
     kf_doctor_add(doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_MISSING,
-                  own > 1 ? "" : "timing is unsteady when judge and candidate share the one core: expect `interference`",
+                  own > 1 ? ""
+                          : "timing is unsteady when judge and candidate share the one core: "
+                            "expect `interference`",
                   "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
 }
 
@@ -94,7 +98,8 @@ static void host_compiler(kf_doctor *doctor)
         kf_doctor_add(doctor, "g++", KF_FACT_GOOD, "", "%s: %s", path, line);
     else
         kf_doctor_add(doctor, "g++", KF_FACT_MISSING,
-                      "install g++ (Debian, Ubuntu: apt install g++): the CPU device builds candidates with it",
+                      "install g++ (Debian, Ubuntu: apt install g++): the CPU device builds "
+                      "candidates with it",
                       path ? "%s does not run" : "not in PATH", path);
 }
 
@@ -112,8 +117,11 @@ static void cuda_compiler(kf_doctor *doctor)
         kf_doctor_add(doctor, "nvcc", KF_FACT_GOOD, "", "%s: %s", path, line);
     else
         kf_doctor_add(doctor, "nvcc", KF_FACT_MISSING,
-                      "install the CUDA toolkit, or name its folder in CUDA_HOME; the CPU device does without",
-                      path ? "%s does not run" : "neither in PATH nor in CUDA_HOME, CUDA_PATH or /usr/local/cuda", path);
+                      "install the CUDA toolkit, or name its folder in CUDA_HOME; the CPU device "
+                      "does without",
+                      path ? "%s does not run"
+                           : "neither in PATH nor in CUDA_HOME, CUDA_PATH or /usr/local/cuda",
+                      path);
 }
 
 /* What problem files in KernelBench's layout and solutions in Python need. */

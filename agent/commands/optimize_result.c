@@ -27,7 +27,8 @@ static void read_flags(kf_optimize_result *o)
     {
         const char *text = cJSON_IsString(flag) ? flag->valuestring : "";
         char name[128] = "";
-        if (strncmp(text, "-D", 2) == 0) snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
+        if (strncmp(text, "-D", 2) == 0)
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
         if (!*text || (*name && cJSON_HasObjectItem(tunables, name))) continue;
         kf_buffer_format(&o->flags, " --flag=%s", text);
     }
@@ -36,16 +37,19 @@ static void read_flags(kf_optimize_result *o)
 static char *place_of_best(const char *output, const char *task, const char *run)
 {
     char *path;
-    int printed = output ? asprintf(&path, "%s", output) : asprintf(&path, "kforge-out/%s/%s/best.cu", task, run);
+    int printed = output ? asprintf(&path, "%s", output)
+                         : asprintf(&path, "kforge-out/%s/%s/best.cu", task, run);
     return printed < 0 ? NULL : path;
 }
 
-bool kf_optimize_result_has_place(const char *output, const char *task, const char *run, kf_error *error)
+bool kf_optimize_result_has_place(const char *output, const char *task, const char *run,
+                                  kf_error *error)
 {
     kf_error why = {0};
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
     if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kf_file_can_write(path, &why) || kf_fail(error, why.code, "%s; name another place with --output", why.text);
+    return kf_file_can_write(path, &why) ||
+           kf_fail(error, why.code, "%s; name another place with --output", why.text);
 }
 
 static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
@@ -60,13 +64,17 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
     if (!o->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_autobuffer text = {0};
     kf_buffer_format(&text,
-                     "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% interval %.3f to %.3f%s) on %s\n",
-                     task, (long long)p->best, p->run, p->best_speedup.value, p->best_speedup.low, p->best_speedup.high,
-                     p->best_reverified ? ", measured again in fresh processes" : "", o->best.device);
+                     "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% "
+                     "interval %.3f to %.3f%s) on %s\n",
+                     task, (long long)p->best, p->run, p->best_speedup.value, p->best_speedup.low,
+                     p->best_speedup.high,
+                     p->best_reverified ? ", measured again in fresh processes" : "",
+                     o->best.device);
     if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
     kf_buffer_string(&text, source);
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kf_directory_make_above(o->path, error) && kf_file_write(o->path, text.data, text.size, error);
+    return kf_directory_make_above(o->path, error) &&
+           kf_file_write(o->path, text.data, text.size, error);
 }
 
 bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_path, kf_error *error)
@@ -76,7 +84,8 @@ bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_pat
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "kforge optimize --resume %s", r->progress.run);
     if (o->store) kf_buffer_format(&text, " --store %s", store_path);
-    if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds) kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
+    if (budget->seconds > 0 && r->progress.elapsed >= budget->seconds)
+        kf_buffer_format(&text, " --time %.0f", 2 * budget->seconds);
     if (budget->candidates > 0 && r->progress.judged >= budget->candidates)
         kf_buffer_format(&text, " --candidates %lld", (long long)(2 * budget->candidates));
     if (budget->cost_usd > 0 && r->progress.cost_usd >= budget->cost_usd)
@@ -103,17 +112,20 @@ static void print_text(const kf_optimize_result *o, FILE *out)
     if (!p->best) {
         fprintf(out, "nothing correct was found: %s\n", o->result->why.text);
     } else {
-        fprintf(out, "best      %s %s over the baseline%s\n", kf_figure_speedup(p->best_speedup, speedup),
+        fprintf(out, "best      %s %s over the baseline%s\n",
+                kf_figure_speedup(p->best_speedup, speedup),
                 kf_figure_interval(p->best_speedup, interval),
-                p->best_reverified ? ", measured again in fresh processes" : ", not measured again");
+                p->best_reverified ? ", measured again in fresh processes"
+                                   : ", not measured again");
         if (!is_faster(o) && p->best_speedup.value > 1)
-            fprintf(out, "          the interval reaches below 1: not shown to be faster; a quieter machine measures better\n");
+            fprintf(out, "          the interval reaches below 1: not shown to be faster; a "
+                         "quieter machine measures better\n");
         else if (!is_faster(o))
             fprintf(out, "          that is not faster than the baseline\n");
         fprintf(out, "source    %s\n", o->path);
         if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
-        fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best, (long long)p->best,
-                o->store ? " --store " : "", o->store ? o->store : "");
+        fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best,
+                (long long)p->best, o->store ? " --store " : "", o->store ? o->store : "");
         fprintf(out, "ended     %s\n", o->result->why.text);
     }
     fprintf(out, "resume    %s\n", o->resume);
@@ -145,7 +157,8 @@ static bool print_json(const kf_optimize_result *o, FILE *out, kf_error *error)
     kf_add_figure(json, "seconds", p->elapsed);
     kf_add_figure(json, "gpu_seconds", p->device_seconds);
     cJSON_AddStringToObject(json, "resume", o->resume);
-    cJSON *best = p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
+    cJSON *best =
+        p->best ? cJSON_AddObjectToObject(json, "best") : cJSON_AddNullToObject(json, "best");
     if (p->best) {
         cJSON_AddNumberToObject(best, "candidate", (double)p->best);
         cJSON_AddStringToObject(best, "hash", o->best.hash);
@@ -167,7 +180,8 @@ int kf_optimize_result_status(const kf_search_result *result)
     return result->end == KF_SEARCH_SPENT ? KF_EXIT_BUDGET : KF_EXIT_NOTHING;
 }
 
-bool kf_optimize_result_report(kf_optimize_result *o, kf_store *store, bool json, FILE *out, kf_error *error)
+bool kf_optimize_result_report(kf_optimize_result *o, kf_store *store, bool json, FILE *out,
+                               kf_error *error)
 {
     if (o->result->progress.best && !write_best(o, store, error)) return false;
     if (!kf_optimize_result_word_resume(o, kf_store_path(store), error)) return false;

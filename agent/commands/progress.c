@@ -22,10 +22,15 @@ void kf_progress_clear(kf_progress_view *view)
 static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
     char figure[KF_FIGURE];
-    kf_buffer_format(text, "%lld judged, %lld correct", (long long)p->judged, (long long)p->correct);
-    if (p->best) kf_buffer_format(text, ", best %.3fx%s", p->best_speedup.value, p->best_reverified ? "" : "?");
-    if (p->elapsed > 2 && p->judged && brief < 2) kf_buffer_format(text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
-    if ((p->calls || p->calls_in_flight) && brief < 1) kf_buffer_format(text, ", %lld calls", (long long)p->calls);
+    kf_buffer_format(text, "%lld judged, %lld correct", (long long)p->judged,
+                     (long long)p->correct);
+    if (p->best)
+        kf_buffer_format(text, ", best %.3fx%s", p->best_speedup.value,
+                         p->best_reverified ? "" : "?");
+    if (p->elapsed > 2 && p->judged && brief < 2)
+        kf_buffer_format(text, ", %.0f/min", (double)p->judged / p->elapsed * 60);
+    if ((p->calls || p->calls_in_flight) && brief < 1)
+        kf_buffer_format(text, ", %lld calls", (long long)p->calls);
     if (p->cost_usd > 0) kf_buffer_format(text, ", $%.2f", p->cost_usd);
     double left = p->budget.seconds - p->elapsed;
     if (p->ending)
@@ -49,7 +54,8 @@ static void word(const kf_search_progress *p, size_t most, char *line, size_t si
 static size_t room_of(const kf_progress_view *view, size_t size)
 {
     struct winsize window = {0};
-    if (ioctl(fileno(view->log), TIOCGWINSZ, &window) != 0 || window.ws_col < 20) window.ws_col = 80;
+    if (ioctl(fileno(view->log), TIOCGWINSZ, &window) != 0 || window.ws_col < 20)
+        window.ws_col = 80;
     return window.ws_col <= size ? window.ws_col - 2u : size - 1;
 }
 
@@ -82,7 +88,8 @@ static void tell_once_waiting(kf_progress_view *view)
     fflush(view->log);
 }
 
-void kf_progress_notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+void kf_progress_notify(void *context, kf_search_event event, const kf_search_progress *progress,
+                        const char *text)
 {
     kf_progress_view *view = context;
     char line[200], figure[KF_FIGURE];
@@ -109,7 +116,9 @@ void kf_progress_notify(void *context, kf_search_event event, const kf_search_pr
         fprintf(view->log, "run %s on %s\n", text, progress->hardware);
         if (view->trouble) kf_devices_explain_cpu(view->log, progress->hardware, view->trouble);
         break;
-    default: kf_progress_clear(view); fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
+    default:
+        kf_progress_clear(view);
+        fprintf(view->log, "%8s  %s\n", kf_figure_seconds(progress->elapsed, figure), text);
     }
     fflush(view->log);
 }

@@ -1,4 +1,5 @@
-/* One candidate: its standing verdict with every figure, where it came from, and what came of it. */
+/* One candidate: its standing verdict with every figure, where it came from, and what came of it.
+ */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -16,30 +17,37 @@ static kf_verdict *read_verdict(kf_store *store, int64_t id, kf_error *error)
 {
     size_t size;
     kf_autofree char *text = kf_store_verdict_json(store, id, &size, error);
-    kf_auto(cJSON) json = text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
+    kf_auto(cJSON) json =
+        text ? kf_json_parse(text, size, KF_STORE_BLOB_BYTES, "verdict in the store", error) : NULL;
     return json ? kf_verdict_from_json(json, error) : NULL;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-static void print_head(const kf_view *view, const kf_store_candidate *candidate, const char *task_name)
+static void print_head(const kf_view *view, const kf_store_candidate *candidate,
+                       const char *task_name)
 {
     char figure[KF_FIGURE], other[KF_FIGURE];
     int width = view->width ? view->width : 100;
-    fprintf(view->out, view->color ? "\033[1mCandidate c%lld\033[0m of %s, %.12s\n\n" : "Candidate c%lld of %s, %.12s\n\n",
+    fprintf(view->out,
+            view->color ? "\033[1mCandidate c%lld\033[0m of %s, %.12s\n\n"
+                        : "Candidate c%lld of %s, %.12s\n\n",
             (long long)candidate->id, task_name, candidate->hash);
     if (!candidate->verdict)
         fprintf(view->out, "status    never judged\n");
     else {
         bool timed = !isnan(candidate->speedup.value);
-        fprintf(view->out, "status    %s%s%s%s%s%s\n", kf_status_name(candidate->status), timed ? ", " : "",
-                timed ? kf_figure_speedup(candidate->speedup, figure) : "", timed ? " " : "",
-                timed ? kf_figure_interval(candidate->speedup, other) : "", candidate->reverified ? ", measured twice" : "");
+        fprintf(view->out, "status    %s%s%s%s%s%s\n", kf_status_name(candidate->status),
+                timed ? ", " : "", timed ? kf_figure_speedup(candidate->speedup, figure) : "",
+                timed ? " " : "", timed ? kf_figure_interval(candidate->speedup, other) : "",
+                candidate->reverified ? ", measured twice" : "");
         if (candidate->blame != KF_BLAME_NOBODY && candidate->blame != KF_BLAME_CANDIDATE)
-            fprintf(view->out, "fault     the %s's, not the candidate's\n", kf_blame_name(candidate->blame));
+            fprintf(view->out, "fault     the %s's, not the candidate's\n",
+                    kf_blame_name(candidate->blame));
         if (candidate->message[0]) {
             fprintf(view->out, "message   ");
-            kf_text_wrap(view->out, candidate->message, strlen(candidate->message), width, 10, true);
+            kf_text_wrap(view->out, candidate->message, strlen(candidate->message), width, 10,
+                         true);
         }
         fprintf(view->out, "judged    %s (%s)", kf_figure_time(candidate->judged, figure),
                 kf_figure_age(candidate->judged, (double)time(NULL), other));
@@ -51,7 +59,9 @@ static void print_head(const kf_view *view, const kf_store_candidate *candidate,
     kf_flags_text(candidate->flags, &flags);
     if (flags.size) fprintf(view->out, "flags     %s\n", flags.data);
     if (candidate->tunables[0]) fprintf(view->out, "tunables  %s\n", candidate->tunables);
-    if (candidate->run[0]) fprintf(view->out, "proposed  run %s, attempt %lld\n", candidate->run, (long long)candidate->attempt);
+    if (candidate->run[0])
+        fprintf(view->out, "proposed  run %s, attempt %lld\n", candidate->run,
+                (long long)candidate->attempt);
 }
 
 static void print_timings(const kf_view *view, const kf_verdict *verdict)
@@ -71,11 +81,19 @@ static void print_timings(const kf_view *view, const kf_verdict *verdict)
         bool timed = !isnan(workload->speedup.value);
         kf_table_cell(&table, "%s", workload->workload);
         kf_table_cell(&table, "%s", kf_status_name(workload->status));
-        kf_table_cell(&table, "%s", timed ? kf_figure_speedup(workload->speedup, figure) : workload->timed ? "-" : "untimed");
+        kf_table_cell(&table, "%s",
+                      timed             ? kf_figure_speedup(workload->speedup, figure)
+                      : workload->timed ? "-"
+                                        : "untimed");
         kf_table_cell(&table, "%s", kf_figure_interval(workload->speedup, figure));
-        kf_table_cell(&table, "%s", timed ? kf_figure_seconds(workload->baseline_seconds, figure) : "");
-        kf_table_cell(&table, "%s", timed ? kf_figure_seconds(workload->candidate_seconds, figure) : "");
-        kf_table_cell(&table, "%s", timed && workload->floor_seconds > 0 ? kf_figure_seconds(workload->floor_seconds, figure) : "");
+        kf_table_cell(&table, "%s",
+                      timed ? kf_figure_seconds(workload->baseline_seconds, figure) : "");
+        kf_table_cell(&table, "%s",
+                      timed ? kf_figure_seconds(workload->candidate_seconds, figure) : "");
+        kf_table_cell(&table, "%s",
+                      timed && workload->floor_seconds > 0
+                          ? kf_figure_seconds(workload->floor_seconds, figure)
+                          : "");
         kf_table_cell(&table, timed ? "%d" : "", workload->pairs);
     }
     if (table.cell_count) fputc('\n', view->out);
@@ -115,35 +133,40 @@ static void print_errors(const kf_view *view, const kf_verdict *verdict)
 static void print_finding(const kf_view *view, const char *workload, const kf_finding *finding)
 {
     kf_autobuffer text = {0};
-    kf_buffer_format(&text, "%s%s%s (%s): %s", workload ? workload : "", workload ? ": " : "", kf_status_name(finding->status),
-                     finding->rule, finding->text);
+    kf_buffer_format(&text, "%s%s%s (%s): %s", workload ? workload : "", workload ? ": " : "",
+                     kf_status_name(finding->status), finding->rule, finding->text);
     if (!isnan(finding->measured)) kf_buffer_format(&text, " [measured %.4g", finding->measured);
-    if (!isnan(finding->measured) && !isnan(finding->limit)) kf_buffer_format(&text, ", limit %.4g", finding->limit);
+    if (!isnan(finding->measured) && !isnan(finding->limit))
+        kf_buffer_format(&text, ", limit %.4g", finding->limit);
     if (!isnan(finding->measured)) kf_buffer_string(&text, "]");
     fprintf(view->out, "  ");
-    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
+    if (text.data)
+        kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 4, true);
 }
 
 static void print_findings(const kf_view *view, const kf_verdict *verdict)
 {
     size_t count = verdict->finding_count + verdict->flag_count;
-    for (size_t i = 0; i < verdict->workload_count; i++) count += verdict->workloads[i].finding_count;
+    for (size_t i = 0; i < verdict->workload_count; i++)
+        count += verdict->workloads[i].finding_count;
     if (!count) return;
     kf_heading(view, "Findings");
-    for (size_t i = 0; i < verdict->finding_count; i++) print_finding(view, NULL, &verdict->findings[i]);
+    for (size_t i = 0; i < verdict->finding_count; i++)
+        print_finding(view, NULL, &verdict->findings[i]);
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (size_t f = 0; f < verdict->workloads[i].finding_count; f++)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        fprintf(view->out, "  %s: %s\n",
-                strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
-                : strcmp(flag, KF_FLAG_TF32) == 0
-                    ? "as exact as tf32, which PyTorch allows convolutions, where the baseline was more so"
-                : strcmp(flag, KF_FLAG_FULL_F32) == 0
-                    ? "convolutions in f32 on both sides: in tf32 the baseline is too far from the truth"
-                    : "suspicious, no conviction",
-                flag);
+        fprintf(
+            view->out, "  %s: %s\n",
+            strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
+            : strcmp(flag, KF_FLAG_TF32) == 0 ? "as exact as tf32, which PyTorch allows "
+                                                "convolutions, where the baseline was more so"
+            : strcmp(flag, KF_FLAG_FULL_F32) == 0 ? "convolutions in f32 on both sides: in tf32 "
+                                                    "the baseline is too far from the truth"
+                                                  : "suspicious, no conviction",
+            flag);
     }
 }
 
@@ -154,10 +177,12 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        static const char *const elsewhere[] = {"log",     "seconds",    "flags",
-                                                "kernels", "extensions", "dry_run"}; /* shown by others, or only with --json */
+        static const char *const elsewhere[] = {
+            "log",     "seconds",    "flags",
+            "kernels", "extensions", "dry_run"}; /* shown by others, or only with --json */
         bool skip = false;
-        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) skip |= strcmp(value->string, elsewhere[i]) == 0;
+        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+            skip |= strcmp(value->string, elsewhere[i]) == 0;
         if (skip) continue;
         char *rest = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
         kf_buffer_format(&text, "%s%s %s", text.size ? ", " : "", value->string,
@@ -171,7 +196,8 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" of a solution that compiles when it is called. */
+/* "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" of a solution that compiles when it
+ * is called. */
 static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
@@ -180,10 +206,11 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
     const char *note = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "note"));
     if (!cJSON_IsNumber(seconds) || !cJSON_IsNumber(bytes)) return;
     kf_autobuffer text = {0};
-    kf_buffer_format(&text, "%.1f s, %.0f kB kept%s%s", seconds->valuedouble, bytes->valuedouble / 1e3, note && *note ? ": " : "",
-                     note ? note : "");
+    kf_buffer_format(&text, "%.1f s, %.0f kB kept%s%s", seconds->valuedouble,
+                     bytes->valuedouble / 1e3, note && *note ? ": " : "", note ? note : "");
     fprintf(view->out, "%-10s", "dry run");
-    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
+    if (text.data)
+        kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
 /* "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why not. */
@@ -201,12 +228,14 @@ static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
         if (cJSON_IsString(tool))
             kf_buffer_format(&text, "%s did not end (%s)", tool->string, tool->valuestring);
         else
-            kf_buffer_format(&text, "%s %.0f", tool->string, cJSON_IsNumber(tool) ? tool->valuedouble : 0.0);
+            kf_buffer_format(&text, "%s %.0f", tool->string,
+                             cJSON_IsNumber(tool) ? tool->valuedouble : 0.0);
     }
     if (workload && text.size) kf_buffer_format(&text, " findings on workload %s", workload);
     if (note) kf_buffer_format(&text, "%s%s%s", note, remedy ? "; " : "", remedy ? remedy : "");
     fprintf(view->out, "sanitizer ");
-    if (text.data) kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
+    if (text.data)
+        kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
 /* Each line of the words, broken where the screen ends. */
@@ -219,7 +248,8 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
     for (const char *line = text.data; *line; line += *line == '\n') {
         size_t size = strcspn(line, "\n"), indent = strspn(line, " ");
         fprintf(view->out, "  %*s", (int)indent, "");
-        kf_text_wrap(view->out, line + indent, size - indent, view->width ? view->width : 100, (int)indent + 4, true);
+        kf_text_wrap(view->out, line + indent, size - indent, view->width ? view->width : 100,
+                     (int)indent + 4, true);
         line += size;
     }
 }
@@ -227,24 +257,31 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
 /* Both verdicts on a solution in Python, the one that is believed last. */
 static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
 {
-    const cJSON *claim = verdict->kernelbench, *metadata = cJSON_GetObjectItemCaseSensitive(claim, "metadata"), *reason = NULL;
-    static const char *const reasons[] = {"compilation_error", "runtime_error", "correctness_issue"};
+    const cJSON *claim = verdict->kernelbench,
+                *metadata = cJSON_GetObjectItemCaseSensitive(claim, "metadata"), *reason = NULL;
+    static const char *const reasons[] = {"compilation_error", "runtime_error",
+                                          "correctness_issue"};
     if (!claim) return;
     bool compiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "compiled")),
          correct = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(claim, "correctness"));
-    for (size_t i = 0; i < 3 && !reason; i++) reason = cJSON_GetObjectItemCaseSensitive(metadata, reasons[i]);
+    for (size_t i = 0; i < 3 && !reason; i++)
+        reason = cJSON_GetObjectItemCaseSensitive(metadata, reasons[i]);
     if (!reason) reason = cJSON_GetObjectItemCaseSensitive(claim, "error");
-    const char *trials = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
+    const char *trials = cJSON_GetStringValue(
+                   cJSON_GetObjectItemCaseSensitive(metadata, "correctness_trials")),
                *why = correct ? NULL : cJSON_GetStringValue(reason);
-    double runtime = kf_json_get_number(claim, "runtime", NAN), speedup = kf_json_get_number(claim, "speedup", NAN);
+    double runtime = kf_json_get_number(claim, "runtime", NAN),
+           speedup = kf_json_get_number(claim, "speedup", NAN);
     fprintf(view->out, "\nKernelBench would say: %s%s%s",
             !compiled ? "does not compile"
             : correct ? "correct"
                       : "incorrect",
             trials ? " " : "", trials ? trials : "");
-    if (correct && !isnan(runtime)) fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
+    if (correct && !isnan(runtime))
+        fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
     if (why) fprintf(view->out, ": %.200s", why);
-    fprintf(view->out, "\n  (a claim: its protocol runs in the solution's own process)\nkforge says: %s\n",
+    fprintf(view->out,
+            "\n  (a claim: its protocol runs in the solution's own process)\nkforge says: %s\n",
             kf_status_name(verdict->status));
 }
 
@@ -262,10 +299,10 @@ static void print_log(const kf_view *view, const kf_verdict *verdict)
     if (*line) fprintf(view->out, "  … (--json has all of it)\n");
 }
 
-/* ---- relatives ----------------------------------------------------------------------------------------------------------------- */
+/* ---- relatives ------------------------------------------------------------------------------- */
 
-static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array,
-                            kf_error *error)
+static bool print_ancestors(const kf_view *view, kf_store *store,
+                            const kf_store_candidate *candidate, cJSON *array, kf_error *error)
 {
     const char *run = candidate->run[0] ? candidate->run : NULL;
     kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, candidate->id, run, error);
@@ -279,7 +316,8 @@ static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store
     kf_autoresult kf_store_edge edge = {0};
     kf_autoresult kf_store_candidate parent = {0};
     int more, shown = 0;
-    while ((more = kf_store_next_edge(cursor, &edge, error)) > 0 && (array || shown++ < MAX_RELATIVES)) {
+    while ((more = kf_store_next_edge(cursor, &edge, error)) > 0 &&
+           (array || shown++ < MAX_RELATIVES)) {
         if (!kf_store_get_candidate(store, edge.parent, run, &parent, error)) return false;
         if (array) {
             cJSON *row = cJSON_CreateObject();
@@ -288,15 +326,20 @@ static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "parent", (double)edge.parent);
             cJSON_AddStringToObject(row, "role", edge.role);
             kf_add_figure(row, "depth", edge.depth);
-            kf_add_interval(row, "parent_speedup", parent.verdict ? parent.speedup : (kf_interval){NAN, NAN, NAN});
+            kf_add_interval(row, "parent_speedup",
+                            parent.verdict ? parent.speedup : (kf_interval){NAN, NAN, NAN});
             continue;
         }
         char figure[KF_FIGURE];
-        kf_table_cell(&table, "%*sc%lld", edge.depth > 1 ? (edge.depth < 10 ? edge.depth : 10) - 1 : 0, "", (long long)edge.child);
+        kf_table_cell(&table, "%*sc%lld",
+                      edge.depth > 1 ? (edge.depth < 10 ? edge.depth : 10) - 1 : 0, "",
+                      (long long)edge.child);
         kf_table_cell(&table, "c%lld", (long long)edge.parent);
         kf_table_cell(&table, "%s", edge.role);
-        kf_table_cell(&table, "%s", parent.verdict ? kf_status_name(parent.status) : "never judged");
-        kf_table_cell(&table, "%s", parent.verdict ? kf_figure_speedup(parent.speedup, figure) : "-");
+        kf_table_cell(&table, "%s",
+                      parent.verdict ? kf_status_name(parent.status) : "never judged");
+        kf_table_cell(&table, "%s",
+                      parent.verdict ? kf_figure_speedup(parent.speedup, figure) : "-");
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -304,9 +347,11 @@ static bool print_ancestors(const kf_view *view, kf_store *store, const kf_store
     return more >= 0;
 }
 
-static bool print_children(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array, kf_error *error)
+static bool print_children(const kf_view *view, kf_store *store,
+                           const kf_store_candidate *candidate, cJSON *array, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_store_children(store, candidate->id, candidate->run[0] ? candidate->run : NULL, error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_children(store, candidate->id, candidate->run[0] ? candidate->run : NULL, error);
     if (!cursor) return false;
     kf_autobuffer text = {0};
     kf_autoresult kf_store_candidate child = {0};
@@ -317,11 +362,12 @@ static bool print_children(const kf_view *view, kf_store *store, const kf_store_
         else if (count++ < MAX_RELATIVES)
             kf_buffer_format(&text, "%sc%lld", text.size ? ", " : "", (long long)child.id);
     }
-    if (text.size) fprintf(view->out, "\nchildren  %s%s\n", text.data, count > MAX_RELATIVES ? ", …" : "");
+    if (text.size)
+        fprintf(view->out, "\nchildren  %s%s\n", text.data, count > MAX_RELATIVES ? ", …" : "");
     return more == 0;
 }
 
-/* ---- flags of the source ---------------------------------------------------------------------------------------------------------- */
+/* ---- flags of the source --------------------------------------------------------------------- */
 
 typedef struct flag_list {
     cJSON *array; /* NULL: the table */
@@ -348,7 +394,8 @@ static void take_flag(void *context, const kf_scan_flag *flag)
 }
 
 /* What `kforge scan --no-compile` says of the source; no part of the verdict. */
-static bool print_flags(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, cJSON *array, kf_error *error)
+static bool print_flags(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
+                        cJSON *array, kf_error *error)
 {
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
@@ -359,26 +406,30 @@ static bool print_flags(const kf_view *view, kf_store *store, const kf_store_can
     kf_table_add_column(&list.table, "", KF_LEFT, true);
     bool done = source && kf_scan_source(source, size, take_flag, &list, error);
     if (done && list.table.cell_count) {
-        kf_heading(view, "Worth a look in the source (kforge scan; no verdict, and each has honest uses)");
+        kf_heading(
+            view, "Worth a look in the source (kforge scan; no verdict, and each has honest uses)");
         kf_table_print(&list.table, view->out, view->width, 2, view->color);
     }
     kf_table_free(&list.table);
     return done;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
-static bool print_samples(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, const kf_verdict *verdict,
-                          kf_error *error)
+static bool print_samples(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
+                          const kf_verdict *verdict, kf_error *error)
 {
     kf_autotable table = {0};
-    static const char *const titles[] = {"WORKLOAD", "SIDE", "PAIR", "CALLS", "SECONDS", "CLAIMED", "MHZ", "THROTTLE"};
+    static const char *const titles[] = {"WORKLOAD", "SIDE",    "PAIR", "CALLS",
+                                         "SECONDS",  "CLAIMED", "MHZ",  "THROTTLE"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         kf_table_add_column(&table, titles[i], i < 2 ? KF_LEFT : KF_RIGHT, false);
     for (size_t w = 0; w < verdict->workload_count; w++) {
         kf_autofree kf_sample *samples = NULL;
         size_t count;
-        if (!kf_store_samples(store, candidate->verdict, verdict->workloads[w].workload, &samples, &count, error)) return false;
+        if (!kf_store_samples(store, candidate->verdict, verdict->workloads[w].workload, &samples,
+                              &count, error))
+            return false;
         for (size_t i = 0; i < count; i++) {
             const kf_sample *sample = &samples[i];
             const char *side = sample->side == 'b'   ? "baseline"
@@ -393,7 +444,8 @@ static bool print_samples(const kf_view *view, kf_store *store, const kf_store_c
             kf_table_cell(&table, "%.9f", sample->seconds);
             kf_table_cell(&table, isnan(sample->claimed) ? "" : "%.9f", sample->claimed);
             kf_table_cell(&table, isnan(sample->clock_mhz) ? "" : "%.0f", sample->clock_mhz);
-            kf_table_cell(&table, sample->throttle ? "0x%llx" : "", (unsigned long long)sample->throttle);
+            kf_table_cell(&table, sample->throttle ? "0x%llx" : "",
+                          (unsigned long long)sample->throttle);
         }
     }
     fputc('\n', view->out);
@@ -402,10 +454,10 @@ static bool print_samples(const kf_view *view, kf_store *store, const kf_store_c
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool print_json(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, const char *task_name,
-                       kf_error *error)
+static bool print_json(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
+                       const char *task_name, kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     kf_add_figure(json, "id", (double)candidate->id);
@@ -434,8 +486,10 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
     } else
         cJSON_AddNullToObject(json, "verdict");
     return print_flags(view, store, candidate, cJSON_AddArrayToObject(json, "scan"), error) &&
-           print_ancestors(view, store, candidate, cJSON_AddArrayToObject(json, "ancestors"), error) &&
-           print_children(view, store, candidate, cJSON_AddArrayToObject(json, "children"), error) &&
+           print_ancestors(view, store, candidate, cJSON_AddArrayToObject(json, "ancestors"),
+                           error) &&
+           print_children(view, store, candidate, cJSON_AddArrayToObject(json, "children"),
+                          error) &&
            kf_print_json(view->out, kf_steal(&json), error);
 }
 
@@ -446,11 +500,12 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
     print_dry_run(view, verdict);
     const cJSON *sandbox = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sandbox"), *layer;
     kf_autobuffer layers = {0};
-    cJSON_ArrayForEach(layer, sandbox)
-        kf_buffer_format(&layers, "%s%s", layers.size ? ", " : "", cJSON_IsString(layer) ? layer->valuestring : "?");
+    cJSON_ArrayForEach(layer, sandbox) kf_buffer_format(
+        &layers, "%s%s", layers.size ? ", " : "", cJSON_IsString(layer) ? layer->valuestring : "?");
     if (layers.size) {
         fprintf(view->out, "sandbox   ");
-        kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10, true);
+        kf_text_wrap(view->out, layers.data, layers.size, view->width ? view->width : 100, 10,
+                     true);
     }
     print_sanitizer(view, verdict);
     print_timings(view, verdict);
@@ -458,24 +513,30 @@ void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
     print_counters(view, verdict);
     print_findings(view, verdict);
     print_kernelbench(view, verdict);
-    if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE) print_log(view, verdict);
+    if (verdict->status == KF_COMPILE_ERROR || verdict->status == KF_UNSUPPORTED_DEVICE)
+        print_log(view, verdict);
 }
 
-bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, bool samples, kf_error *error)
+bool kf_show_candidate(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
+                       bool samples, kf_error *error)
 {
     kf_autoresult kf_store_task task = {0};
     if (!kf_store_find_task(store, candidate->task, &task, error)) return false;
     if (view->json) return print_json(view, store, candidate, task.name, error);
     print_head(view, candidate, task.name);
-    kf_auto(kf_verdict) verdict = candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
+    kf_auto(kf_verdict) verdict =
+        candidate->verdict ? read_verdict(store, candidate->verdict, error) : NULL;
     if (candidate->verdict && !verdict) return false;
     if (verdict) kf_show_verdict(view, verdict);
     if (!print_flags(view, store, candidate, NULL, error)) return false;
-    if (!print_ancestors(view, store, candidate, NULL, error) || !print_children(view, store, candidate, NULL, error)) return false;
+    if (!print_ancestors(view, store, candidate, NULL, error) ||
+        !print_children(view, store, candidate, NULL, error))
+        return false;
     return !samples || !verdict || print_samples(view, store, candidate, verdict, error);
 }
 
-bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candidate *candidate, kf_error *error)
+bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
+                    kf_error *error)
 {
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);

@@ -1,4 +1,5 @@
-/* One run: how it stands, what came of its attempts, who proposed what, the best candidates and the latest attempts. */
+/* One run: how it stands, what came of its attempts, who proposed what, the best candidates and the
+ * latest attempts. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -33,14 +34,16 @@ static void counts_text(kf_buffer *text, const char *name, int64_t count)
 }
 
 /* "12 ok for $0.31, 2 truncated for $0.10", or the same as an object. */
-static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json, kf_error *error)
+static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json,
+                       kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_outcomes(store, run->id, error);
     kf_autoresult kf_store_outcome outcome = {0};
     int more = cursor ? 1 : -1;
     while (more > 0 && (more = kf_store_next_outcome(cursor, &outcome, error)) > 0) {
         if (text)
-            kf_buffer_format(text, "%s%lld %s for $%.2f", text->size ? ", " : "", (long long)outcome.spent.calls, outcome.outcome,
+            kf_buffer_format(text, "%s%lld %s for $%.2f", text->size ? ", " : "",
+                             (long long)outcome.spent.calls, outcome.outcome,
                              outcome.spent.cost_usd);
         if (!json) continue;
         cJSON *row = cJSON_AddObjectToObject(json, outcome.outcome);
@@ -51,31 +54,37 @@ static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text
     return more == 0;
 }
 
-static bool print_head(const kf_view *view, kf_store *store, const kf_store_run *run, const history *h, kf_error *error)
+static bool print_head(const kf_view *view, kf_store *store, const kf_store_run *run,
+                       const history *h, kf_error *error)
 {
     char figure[KF_FIGURE], other[KF_FIGURE], third[KF_FIGURE];
-    fprintf(view->out, view->color ? "\033[1mRun %s\033[0m of %s: %s\n\n" : "Run %s of %s: %s\n\n", run->id, run->task_name,
-            kf_run_state(run));
+    fprintf(view->out, view->color ? "\033[1mRun %s\033[0m of %s: %s\n\n" : "Run %s of %s: %s\n\n",
+            run->id, run->task_name, kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
     double end = isnan(run->ended) ? run->updated : run->ended;
     fprintf(view->out, "started   %s (%s), %s %s\n", kf_figure_time(run->started, figure),
             kf_figure_age(run->started, (double)time(NULL), other),
-            run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took", kf_figure_seconds(end - run->started, third));
+            run->status == KF_RUN_RUNNING && run->alive ? "running for" : "took",
+            kf_figure_seconds(end - run->started, third));
     if (run->best)
         fprintf(view->out, "best      c%lld, %s %s against the baseline%s\n", (long long)run->best,
-                kf_figure_speedup(run->best_speedup, figure), kf_figure_interval(run->best_speedup, other),
-                run->best_reverified ? ", measured again in fresh processes" : ", not measured again");
+                kf_figure_speedup(run->best_speedup, figure),
+                kf_figure_interval(run->best_speedup, other),
+                run->best_reverified ? ", measured again in fresh processes"
+                                     : ", not measured again");
     else
         fprintf(view->out, "best      nothing correct and timed beside the baseline\n");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};
-    for (int s = KF_STATUS_COUNT - 1; s >= 0; s--) counts_text(&judged, kf_status_name((kf_status)s), statuses[s]);
+    for (int s = KF_STATUS_COUNT - 1; s >= 0; s--)
+        counts_text(&judged, kf_status_name((kf_status)s), statuses[s]);
     for (int o = 0; o < KF_ATTEMPT_OUTCOME_COUNT; o++)
         counts_text(&outcomes, kf_attempt_outcome_name((kf_attempt_outcome)o), h->outcomes[o]);
     int width = view->width ? view->width : 100;
     fprintf(view->out, "attempts  ");
-    kf_text_wrap(view->out, outcomes.size ? outcomes.data : "none", outcomes.size ? outcomes.size : 4, width, 10, true);
+    kf_text_wrap(view->out, outcomes.size ? outcomes.data : "none",
+                 outcomes.size ? outcomes.size : 4, width, 10, true);
     if (judged.size) {
         fprintf(view->out, "verdicts  ");
         kf_text_wrap(view->out, judged.data, judged.size, width, 10, true);
@@ -83,10 +92,12 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
     kf_store_spent spent;
     if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
     if (spent.calls)
-        fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n", (long long)spent.calls,
-                kf_figure_count((double)spent.prompt_tokens, figure), kf_figure_count((double)spent.completion_tokens, other),
-                spent.cost_usd);
-    if (spent.device_seconds > 0) fprintf(view->out, "judging   %s of devices\n", kf_figure_seconds(spent.device_seconds, figure));
+        fprintf(view->out, "models    %lld calls, %s tokens in, %s out, $%.2f\n",
+                (long long)spent.calls, kf_figure_count((double)spent.prompt_tokens, figure),
+                kf_figure_count((double)spent.completion_tokens, other), spent.cost_usd);
+    if (spent.device_seconds > 0)
+        fprintf(view->out, "judging   %s of devices\n",
+                kf_figure_seconds(spent.device_seconds, figure));
     kf_autobuffer calls = {0};
     if (spent.calls && !word_calls(store, run, &calls, NULL, error)) return false;
     if (calls.size) {
@@ -96,10 +107,12 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
     return true;
 }
 
-static bool print_best(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t top, cJSON *array, kf_error *error)
+static bool print_best(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t top,
+                       cJSON *array, kf_error *error)
 {
     kf_store_scope scope = {.run = run->id, .island = -1};
-    kf_auto(kf_store_cursor) cursor = top > 0 ? kf_store_best(store, &scope, (size_t)top, error) : NULL;
+    kf_auto(kf_store_cursor) cursor =
+        top > 0 ? kf_store_best(store, &scope, (size_t)top, error) : NULL;
     if (!cursor) return top <= 0;
     kf_autotable table = {0};
     kf_table_add_column(&table, "BEST", KF_LEFT, false);
@@ -144,7 +157,8 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
     return more == 0;
 }
 
-static bool print_proposers(const kf_view *view, kf_store *store, const kf_store_run *run, cJSON *array, kf_error *error)
+static bool print_proposers(const kf_view *view, kf_store *store, const kf_store_run *run,
+                            cJSON *array, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_proposers(store, run->id, error);
     if (!cursor) return false;
@@ -156,7 +170,8 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
     kf_table_add_column(&table, "BEST", KF_RIGHT, false);
     kf_table_add_column(&table, "CALLS", KF_RIGHT, false);
     kf_table_add_column(&table, "COST", KF_RIGHT, false);
-    kf_table_add_column(&table, "PER FASTER", KF_RIGHT, false); /* cost of a candidate that beats the baseline */
+    /* cost of a candidate that beats the baseline */
+    kf_table_add_column(&table, "PER FASTER", KF_RIGHT, false);
     kf_autoresult kf_store_proposer proposer = {0};
     int more;
     while ((more = kf_store_next_proposer(cursor, &proposer, error)) > 0) {
@@ -173,7 +188,8 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
             kf_add_figure(row, "prompt_tokens", (double)proposer.prompt_tokens);
             kf_add_figure(row, "completion_tokens", (double)proposer.completion_tokens);
             kf_add_figure(row, "cost_usd", proposer.cost_usd);
-            kf_add_figure(row, "cost_per_faster", proposer.faster ? proposer.cost_usd / (double)proposer.faster : NAN);
+            kf_add_figure(row, "cost_per_faster",
+                          proposer.faster ? proposer.cost_usd / (double)proposer.faster : NAN);
             kf_add_figure(row, "seconds", proposer.seconds);
             continue;
         }
@@ -182,11 +198,13 @@ static bool print_proposers(const kf_view *view, kf_store *store, const kf_store
         kf_table_cell(&table, "%lld", (long long)proposer.attempts);
         kf_table_cell(&table, "%lld", (long long)proposer.correct);
         kf_table_cell(&table, "%lld", (long long)proposer.faster);
-        kf_table_cell(&table, "%s", kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
+        kf_table_cell(&table, "%s",
+                      kf_figure_speedup((kf_interval){proposer.best_speedup, NAN, NAN}, figure));
         kf_table_cell(&table, proposer.calls ? "%lld" : "", (long long)proposer.calls);
         kf_table_cell(&table, proposer.calls ? "$%.2f" : "", proposer.cost_usd);
         bool pays = proposer.faster && proposer.cost_usd > 0;
-        kf_table_cell(&table, pays ? "$%.2f" : "", proposer.cost_usd / (pays ? (double)proposer.faster : 1));
+        kf_table_cell(&table, pays ? "$%.2f" : "",
+                      proposer.cost_usd / (pays ? (double)proposer.faster : 1));
     }
     if (!array && table.cell_count) fputc('\n', view->out);
     if (!array) kf_table_print(&table, view->out, view->width, 0, view->color);
@@ -208,13 +226,14 @@ static cJSON *attempt_json(const kf_store_attempt *attempt)
         cJSON_AddStringToObject(row, "status", kf_status_name(attempt->status));
     else
         cJSON_AddNullToObject(row, "status");
-    kf_add_interval(row, "speedup", attempt->verdict ? attempt->speedup : (kf_interval){NAN, NAN, NAN});
+    kf_add_interval(row, "speedup",
+                    attempt->verdict ? attempt->speedup : (kf_interval){NAN, NAN, NAN});
     kf_add_figure(row, "created", attempt->created);
     return row;
 }
 
-static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_run *run, int64_t from, cJSON *array,
-                           kf_error *error)
+static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_run *run,
+                           int64_t from, cJSON *array, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, from, error);
     if (!cursor) return false;
@@ -238,9 +257,13 @@ static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_
         kf_table_cell(&table, attempt.candidate ? "c%lld" : "", (long long)attempt.candidate);
         kf_table_cell(&table, "%s", attempt.proposer);
         kf_table_cell(&table, "%s", attempt.step);
-        kf_table_cell(&table, "%s", attempt.verdict ? kf_status_name(attempt.status) : kf_attempt_outcome_name(attempt.outcome));
         kf_table_cell(&table, "%s",
-                      attempt.verdict && !isnan(attempt.speedup.value) ? kf_figure_speedup(attempt.speedup, figure) : "");
+                      attempt.verdict ? kf_status_name(attempt.status)
+                                      : kf_attempt_outcome_name(attempt.outcome));
+        kf_table_cell(&table, "%s",
+                      attempt.verdict && !isnan(attempt.speedup.value)
+                          ? kf_figure_speedup(attempt.speedup, figure)
+                          : "");
         kf_table_cell(&table, "%s", attempt.message);
     }
     if (!array && table.cell_count) fputc('\n', view->out);
@@ -248,20 +271,24 @@ static bool print_attempts(const kf_view *view, kf_store *store, const kf_store_
     return more == 0;
 }
 
-static bool print_json(const kf_view *view, kf_store *store, const kf_store_run *run, const kf_show_run_limits *limits,
-                       const history *h, int64_t from, kf_error *error)
+static bool print_json(const kf_view *view, kf_store *store, const kf_store_run *run,
+                       const kf_show_run_limits *limits, const history *h, int64_t from,
+                       kf_error *error)
 {
     kf_auto(cJSON) json = kf_run_json(run);
     int64_t statuses[KF_STATUS_COUNT];
     kf_store_spent spent;
-    if (!kf_store_count_statuses(store, run->id, statuses, error) || !kf_store_run_spent(store, run->id, &spent, error))
+    if (!kf_store_count_statuses(store, run->id, statuses, error) ||
+        !kf_store_run_spent(store, run->id, &spent, error))
         return false;
     cJSON *counts = cJSON_AddObjectToObject(json, "statuses");
     for (int s = 0; s < KF_STATUS_COUNT; s++)
         if (statuses[s]) kf_add_figure(counts, kf_status_name((kf_status)s), (double)statuses[s]);
     counts = cJSON_AddObjectToObject(json, "outcomes");
     for (int o = 0; o < KF_ATTEMPT_OUTCOME_COUNT; o++)
-        if (h->outcomes[o]) kf_add_figure(counts, kf_attempt_outcome_name((kf_attempt_outcome)o), (double)h->outcomes[o]);
+        if (h->outcomes[o])
+            kf_add_figure(counts, kf_attempt_outcome_name((kf_attempt_outcome)o),
+                          (double)h->outcomes[o]);
     cJSON *spent_json = cJSON_AddObjectToObject(json, "spent");
     kf_add_figure(spent_json, "calls", (double)spent.calls);
     kf_add_figure(spent_json, "prompt_tokens", (double)spent.prompt_tokens);
@@ -270,19 +297,23 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_run 
     kf_add_figure(spent_json, "seconds", spent.seconds);
     kf_add_figure(spent_json, "gpu_seconds", spent.device_seconds);
     return word_calls(store, run, NULL, cJSON_AddObjectToObject(spent_json, "outcomes"), error) &&
-           print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"), error) &&
+           print_best(view, store, run, limits->top, cJSON_AddArrayToObject(json, "candidates"),
+                      error) &&
            print_proposers(view, store, run, cJSON_AddArrayToObject(json, "proposers"), error) &&
-           print_attempts(view, store, run, from, cJSON_AddArrayToObject(json, "latest_attempts"), error) &&
+           print_attempts(view, store, run, from, cJSON_AddArrayToObject(json, "latest_attempts"),
+                          error) &&
            kf_print_json(view->out, kf_steal(&json), error);
 }
 
-bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run, const kf_show_run_limits *limits, kf_error *error)
+bool kf_show_run(const kf_view *view, kf_store *store, const kf_store_run *run,
+                 const kf_show_run_limits *limits, kf_error *error)
 {
     history h = {0};
     if (!read_history(store, run->id, &h, error)) return false;
     int64_t from = h.last - limits->attempts + 1 > 1 ? h.last - limits->attempts + 1 : 1;
     if (view->json) return print_json(view, store, run, limits, &h, from, error);
-    return print_head(view, store, run, &h, error) && print_best(view, store, run, limits->top, NULL, error) &&
+    return print_head(view, store, run, &h, error) &&
+           print_best(view, store, run, limits->top, NULL, error) &&
            print_proposers(view, store, run, NULL, error) &&
            (limits->attempts == 0 || print_attempts(view, store, run, from, NULL, error));
 }

@@ -11,14 +11,18 @@ static const char *const devices[] = {"cuda", "cpu"};
 
 static const char *kind_name(kf_argument_kind kind)
 {
-    static const char *const names[] = {
-        [KF_INPUT] = "input", [KF_OUTPUT] = "output", [KF_INOUT] = "inout", [KF_SCALAR] = "scalar", [KF_WORKSPACE] = "workspace"};
+    static const char *const names[] = {[KF_INPUT] = "input",
+                                        [KF_OUTPUT] = "output",
+                                        [KF_INOUT] = "inout",
+                                        [KF_SCALAR] = "scalar",
+                                        [KF_WORKSPACE] = "workspace"};
     return names[kind];
 }
 
 static void shape_text(const kf_problem_argument *argument, kf_buffer *text)
 {
-    for (int d = 0; d < argument->dims; d++) kf_buffer_format(text, "%s%lld", d ? "x" : "", (long long)argument->shape[d]);
+    for (int d = 0; d < argument->dims; d++)
+        kf_buffer_format(text, "%s%lld", d ? "x" : "", (long long)argument->shape[d]);
 }
 
 /* "x y 4096x4096, z 4096": arguments of one shape together. */
@@ -128,7 +132,8 @@ static bool list_workloads(const kf_view *view, const kf_task *task, kf_error *e
                 kf_table_cell(&table, "%.3g", problem.work_flops);
             else
                 kf_table_cell(&table, "%s", "");
-            kf_table_cell(&table, "%s%s%s", problem.timed ? "" : "untimed", !problem.timed && problem.hidden ? ", " : "",
+            kf_table_cell(&table, "%s%s%s", problem.timed ? "" : "untimed",
+                          !problem.timed && problem.hidden ? ", " : "",
                           problem.hidden ? "hidden" : "");
         }
     fputc('\n', view->out);
@@ -138,7 +143,8 @@ static bool list_workloads(const kf_view *view, const kf_task *task, kf_error *e
 
 static void list_files(const kf_view *view, const kf_task *task)
 {
-    fprintf(view->out, "\noracle    %s\nbaseline  %s\n", kf_task_oracle(task)->name, kf_task_baseline(task)->name);
+    fprintf(view->out, "\noracle    %s\nbaseline  %s\n", kf_task_oracle(task)->name,
+            kf_task_baseline(task)->name);
     const cJSON *named;
     cJSON_ArrayForEach(named, cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "baselines"))
     {
@@ -152,7 +158,8 @@ static void list_files(const kf_view *view, const kf_task *task)
     if (tolerance.size) fprintf(view->out, "tolerance %s\n", tolerance.data);
     fprintf(view->out, "precision %s\n", kf_task_precision(task));
     const char *const *libraries = kf_task_libraries(task);
-    for (int i = 0; libraries && libraries[i]; i++) fprintf(view->out, "%s%s", i ? ", " : "libraries ", libraries[i]);
+    for (int i = 0; libraries && libraries[i]; i++)
+        fprintf(view->out, "%s%s", i ? ", " : "libraries ", libraries[i]);
     if (libraries && libraries[0]) fputc('\n', view->out);
 }
 
@@ -176,13 +183,15 @@ static cJSON *workload_json(const kf_problem *problem, const char *device)
         cJSON_AddStringToObject(row, "dtype", kf_dtype_name(argument->dtype));
         if (argument->kind == KF_SCALAR) continue;
         cJSON *shape = cJSON_AddArrayToObject(row, "shape");
-        for (int d = 0; d < argument->dims; d++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)argument->shape[d]));
+        for (int d = 0; d < argument->dims; d++)
+            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)argument->shape[d]));
         kf_add_figure(row, "bytes", (double)argument->bytes);
     }
     return json;
 }
 
-static bool print_json(const kf_view *view, const kf_task *task, const char *prototype, kf_error *error)
+static bool print_json(const kf_view *view, const kf_task *task, const char *prototype,
+                       kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     kf_autofree char *canonical = kf_task_canonical(task);
@@ -211,8 +220,9 @@ bool kf_show_task(const kf_view *view, const kf_task *task, kf_error *error)
     if (view->json) return print_json(view, task, prototype, error);
     int width = view->width ? view->width : 100;
     const char *description = kf_task_description(task);
-    fprintf(view->out, view->color ? "\033[1m%s\033[0m  %.12s%s%s\n" : "%s  %.12s%s%s\n", kf_task_name(task), kf_task_hash(task),
-            kf_task_folder(task) ? "  " : "", kf_task_folder(task) ? kf_task_folder(task) : "");
+    fprintf(view->out, view->color ? "\033[1m%s\033[0m  %.12s%s%s\n" : "%s  %.12s%s%s\n",
+            kf_task_name(task), kf_task_hash(task), kf_task_folder(task) ? "  " : "",
+            kf_task_folder(task) ? kf_task_folder(task) : "");
     if (*description) kf_text_wrap(view->out, description, strlen(description), width, 0, false);
     fputc('\n', view->out);
     kf_text_wrap(view->out, prototype, strlen(prototype), width, 4, false);

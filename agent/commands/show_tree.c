@@ -1,7 +1,9 @@
-/* The family tree of a run: every candidate under the one that it was made from, as text, Graphviz or SVG.
+/* The family tree of a run: every candidate under the one that it was made from, as text, Graphviz
+ * or SVG.
  *
- * A candidate hangs where it first came up; its parent came up before it, so there are no circles, however often it was proposed again. Exemplars and
- * the second parent of a crossover are told by dotted lines in Graphviz, by a sign in text.
+ * A candidate hangs where it first came up; its parent came up before it, so there are no circles,
+ * however often it was proposed again. Exemplars and the second parent of a crossover are told by
+ * dotted lines in Graphviz, by a sign in text.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +53,7 @@ static bool no_memory(kf_error *error)
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the family tree");
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int by_candidate(const void *a, const void *b, void *nodes)
 {
@@ -113,7 +115,8 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
     qsort_r(t->by_candidate, t->count, sizeof *t->by_candidate, by_candidate, t->nodes);
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
-        node *n = &t->nodes[t->by_candidate[i]], *first = kept ? &t->nodes[t->by_candidate[kept - 1]] : NULL;
+        node *n = &t->nodes[t->by_candidate[i]],
+             *first = kept ? &t->nodes[t->by_candidate[kept - 1]] : NULL;
         if (!first || first->candidate != n->candidate) {
             t->by_candidate[kept++] = t->by_candidate[i];
             continue;
@@ -153,7 +156,8 @@ static void link_nodes(tree *t)
     for (size_t i = 0; i < t->edge_count; i++) {
         const edge *e = &t->edges[i];
         node *child = find(t, e->child), *parent = find(t, e->parent);
-        if (!child || !parent || child->attempt != e->attempt || parent->attempt >= child->attempt) continue;
+        if (!child || !parent || child->attempt != e->attempt || parent->attempt >= child->attempt)
+            continue;
         if (!e->made_from || child->parent >= 0) {
             child->others++;
             continue;
@@ -168,9 +172,10 @@ static void link_nodes(tree *t)
     }
 }
 
-/* ---- walking ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
-/* The next node in depth-first order, -1 at the end; `at` -1: the first. Roots are in order of candidates. */
+/* The next node in depth-first order, -1 at the end; `at` -1: the first. Roots are in order of
+ * candidates. */
 static int next_root(const tree *t, size_t *root)
 {
     for (; *root < t->count; ++*root)
@@ -208,10 +213,11 @@ static void label(const node *n, char *text, size_t size)
         snprintf(text, size, "c%lld %s %s", (long long)n->candidate, n->step,
                  kf_figure_speedup((kf_interval){n->speedup, NAN, NAN}, figure));
     else
-        snprintf(text, size, "c%lld %s %s", (long long)n->candidate, n->step, n->judged ? kf_status_name(n->status) : "not judged");
+        snprintf(text, size, "c%lld %s %s", (long long)n->candidate, n->step,
+                 n->judged ? kf_status_name(n->status) : "not judged");
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_text(const kf_view *view, const tree *t)
 {
@@ -220,18 +226,21 @@ static void print_text(const kf_view *view, const tree *t)
         const node *n = &t->nodes[at];
         int up[DEEPEST], depth = 0;
         char text[128];
-        for (int a = at; t->nodes[a].parent >= 0 && depth < DEEPEST; a = t->nodes[a].parent) up[depth++] = a;
-        for (int k = depth - 1; k > 0; k--) fputs(t->nodes[up[k]].next >= 0 ? "│  " : "   ", view->out);
+        for (int a = at; t->nodes[a].parent >= 0 && depth < DEEPEST; a = t->nodes[a].parent)
+            up[depth++] = a;
+        for (int k = depth - 1; k > 0; k--)
+            fputs(t->nodes[up[k]].next >= 0 ? "│  " : "   ", view->out);
         if (depth) fputs(n->next >= 0 ? "├─ " : "└─ ", view->out);
         label(n, text, sizeof text);
         bool bold = view->color && n->best;
-        fprintf(view->out, "%s%s%s%s", bold ? "\033[1m" : "", text, n->best ? "  best" : "", bold ? "\033[0m" : "");
+        fprintf(view->out, "%s%s%s%s", bold ? "\033[1m" : "", text, n->best ? "  best" : "",
+                bold ? "\033[0m" : "");
         if (n->others) fprintf(view->out, "  +%d shown", n->others);
         fputc('\n', view->out);
     }
 }
 
-/* ---- pictures -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static const char *color_of(const node *n)
 {
@@ -242,20 +251,24 @@ static const char *color_of(const node *n)
 
 static void print_dot(FILE *out, const tree *t, const kf_store_run *run)
 {
-    fprintf(out, "digraph \"%s\" {\n  rankdir=LR;\n  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n",
+    fprintf(out,
+            "digraph \"%s\" {\n  rankdir=LR;\n  node [shape=box, style=filled, "
+            "fontname=\"sans-serif\", fontsize=10];\n",
             run->id);
     for (size_t i = 0; i < t->count; i++) {
         const node *n = &t->nodes[t->by_candidate[i]];
         char text[128];
         label(n, text, sizeof text);
-        fprintf(out, "  c%lld [label=\"%s\", fillcolor=\"%s\"%s];\n", (long long)n->candidate, text, color_of(n),
-                n->best ? ", penwidth=3" : "");
+        fprintf(out, "  c%lld [label=\"%s\", fillcolor=\"%s\"%s];\n", (long long)n->candidate, text,
+                color_of(n), n->best ? ", penwidth=3" : "");
     }
     for (size_t i = 0; i < t->edge_count; i++) {
         const edge *e = &t->edges[i];
         const node *child = find(t, e->child), *parent = find(t, e->parent);
-        if (!child || !parent || child->attempt != e->attempt || parent->attempt >= child->attempt) continue;
-        fprintf(out, "  c%lld -> c%lld%s;\n", (long long)e->parent, (long long)e->child, e->made_from ? "" : " [style=dotted]");
+        if (!child || !parent || child->attempt != e->attempt || parent->attempt >= child->attempt)
+            continue;
+        fprintf(out, "  c%lld -> c%lld%s;\n", (long long)e->parent, (long long)e->child,
+                e->made_from ? "" : " [style=dotted]");
     }
     fputs("}\n", out);
 }
@@ -264,7 +277,8 @@ static void print_svg(FILE *out, const tree *t, int deepest)
 {
     int width = (deepest + 1) * COLUMN_WIDTH + 20, height = (int)t->count * ROW_HEIGHT + 20;
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "font-family=\"sans-serif\" font-size=\"11\">\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
             width, height, width, height);
     for (size_t i = 0; i < t->count; i++) {
@@ -279,15 +293,17 @@ static void print_svg(FILE *out, const tree *t, int deepest)
         }
         label(n, text, sizeof text);
         fprintf(out,
-                "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%d\"/>"
+                "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\" fill=\"%s\" "
+                "stroke=\"%s\" stroke-width=\"%d\"/>"
                 "<text x=\"%d\" y=\"%d\">%s</text>\n",
-                x, y, COLUMN_WIDTH - 20, ROW_HEIGHT - 4, color_of(n), n->best ? "black" : "#888888", n->best ? 2 : 1, x + 6,
-                y + ROW_HEIGHT - 9, text);
+                x, y, COLUMN_WIDTH - 20, ROW_HEIGHT - 4, color_of(n), n->best ? "black" : "#888888",
+                n->best ? 2 : 1, x + 6, y + ROW_HEIGHT - 9, text);
     }
     fputs("</svg>\n", out);
 }
 
-bool kf_show_tree(const kf_view *view, kf_store *store, const kf_store_run *run, const char *format, kf_error *error)
+bool kf_show_tree(const kf_view *view, kf_store *store, const kf_store_run *run, const char *format,
+                  kf_error *error)
 {
     __attribute__((cleanup(tree_clear))) tree t = {0};
     if (!read_nodes(&t, store, run, error) || !read_edges(&t, store, run, error)) return false;

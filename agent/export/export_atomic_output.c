@@ -28,7 +28,8 @@ bool kf_atomic_output_failed(const char *path, kf_error *error)
 {
     int code = errno;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
-        return kf_fail(error, KF_ERROR_IO, "%s: the disk is full; nothing was left behind: free some space", path);
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: the disk is full; nothing was left behind: free some space", path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
@@ -48,7 +49,8 @@ static const char *name_of(const char *path)
 static bool sync_folder(const char *path)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS); /* some file systems sync no folders */
+    /* some file systems sync no folders */
+    return fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
 }
 
 static bool sync_parent(const char *path)
@@ -75,8 +77,8 @@ static bool lock(int fd, bool wait)
 static bool is_at(int fd, const char *path)
 {
     struct stat open_file, named;
-    return fstat(fd, &open_file) == 0 && lstat(path, &named) == 0 && open_file.st_dev == named.st_dev &&
-           open_file.st_ino == named.st_ino;
+    return fstat(fd, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
 /* Does the file system not know the flags of renameat2? */
@@ -85,7 +87,7 @@ static bool cannot_say(int code)
     return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }
 
-/* ---- what killed processes left ---- */
+/* ---- what killed processes left -------------------------------------------------------------- */
 
 /* NAME, one of our marks, and a number: with a second one where the first was taken. */
 static bool is_left_over(const char *entry, const char *name, const char *mark)
@@ -101,9 +103,12 @@ static void clear_away(const char *left, const char *path, bool old)
     struct stat status;
     kf_autoclose int fd = open(left, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0 || status.st_uid != geteuid()) return;
-    if (!(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) || !lock(fd, false) || !is_at(fd, left)) return;
+    if (!(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) || !lock(fd, false) ||
+        !is_at(fd, left))
+        return;
     if (old && lstat(path, &status) != 0 && errno == ENOENT) { /* killed between two renames */
-        if (renameat2(AT_FDCWD, left, AT_FDCWD, path, RENAME_NOREPLACE) != 0 && cannot_say(errno)) (void)!rename(left, path);
+        if (renameat2(AT_FDCWD, left, AT_FDCWD, path, RENAME_NOREPLACE) != 0 && cannot_say(errno))
+            (void)!rename(left, path);
         return;
     }
     if (S_ISREG(status.st_mode))
@@ -126,7 +131,7 @@ static void sweep(const char *path)
     if (directory) closedir(directory);
 }
 
-/* ---- opening ---- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool speaks_of_kforge(const char *folder, const char *name)
 {
@@ -142,9 +147,11 @@ bool kf_atomic_output_is_export(const char *path)
     DIR *directory = opendir(path);
     const struct dirent *entry;
     bool empty = directory != NULL;
-    while (empty && (entry = readdir(directory))) empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    while (empty && (entry = readdir(directory)))
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     if (directory) closedir(directory);
-    return empty || speaks_of_kforge(path, "README.md") || speaks_of_kforge(path, "provenance.json");
+    return empty || speaks_of_kforge(path, "README.md") ||
+           speaks_of_kforge(path, "provenance.json");
 }
 
 static bool check(const kf_atomic_output *p, kf_error *error)
@@ -152,20 +159,28 @@ static bool check(const kf_atomic_output *p, kf_error *error)
     struct stat status;
     const char *name = name_of(p->path);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is no name that a new file or folder can have: name another", p->path);
-    if (lstat(p->path, &status) != 0)
-        return errno == ENOENT || errno == ENOTDIR || kf_fail(error, KF_ERROR_IO, "%s: %s", p->path, strerror(errno));
-    if (!p->force)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: exists already: name another, or give --force to replace it", p->path);
-    if (S_ISDIR(status.st_mode) != p->folder)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is a %s, and a %s is to be written: name another", p->path,
-                       S_ISDIR(status.st_mode) ? "folder" : "file", p->folder ? "folder" : "file");
-    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) /* a pipe, a device */
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no regular file, which nothing replaces: write to it with -o - and a redirection", p->path);
+                       "%s: is no name that a new file or folder can have: name another", p->path);
+    if (lstat(p->path, &status) != 0)
+        return errno == ENOENT || errno == ENOTDIR ||
+               kf_fail(error, KF_ERROR_IO, "%s: %s", p->path, strerror(errno));
+    if (!p->force)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: exists already: name another, or give --force to replace it", p->path);
+    if (S_ISDIR(status.st_mode) != p->folder)
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: is a %s, and a %s is to be written: name another", p->path,
+                       S_ISDIR(status.st_mode) ? "folder" : "file", p->folder ? "folder" : "file");
+    /* a pipe, a device */
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: is no regular file, which nothing replaces: write to it with -o - and "
+                       "a redirection",
+                       p->path);
     if (p->folder && !kf_atomic_output_is_export(p->path))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: holds other things than an export, which --force does not replace: name another, or remove it yourself",
+                       "%s: holds other things than an export, which --force does not replace: "
+                       "name another, or remove it yourself",
                        p->path);
     return true;
 }
@@ -197,8 +212,9 @@ static bool make_parts(kf_atomic_output *p, kf_error *error)
     for (int attempt = 0, made; attempt < 100; attempt++) {
         free(p->part);
         p->part = NULL;
-        int printed = attempt ? asprintf(&p->part, "%s" PART "%ld-%d", p->path, (long)getpid(), attempt)
-                              : asprintf(&p->part, "%s" PART "%ld", p->path, (long)getpid());
+        int printed = attempt
+                          ? asprintf(&p->part, "%s" PART "%ld-%d", p->path, (long)getpid(), attempt)
+                          : asprintf(&p->part, "%s" PART "%ld", p->path, (long)getpid());
         if (printed < 0) return p->part = NULL, out_of_memory(error);
         if ((made = make_part(p)) == 1) return true;
         if (made < 0) break;
@@ -224,7 +240,8 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     sweep(p->path);
     if (!check(p, error)) return NULL;
     kf_autofree char *parent = folder ? parent_of(p->path) : NULL;
-    if (folder && (!parent || !kf_directory_make(parent, error))) return parent ? NULL : (out_of_memory(error), NULL);
+    if (folder && (!parent || !kf_directory_make(parent, error)))
+        return parent ? NULL : (out_of_memory(error), NULL);
     return make_parts(p, error) ? kf_steal(&p) : NULL;
 }
 
@@ -238,7 +255,7 @@ const char *kf_atomic_output_part(const kf_atomic_output *place)
     return place->part;
 }
 
-/* ---- writing ---- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool write_file(const char *path, int flags, const void *data, size_t size)
 {
@@ -246,9 +263,11 @@ static bool write_file(const char *path, int flags, const void *data, size_t siz
     return fd >= 0 && kf_write_all(fd, data, size) && fsync(fd) == 0;
 }
 
-bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const void *data, size_t size, kf_error *error)
+bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const void *data,
+                            size_t size, kf_error *error)
 {
-    if (!p->folder) return write_file(p->part, O_TRUNC, data, size) || kf_atomic_output_failed(p->path, error);
+    if (!p->folder)
+        return write_file(p->part, O_TRUNC, data, size) || kf_atomic_output_failed(p->path, error);
     kf_autofree char *path = kf_path_join(p->part, name);
     kf_autofree char *parent = path ? parent_of(path) : NULL;
     if (!parent) return out_of_memory(error);
@@ -256,7 +275,7 @@ bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const v
     return write_file(path, O_EXCL, data, size) || kf_atomic_output_failed(p->path, error);
 }
 
-/* ---- the name ---- */
+/* ---- the name -------------------------------------------------------------------------------- */
 
 static bool made_meanwhile(const kf_atomic_output *p, kf_error *error)
 {
@@ -277,7 +296,8 @@ static bool take_free_name(const kf_atomic_output *p, kf_error *error)
     return errno == EEXIST ? made_meanwhile(p, error) : kf_atomic_output_failed(p->path, error);
 }
 
-/* Without an exchange. The old folder is locked: whoever finds it unlocked may give it its name back. */
+/* Without an exchange. The old folder is locked: whoever finds it unlocked may give it its name
+ * back. */
 static bool move_aside(kf_atomic_output *p, kf_error *error)
 {
     char *text = NULL;
@@ -310,13 +330,17 @@ static bool replace_folder(kf_atomic_output *p, kf_error *error)
 bool kf_atomic_output_commit(kf_atomic_output *p, kf_error *error)
 {
     struct stat status;
-    if (p->folder && nftw(p->part, sync_entry, 16, FTW_PHYS) != 0) return kf_atomic_output_failed(p->path, error);
+    if (p->folder && nftw(p->part, sync_entry, 16, FTW_PHYS) != 0)
+        return kf_atomic_output_failed(p->path, error);
     bool there = lstat(p->path, &status) == 0;
     if (there && !p->force) return made_meanwhile(p, error);
-    if (there && (S_ISDIR(status.st_mode) != p->folder || (p->folder && !kf_atomic_output_is_export(p->path))))
+    if (there && (S_ISDIR(status.st_mode) != p->folder ||
+                  (p->folder && !kf_atomic_output_is_export(p->path))))
         return made_meanwhile(p, error);
     if (there && p->folder) return replace_folder(p, error);
-    if (there ? rename(p->part, p->path) != 0 && !kf_atomic_output_failed(p->path, error) : !take_free_name(p, error)) return false;
+    if (there ? rename(p->part, p->path) != 0 && !kf_atomic_output_failed(p->path, error)
+              : !take_free_name(p, error))
+        return false;
     p->done = true;
     sync_parent(p->path);
     return true;

@@ -11,7 +11,8 @@ static void append_feature(kf_buffer *out, const kf_export_field *field)
     kf_buffer_format(out, "  - name: %s\n", field->name);
     switch (field->type) {
     case KF_FIELD_MESSAGES:
-        kf_buffer_string(out, "    list:\n    - name: role\n      dtype: string\n    - name: content\n      dtype: string\n");
+        kf_buffer_string(out, "    list:\n    - name: role\n      dtype: string\n    - name: "
+                              "content\n      dtype: string\n");
         break;
     case KF_FIELD_STRINGS: kf_buffer_string(out, "    list: string\n"); break;
     case KF_FIELD_FLOATS: kf_buffer_string(out, "    list: float64\n"); break;
@@ -19,8 +20,10 @@ static void append_feature(kf_buffer *out, const kf_export_field *field)
     case KF_FIELD_EXEMPLARS:
         kf_buffer_string(out, "    list:\n");
         for (int i = 0; i < 7; i++) {
-            static const char *const names[] = {"candidate", "role", "source", "status", "speedup", "speedup_low", "speedup_high"};
-            kf_buffer_format(out, "    - name: %s\n      dtype: %s\n", names[i], i < 4 ? "string" : "float64");
+            static const char *const names[] = {"candidate", "role",        "source",      "status",
+                                                "speedup",   "speedup_low", "speedup_high"};
+            kf_buffer_format(out, "    - name: %s\n      dtype: %s\n", names[i],
+                             i < 4 ? "string" : "float64");
         }
         break;
     default: kf_buffer_format(out, "    dtype: %s\n", scalars[field->type]);
@@ -29,13 +32,15 @@ static void append_feature(kf_buffer *out, const kf_export_field *field)
 
 static const char *type_name(kf_export_type type)
 {
-    static const char *const names[] = {"string",           "float",           "integer",        "boolean",
-                                        "list of messages", "list of strings", "list of floats", "list of integers",
-                                        "list of exemplars"};
+    static const char *const names[] = {
+        "string",           "float",           "integer",        "boolean",
+        "list of messages", "list of strings", "list of floats", "list of integers",
+        "list of exemplars"};
     return names[type];
 }
 
-/* A YAML scalar: plain where nothing in it means anything there, else between quotes as JSON has them, which YAML takes. */
+/* A YAML scalar: plain where nothing in it means anything there, else between quotes as JSON has
+ * them, which YAML takes. */
 static void append_scalar(kf_buffer *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-";
@@ -65,12 +70,16 @@ static void append_header(kf_buffer *out, const kf_card *card)
 {
     kf_buffer_string(out, "---\nlicense: ");
     append_scalar(out, card->license);
-    kf_buffer_string(out, "\ntags:\n- cuda\n- kforge\nconfigs:\n- config_name: default\n  data_files:\n");
+    kf_buffer_string(
+        out, "\ntags:\n- cuda\n- kforge\nconfigs:\n- config_name: default\n  data_files:\n");
     for (int split = 0; split < 2; split++) {
         const char *name = split ? "test" : "train";
         bool any = false;
-        for (size_t i = 0; i < card->file_count; i++) any |= strcmp(card->files[i].split, name) == 0;
-        if (any) kf_buffer_format(out, "  - split: %s\n    path: %s-*%s\n", name, name, kf_packing_suffix(card->packing));
+        for (size_t i = 0; i < card->file_count; i++)
+            any |= strcmp(card->files[i].split, name) == 0;
+        if (any)
+            kf_buffer_format(out, "  - split: %s\n    path: %s-*%s\n", name, name,
+                             kf_packing_suffix(card->packing));
     }
     const kf_export_field *fields = kf_export_fields(card->options->format);
     if (fields->name) kf_buffer_string(out, "dataset_info:\n  features:\n");
@@ -85,25 +94,29 @@ char *kf_card_text(const kf_card *card, kf_error *error)
     append_header(&out, card);
     kf_buffer_format(&out, "# kforge %s: %s\n\n", kf_export_format_name(card->options->format),
                      kf_export_format_summary(card->options->format));
-    kf_buffer_format(
-        &out, "CUDA kernels that language models, a tuner and people proposed, with what kforge's judge measured of them. Speedups "
-              "are the "
-              "baseline's time over the candidate's with a 95 %% interval, measured in another process than the candidate's.\n\n");
-    kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| store | content %s |\n", KFORGE_VERSION,
-                     card->options->digest);
-    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | ", kf_reward_name(card->options->reward),
+    kf_buffer_format(&out, "CUDA kernels that language models, a tuner and people proposed, with "
+                           "what kforge's judge measured of them. Speedups "
+                           "are the "
+                           "baseline's time over the candidate's with a 95 %% interval, measured "
+                           "in another process than the candidate's.\n\n");
+    kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| store | content %s |\n",
+                     KFORGE_VERSION, card->options->digest);
+    kf_buffer_format(&out, "| reward | %s: %s |\n| licence | ",
+                     kf_reward_name(card->options->reward),
                      kf_reward_formula(card->options->reward));
     append_cell(&out, card->license);
     kf_buffer_string(&out, " |\n");
-    kf_buffer_format(
-        &out,
-        "| rows | %lld, %lld of them to train and %lld to test; the splits share no family of tasks |\n"
-        "| left out | %lld filtered, %lld without a label, %lld duplicates, %lld that held code of test or held-out tasks, %lld of "
-        "held-out tasks |\n"
-        "| taken out of texts | %lld secrets and places |\n\n",
-        (long long)r->rows, (long long)r->train, (long long)r->test, (long long)r->filtered, (long long)r->unlabelled,
-        (long long)r->duplicates, (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
-        (long long)r->scrubbed);
+    kf_buffer_format(&out,
+                     "| rows | %lld, %lld of them to train and %lld to test; the splits share no "
+                     "family of tasks |\n"
+                     "| left out | %lld filtered, %lld without a label, %lld duplicates, %lld that "
+                     "held code of test or held-out tasks, %lld of "
+                     "held-out tasks |\n"
+                     "| taken out of texts | %lld secrets and places |\n\n",
+                     (long long)r->rows, (long long)r->train, (long long)r->test,
+                     (long long)r->filtered, (long long)r->unlabelled, (long long)r->duplicates,
+                     (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
+                     (long long)r->scrubbed);
     /* The fence is longer than any run of backquotes in the command. */
     size_t fence = 3, run = 0;
     for (const char *at = card->command; *at; at++) {
@@ -115,23 +128,26 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         for (size_t i = 0; i < fence; i++) kf_buffer_string(&out, "`");
         kf_buffer_format(&out, end ? "\n\n" : "sh\n%s\n", card->command);
     }
-    kf_buffer_string(&out,
-                     "## Tools\n\nAs the verdicts of the rows record them.\n\n| tool | version | verdicts |\n|---|---|---|\n");
+    kf_buffer_string(&out, "## Tools\n\nAs the verdicts of the rows record them.\n\n| tool | "
+                           "version | verdicts |\n|---|---|---|\n");
     for (size_t i = 0; i < card->options->tools->count; i++) {
         const kf_export_tool *tool = &card->options->tools->list[i];
         kf_buffer_format(&out, "| %s | ", tool->name);
         append_cell(&out, tool->version);
         kf_buffer_format(&out, " | %lld |\n", (long long)tool->verdicts);
     }
-    kf_buffer_string(&out, "\n## Files\n\n| file | split | rows | bytes | SHA-256 |\n|---|---|---|---|---|\n");
+    kf_buffer_string(
+        &out, "\n## Files\n\n| file | split | rows | bytes | SHA-256 |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < card->file_count; i++) {
         const kf_output_file *file = &card->files[i];
-        kf_buffer_format(&out, "| %s | %s | %lld | %lld | %s |\n", file->name, file->split, (long long)file->rows,
-                         (long long)file->bytes, file->hash);
+        kf_buffer_format(&out, "| %s | %s | %lld | %lld | %s |\n", file->name, file->split,
+                         (long long)file->rows, (long long)file->bytes, file->hash);
     }
     kf_buffer_string(&out, "\n## Fields\n\n| field | type | meaning |\n|---|---|---|\n");
-    for (const kf_export_field *field = kf_export_fields(card->options->format); field->name; field++)
-        kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type), field->help);
+    for (const kf_export_field *field = kf_export_fields(card->options->format); field->name;
+         field++)
+        kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type),
+                         field->help);
     char *text = kf_buffer_take(&out);
     if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return text;

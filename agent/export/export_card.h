@@ -1,4 +1,5 @@
-/* The card of an exported data set: README.md with the YAML header that `datasets` and the hub read. */
+/* The card of an exported data set: README.md with the YAML header that `datasets` and the hub
+ * read. */
 #ifndef KFORGE_EXPORT_CARD_H
 #define KFORGE_EXPORT_CARD_H
 

@@ -11,7 +11,7 @@
 
 #define WORD "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* ---- Python ---- */
+/* ---- Python ---------------------------------------------------------------------------------- */
 
 /* A string literal over several lines. */
 static void write_literal(kf_buffer *text, const char *name, const char *value)
@@ -32,9 +32,10 @@ static void write_literal(kf_buffer *text, const char *name, const char *value)
 static const char *torch_dtype(kf_dtype dtype)
 {
     static const char *const names[KF_DTYPE_COUNT] = {
-        [KF_F64] = "torch.float64",   [KF_F32] = "torch.float32", [KF_TF32] = "torch.float32", [KF_F16] = "torch.float16",
-        [KF_BF16] = "torch.bfloat16", [KF_I64] = "torch.int64",   [KF_I32] = "torch.int32",    [KF_I16] = "torch.int16",
-        [KF_I8] = "torch.int8",       [KF_U8] = "torch.uint8",    [KF_BOOL] = "torch.bool"};
+        [KF_F64] = "torch.float64", [KF_F32] = "torch.float32",   [KF_TF32] = "torch.float32",
+        [KF_F16] = "torch.float16", [KF_BF16] = "torch.bfloat16", [KF_I64] = "torch.int64",
+        [KF_I32] = "torch.int32",   [KF_I16] = "torch.int16",     [KF_I8] = "torch.int8",
+        [KF_U8] = "torch.uint8",    [KF_BOOL] = "torch.bool"};
     return names[dtype] ? names[dtype] : "torch.uint8";
 }
 
@@ -52,7 +53,7 @@ static char *json_text(const char *value)
     return string ? cJSON_PrintUnformatted(string) : NULL;
 }
 
-/* ---- the task ---- */
+/* ---- the task -------------------------------------------------------------------------------- */
 
 static const cJSON *torch_list(const kf_task *task, const char *key)
 {
@@ -66,12 +67,14 @@ const cJSON *kf_modelnew_origin(const kf_task *task)
     return cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
 }
 
-/* A scalar output of the module is an argument of shape [1]; the import notes how many axes it really has. */
+/* A scalar output of the module is an argument of shape [1]; the import notes how many axes it
+ * really has. */
 static int real_dims(const kf_task *task, int output, const kf_problem_argument *argument)
 {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "output_dims");
     const cJSON *one = cJSON_IsArray(all) ? cJSON_GetArrayItem(all, output) : NULL;
-    return cJSON_IsNumber(one) && one->valuedouble == 0 && argument->elements == 1 ? 0 : argument->dims;
+    return cJSON_IsNumber(one) && one->valuedouble == 0 && argument->elements == 1 ? 0
+                                                                                   : argument->dims;
 }
 
 static const char *state_name(const kf_task *task, const char *argument)
@@ -81,12 +84,15 @@ static const char *state_name(const kf_task *task, const char *argument)
     {
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(row, "argument"),
                     *state = cJSON_GetObjectItemCaseSensitive(row, "name");
-        if (cJSON_IsString(name) && cJSON_IsString(state) && strcmp(name->valuestring, argument) == 0) return state->valuestring;
+        if (cJSON_IsString(name) && cJSON_IsString(state) &&
+            strcmp(name->valuestring, argument) == 0)
+            return state->valuestring;
     }
     return NULL;
 }
 
-bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, cJSON **patches, kf_error *error)
+bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, cJSON **patches,
+                         kf_error *error)
 {
     static const char *const devices[] = {"cuda", "cpu"};
     for (int d = 0; d < 2; d++)
@@ -94,19 +100,24 @@ bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, 
             bool applies;
             const char *device = devices[on_cpu ? !d : d];
             if (!kf_task_resolve(task, w, device, problem, &applies, error)) return false;
-            if (applies) return !patches || (*patches = kf_task_torch_patches(task, w, device, error)) != NULL;
+            if (applies)
+                return !patches ||
+                       (*patches = kf_task_torch_patches(task, w, device, error)) != NULL;
         }
     return kf_fail(error, KF_ERROR_INPUT, "%s: no workload", kf_task_name(task));
 }
 
-/* ---- C++ ---- */
+/* ---- C++ ------------------------------------------------------------------------------------- */
 
 static void write_binding(const kf_task *task, const kf_problem *problem, kf_buffer *text)
 {
     int tensors = 0;
-    for (int i = 0; i < problem->argument_count; i++) tensors += problem->arguments[i].kind != KF_SCALAR;
-    kf_buffer_string(text, "#include <cstdint>\n#include <vector>\n#include <torch/types.h>\n\n"
-                           "// The candidate's entry, by address: its own types are in its own translation unit.\n");
+    for (int i = 0; i < problem->argument_count; i++)
+        tensors += problem->arguments[i].kind != KF_SCALAR;
+    kf_buffer_string(
+        text,
+        "#include <cstdint>\n#include <vector>\n#include <torch/types.h>\n\n"
+        "// The candidate's entry, by address: its own types are in its own translation unit.\n");
     kf_buffer_format(text, "extern \"C\" void %s(", kf_task_entry(task));
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
@@ -117,9 +128,11 @@ static void write_binding(const kf_task *task, const kf_problem *problem, kf_buf
     }
     kf_buffer_format(
         text,
-        "void *);\n\nvoid kforge_run(std::vector<at::Tensor> tensors, std::vector<double> numbers, std::vector<int64_t> integers, "
+        "void *);\n\nvoid kforge_run(std::vector<at::Tensor> tensors, std::vector<double> numbers, "
+        "std::vector<int64_t> integers, "
         "int64_t stream)\n{\n    TORCH_CHECK(tensors.size() == %d, \"expected %d tensors\");\n"
-        "    for (const at::Tensor &tensor : tensors) TORCH_CHECK(tensor.is_contiguous(), \"expected contiguous tensors\");\n"
+        "    for (const at::Tensor &tensor : tensors) TORCH_CHECK(tensor.is_contiguous(), "
+        "\"expected contiguous tensors\");\n"
         "    (void)numbers, (void)integers;\n    %s(",
         tensors, tensors, kf_task_entry(task));
     int tensor = 0, number = 0, integer = 0;
@@ -148,19 +161,26 @@ char *kf_modelnew_binding(const kf_task *task, kf_error *error)
     return taken;
 }
 
-/* ---- the file ---- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
-static void write_head(const kf_task *task, const char *hex, const char *notes, const cJSON *patches, kf_buffer *text)
+static void write_head(const kf_task *task, const char *hex, const char *notes,
+                       const cJSON *patches, kf_buffer *text)
 {
-    kf_buffer_format(text, "# %s: a CUDA candidate of kforge (source %.12s) for KernelBench's evaluator.\n", kf_task_name(task),
-                     hex);
+    kf_buffer_format(
+        text, "# %s: a CUDA candidate of kforge (source %.12s) for KernelBench's evaluator.\n",
+        kf_task_name(task), hex);
     kf_buffer_string(text, notes ? notes : "");
     const cJSON *file = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "file"), *patch;
     if (cJSON_IsString(file))
-        kf_buffer_format(text, "# The problem is %s; its text follows, so that ModelNew is made as Model is.\n", file->valuestring);
+        kf_buffer_format(
+            text, "# The problem is %s; its text follows, so that ModelNew is made as Model is.\n",
+            file->valuestring);
     if (cJSON_GetArraySize(patches)) {
-        kf_buffer_string(text, "# The task is smaller than the problem: forward refuses other shapes than those with");
-        cJSON_ArrayForEach(patch, patches) kf_buffer_format(text, " %s=%.15g", patch->string, patch->valuedouble);
+        kf_buffer_string(
+            text,
+            "# The task is smaller than the problem: forward refuses other shapes than those with");
+        cJSON_ArrayForEach(patch, patches)
+            kf_buffer_format(text, " %s=%.15g", patch->string, patch->valuedouble);
         kf_buffer_string(text, ".\n");
     }
     kf_buffer_string(text, "\n");
@@ -171,23 +191,29 @@ static const char after_problem[] = "\n\n# ---- the candidate ----\n\n"
                                     "from torch.utils.cpp_extension import load_inline\n\n";
 
 static const char architecture[] =
-    "# From Hopper on with what only this very architecture has, as kforge's judge compiles; else as PyTorch does.\n"
+    "# From Hopper on with what only this very architecture has, as kforge's judge compiles; else "
+    "as PyTorch does.\n"
     "_kforge_architecture = []\n"
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 9:\n"
     "    _kforge_architecture = "
-    "[\"-gencode=arch=compute_{0}{1}a,code=sm_{0}{1}a\".format(*torch.cuda.get_device_capability())]\n\n";
+    "[\"-gencode=arch=compute_{0}{1}a,code=sm_{0}{1}a\".format(*torch.cuda.get_device_capability())"
+    "]\n\n";
 
-static void write_loading(const kf_task *task, const char *hex, const char *const *flags, kf_buffer *text)
+static void write_loading(const kf_task *task, const char *hex, const char *const *flags,
+                          kf_buffer *text)
 {
     /* With the source in the name, candidates of one task do not share a build folder. */
     kf_buffer_string(text, architecture);
     kf_buffer_format(
         text,
-        "_kforge_extension = load_inline(\n    name=\"kforge_%s_%.12s\",\n    cpp_sources=[_KFORGE_BINDING],\n"
+        "_kforge_extension = load_inline(\n    name=\"kforge_%s_%.12s\",\n    "
+        "cpp_sources=[_KFORGE_BINDING],\n"
         "    cuda_sources=[_KFORGE_SOURCE],\n    functions=[\"kforge_run\"],\n"
         "    # PyTorch takes the operators of half types away; candidates may use them.\n"
-        "    extra_cuda_cflags=[\"-O3\", \"-std=c++17\", \"-U__CUDA_NO_HALF_OPERATORS__\", \"-U__CUDA_NO_HALF_CONVERSIONS__\",\n"
-        "                       \"-U__CUDA_NO_HALF2_OPERATORS__\", \"-U__CUDA_NO_BFLOAT16_CONVERSIONS__\"",
+        "    extra_cuda_cflags=[\"-O3\", \"-std=c++17\", \"-U__CUDA_NO_HALF_OPERATORS__\", "
+        "\"-U__CUDA_NO_HALF_CONVERSIONS__\",\n"
+        "                       \"-U__CUDA_NO_HALF2_OPERATORS__\", "
+        "\"-U__CUDA_NO_BFLOAT16_CONVERSIONS__\"",
         kf_task_entry(task), hex);
     for (; flags && *flags; flags++) {
         kf_autofree char *json = json_text(*flags);
@@ -196,8 +222,9 @@ static void write_loading(const kf_task *task, const char *hex, const char *cons
     kf_buffer_string(text, "] + _kforge_architecture,\n");
     static const struct {
         const char *name, *flag;
-    } links[] = {{"cublas", "-lcublas"}, {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},       {"cufft", "-lcufft"},
-                 {"curand", "-lcurand"}, {"cusolver", "-lcusolver"}, {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"}};
+    } links[] = {{"cublas", "-lcublas"},     {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},
+                 {"cufft", "-lcufft"},       {"curand", "-lcurand"},     {"cusolver", "-lcusolver"},
+                 {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"}};
     kf_buffer_string(text, "    extra_ldflags=[");
     const char *comma = "";
     for (const char *const *name = kf_task_libraries(task); *name; name++)
@@ -209,7 +236,8 @@ static void write_loading(const kf_task *task, const char *hex, const char *cons
     kf_buffer_string(text, "],\n    with_cuda=True,\n    verbose=False,\n)\n\n\n");
 }
 
-/* "a.0.weight" as getattr(self.a, "0").weight: looked up, since to list all names costs more than many a kernel. */
+/* "a.0.weight" as getattr(self.a, "0").weight: looked up, since to list all names costs more than
+ * many a kernel. */
 static void write_state(kf_buffer *text, const char *name)
 {
     kf_autobuffer path = {0};
@@ -221,7 +249,10 @@ static void write_state(kf_buffer *text, const char *name)
         if (path.failed) break;
         bool plain = (isalpha((unsigned char)*one) || *one == '_') && strspn(one, WORD) == length;
         kf_autofree char *quoted = json_text(one);
-        kf_buffer_format(&path, plain ? "%s.%s" : "getattr(%s, %s)", before, plain ? one : quoted ? quoted : "");
+        kf_buffer_format(&path, plain ? "%s.%s" : "getattr(%s, %s)", before,
+                         plain    ? one
+                         : quoted ? quoted
+                                  : "");
         part += length + (part[length] == '.');
     }
     if (path.failed) text->failed = true;
@@ -232,7 +263,8 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"),
                 *class = cJSON_GetObjectItemCaseSensitive(torch, "class"), *name;
-    kf_buffer_format(text, "class ModelNew(%s):\n    def forward(self", cJSON_IsString(class) ? class->valuestring : "Model");
+    kf_buffer_format(text, "class ModelNew(%s):\n    def forward(self",
+                     cJSON_IsString(class) ? class->valuestring : "Model");
     const cJSON *order = torch_list(task, "forward");
     if (!order) order = torch_list(task, "inputs");
     cJSON_ArrayForEach(name, order) kf_buffer_format(text, ", %s", name->valuestring);
@@ -260,31 +292,36 @@ static void write_class(const kf_task *task, const kf_problem *problem, kf_buffe
         write_shape(text, argument, real_dims(task, outputs++, argument));
         kf_buffer_format(text, ", dtype=%s, device=device),\n", torch_dtype(argument->dtype));
     }
-    kf_buffer_string(
-        text, "        ]\n        stream = torch.cuda.current_stream(device).cuda_stream if device.type == \"cuda\" else 0\n");
+    kf_buffer_string(text,
+                     "        ]\n        stream = torch.cuda.current_stream(device).cuda_stream if "
+                     "device.type == \"cuda\" else 0\n");
     kf_buffer_string(text, "        _kforge_extension.kforge_run(given + outputs, [");
     for (int kind = 0; kind < 2; kind++) {
         const char *comma = "";
         if (kind) kf_buffer_string(text, "], [");
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            if (argument->kind != KF_SCALAR || kf_dtype_is_float(argument->dtype) != !kind) continue;
+            if (argument->kind != KF_SCALAR || kf_dtype_is_float(argument->dtype) != !kind)
+                continue;
             kf_buffer_format(text, "%s%s(%s)", comma, kind ? "int" : "float", argument->name);
             comma = ", ";
         }
     }
-    kf_buffer_format(text, "], stream)\n        return %s\n", outputs > 1 ? "tuple(outputs)" : "outputs[0]");
+    kf_buffer_format(text, "], stream)\n        return %s\n",
+                     outputs > 1 ? "tuple(outputs)" : "outputs[0]");
 }
 
-static const char checker[] =
-    "def _kforge_checked(tensor, name, shape, dtype):\n"
-    "    # KernelBench's evaluator casts all inputs to the precision that it is asked for, integers and masks too.\n"
-    "    if not dtype.is_floating_point and tensor.is_floating_point():\n"
-    "        tensor = tensor.to(dtype)\n"
-    "    if tensor.numel() != torch.Size(shape).numel() or (tensor.dim() and tuple(tensor.shape) != shape) or tensor.dtype != "
-    "dtype:\n"
-    "        raise ValueError(f\"{name}: written for {dtype} {list(shape)}, got {tensor.dtype} {list(tensor.shape)}\")\n"
-    "    return tensor.detach().contiguous()\n\n\n";
+static const char checker[] = "def _kforge_checked(tensor, name, shape, dtype):\n"
+                              "    # KernelBench's evaluator casts all inputs to the precision "
+                              "that it is asked for, integers and masks too.\n"
+                              "    if not dtype.is_floating_point and tensor.is_floating_point():\n"
+                              "        tensor = tensor.to(dtype)\n"
+                              "    if tensor.numel() != torch.Size(shape).numel() or (tensor.dim() "
+                              "and tuple(tensor.shape) != shape) or tensor.dtype != "
+                              "dtype:\n"
+                              "        raise ValueError(f\"{name}: written for {dtype} "
+                              "{list(shape)}, got {tensor.dtype} {list(tensor.shape)}\")\n"
+                              "    return tensor.detach().contiguous()\n\n\n";
 
 char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_error *error)
 {
@@ -298,7 +335,9 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     }
     const kf_task_file *problem_file = kf_task_is_torch(task) ? kf_task_oracle(task) : NULL;
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
-        return kf_fail(error, KF_ERROR_INPUT, "%s is no task for PyTorch: only those have a Model to be like", kf_task_name(task)),
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s is no task for PyTorch: only those have a Model to be like",
+                       kf_task_name(task)),
                NULL;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *header = kf_build_prototype_header(task, false);
@@ -306,11 +345,13 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     if (!problem || !header) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
     if (!kf_modelnew_resolve(task, given->on_cpu, problem, &patches, error)) return NULL;
     write_binding(task, problem, &binding);
-    /* What the judge includes before a candidate's first line; a pragma would be in the main file here. */
+    /* What the judge includes before a candidate's first line; a pragma would be in the main file
+     * here. */
     const char *pragma = strstr(header, "#pragma once\n");
     kf_buffer_string(&whole, pragma ? pragma + 13 : header);
     kf_buffer_append(&whole, given->text, given->size);
-    if (binding.failed || whole.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (binding.failed || whole.failed)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(given->text, given->size);
     kf_hash_hex(&hash, hex);

@@ -1,8 +1,10 @@
-/* A CUDA C candidate of a task for PyTorch as the Python file that KernelBench's evaluator takes: class ModelNew, a subclass of the problem's own Model,
- * so that constructor, random numbers drawn and state_dict agree; its forward makes the outputs and calls the candidate's entry with inputs,
+/* A CUDA C candidate of a task for PyTorch as the Python file that KernelBench's evaluator takes:
+ * class ModelNew, a subclass of the problem's own Model, so that constructor, random numbers drawn
+ * and state_dict agree; its forward makes the outputs and calls the candidate's entry with inputs,
  * parameters and buffers by name.
  *
- * The C++ part needs no CUDA header: it hands addresses and the stream's handle on. Shapes and dtypes are those of the task: forward refuses others. */
+ * The C++ part needs no CUDA header: it hands addresses and the stream's handle on. Shapes and
+ * dtypes are those of the task: forward refuses others. */
 #ifndef KFORGE_EXPORT_MODELNEW_H
 #define KFORGE_EXPORT_MODELNEW_H
 
@@ -24,12 +26,16 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *source, kf
 char *kf_modelnew_binding(const kf_task *task, kf_error *error);
 
 typedef struct kf_modelnew_options {
-    kf_selection selection; /* `task` is a folder with `candidate`, and nothing else of it counts then but the secrets */
-    const char
-        *candidate; /* a source file; NULL: of each task the fastest correct one, one that was measured twice where there is one */
-    const char *output; /* a file, or a folder for TASK.py and provenance.json; with `kernelbench` a run's folder */
+    /* `task` is a folder with `candidate`, and nothing else of it counts then but the secrets */
+    kf_selection selection;
+    const char *candidate; /* a source file; NULL: of each task the fastest correct one, one that
+                              was measured twice where there is one */
+    /* a file, or a folder for TASK.py and provenance.json; with `kernelbench` a run's folder */
+    const char *output;
     const char *license;
-    bool kernelbench; /* level_L_problem_P_sample_0_kernel.py and kforge_results_level_L.json, in the form of eval_results.json */
+    /* level_L_problem_P_sample_0_kernel.py and kforge_results_level_L.json, in the form of
+     * eval_results.json */
+    bool kernelbench;
     bool force;
 } kf_modelnew_options;
 
@@ -37,11 +43,14 @@ typedef struct kf_modelnew_report {
     int64_t files;
     int64_t skipped, held_out; /* tasks without such a candidate; left out */
     int64_t changed;           /* files whose source is no longer the text that was judged */
-    int64_t scaled;            /* … that are for other sizes than the problem's: KernelBench's evaluator can't run them */
-    int64_t scrubbed;          /* secrets and places taken out */
+    /* … that are for other sizes than the problem's: KernelBench's evaluator can't run them */
+    int64_t scaled;
+    int64_t scrubbed; /* secrets and places taken out */
 } kf_modelnew_report;
 
-/* `store` may be NULL with a candidate. Written beside `output` and moved there when complete (export_atomic_output.h). */
-bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, kf_modelnew_report *report, kf_error *error);
+/* `store` may be NULL with a candidate. Written beside `output` and moved there when complete
+ * (export_atomic_output.h). */
+bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
+                        kf_modelnew_report *report, kf_error *error);
 
 #endif

@@ -11,7 +11,8 @@
 
 const char *kf_export_family(const kf_task *task)
 {
-    const char *family = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family"));
+    const char *family =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "family"));
     return family && *family ? family : kf_task_name(task);
 }
 
@@ -30,7 +31,8 @@ static bool add(kf_names *names, const char *name, kf_error *error)
 {
     char **grown = realloc(names->items, (names->count + 1) * sizeof *grown);
     if (grown) names->items = grown;
-    if (!grown || !(grown[names->count] = strdup(name))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!grown || !(grown[names->count] = strdup(name)))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     names->count++;
     return true;
 }
@@ -47,8 +49,8 @@ static bool ask(kf_question *q, const kf_task *task, kf_error *error)
 {
     const char *name = kf_task_name(task), *family = kf_export_family(task);
     for (size_t i = 0; i < q->list->count; i++)
-        q->known[i] |=
-            kf_export_listed(&q->list->items[i], 1, q->tasks ? name : family, q->tasks ? kf_task_hash(task) : "", family);
+        q->known[i] |= kf_export_listed(&q->list->items[i], 1, q->tasks ? name : family,
+                                        q->tasks ? kf_task_hash(task) : "", family);
     return add(&q->all, family, error) && (!q->tasks || add(&q->all, name, error));
 }
 
@@ -56,9 +58,11 @@ static void tell(const kf_question *q, FILE *log)
 {
     for (size_t i = 0; i < q->list->count; i++) {
         if (q->known[i]) continue;
-        const char *near = kf_nearest(q->list->items[i], (const char *const *)q->all.items, q->all.count);
-        fprintf(log, "--%s \"%s\" does nothing: no %s of the store is called so%s%s%s\n", q->option, q->list->items[i], q->what,
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        const char *near =
+            kf_nearest(q->list->items[i], (const char *const *)q->all.items, q->all.count);
+        fprintf(log, "--%s \"%s\" does nothing: no %s of the store is called so%s%s%s\n", q->option,
+                q->list->items[i], q->what, near ? "; did you mean " : "", near ? near : "",
+                near ? "?" : "");
     }
 }
 
@@ -76,8 +80,8 @@ static bool ask_all(kf_store *store, kf_question *questions, size_t count, kf_er
     return more == 0;
 }
 
-bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out, const kf_option_list *families, FILE *log,
-                            kf_error *error)
+bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out,
+                            const kf_option_list *families, FILE *log, kf_error *error)
 {
     if (!held_out->count && !families->count) return true;
     kf_question questions[] = {{held_out, "held-out", "task or family", true, NULL, {0}},

@@ -1,4 +1,5 @@
-/* Names of tasks and families that an export was given and that nothing in the store has: a misspelt one would hold nothing out, in silence. */
+/* Names of tasks and families that an export was given and that nothing in the store has: a
+ * misspelt one would hold nothing out, in silence. */
 #ifndef KFORGE_EXPORT_NAMES_H
 #define KFORGE_EXPORT_NAMES_H
 
@@ -11,9 +12,10 @@
 /* What a task says, else its name. Borrowed. */
 const char *kf_export_family(const kf_task *task);
 
-/* A line in `log` for each such name of `held_out` (names, hashes and families of tasks) and `families`, with the nearest that there is. A list may well name
- * tasks that a store does not have yet, so it is no error. */
-bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out, const kf_option_list *families, FILE *log,
-                            kf_error *error);
+/* A line in `log` for each such name of `held_out` (names, hashes and families of tasks) and
+ * `families`, with the nearest that there is. A list may well name tasks that a store does not have
+ * yet, so it is no error. */
+bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out,
+                            const kf_option_list *families, FILE *log, kf_error *error);
 
 #endif

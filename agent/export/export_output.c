@@ -23,8 +23,9 @@ typedef struct stream {
     ZSTD_CCtx *zstd;
     z_stream gzip;
     bool gzip_open;
-    kf_parquet *parquet; /* serves all files of a split: starting it takes longer than a small file */
-    kf_buffer pending;   /* rows not yet handed on */
+    /* serves all files of a split: starting it takes longer than a small file */
+    kf_parquet *parquet;
+    kf_buffer pending; /* rows not yet handed on */
     int64_t rows;
     int shard;
 } stream;
@@ -33,8 +34,9 @@ enum { TRAIN, TEST, SPLITS };
 
 struct kf_output {
     kf_output_settings settings;
-    kf_atomic_output *place;                  /* NULL for standard output */
-    const char *path, *part, *folder; /* the place's: the name it gets, the name it has, the same if it is a folder */
+    kf_atomic_output *place; /* NULL for standard output */
+    /* the place's: the name it gets, the name it has, the same if it is a folder */
+    const char *path, *part, *folder;
     stream streams[SPLITS];
     kf_output_file *files;
     size_t count;
@@ -66,7 +68,8 @@ static bool ends_in(const char *text, const char *end)
 bool kf_packing_of_name(const char *name, kf_packing *packing)
 {
     for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
-        if (ends_in(name, packings[i].suffix) || ends_in(name, packings[i].short_suffix)) return *packing = (kf_packing)i, true;
+        if (ends_in(name, packings[i].suffix) || ends_in(name, packings[i].short_suffix))
+            return *packing = (kf_packing)i, true;
     return false;
 }
 
@@ -81,12 +84,14 @@ static bool cannot_write(const kf_output *o, kf_error *error)
     const char *path = o->path ? o->path : "standard output";
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space, or add .zst to the name", path);
+                       "%s: the disk is full; nothing was left behind: free some space, or add "
+                       ".zst to the name",
+                       path);
     if (code == EPIPE) return kf_fail(error, KF_ERROR_IO, "%s: its reader has gone", path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
-/* ---- streams ---- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *error)
 {
@@ -101,14 +106,16 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
     } else if (!(s->file = fopen(path, "wbe"))) {
         return cannot_write(o, error);
     }
-    if (o->settings.packing == KF_PACK_ZSTD && !s->zstd && !(s->zstd = ZSTD_createCCtx())) return out_of_memory(error);
+    if (o->settings.packing == KF_PACK_ZSTD && !s->zstd && !(s->zstd = ZSTD_createCCtx()))
+        return out_of_memory(error);
     if (o->settings.packing == KF_PACK_ZSTD) {
         ZSTD_CCtx_reset(s->zstd, ZSTD_reset_session_only);
         ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1);
     }
     if (o->settings.packing == KF_PACK_GZIP) {
         s->gzip = (z_stream){0};
-        if (deflateInit2(&s->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return out_of_memory(error);
+        if (deflateInit2(&s->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+            return out_of_memory(error);
         s->gzip_open = true;
     }
     return true;
@@ -127,7 +134,9 @@ static bool put_zstd(kf_output *o, stream *s, bool end, kf_error *error)
     do {
         ZSTD_outBuffer out = {o->packed, CHUNK, 0};
         left = ZSTD_compressStream2(s->zstd, &out, &in, end ? ZSTD_e_end : ZSTD_e_continue);
-        if (ZSTD_isError(left)) return kf_fail(error, KF_ERROR_MEMORY, "%s: compressing: %s", o->path, ZSTD_getErrorName(left));
+        if (ZSTD_isError(left))
+            return kf_fail(error, KF_ERROR_MEMORY, "%s: compressing: %s", o->path,
+                           ZSTD_getErrorName(left));
         if (!put(o, s, o->packed, out.pos, error)) return false;
     } while (end ? left != 0 : in.pos < in.size);
     return true;
@@ -154,7 +163,8 @@ static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
     case KF_PACK_ZSTD: ok = put_zstd(o, s, end, error); break;
     case KF_PACK_GZIP: ok = put_gzip(o, s, end, error); break;
     case KF_PACK_PARQUET:
-        ok = kf_parquet_rows(s->parquet, s->pending.data, s->pending.size, error) && (!end || kf_parquet_end(s->parquet, error));
+        ok = kf_parquet_rows(s->parquet, s->pending.data, s->pending.size, error) &&
+             (!end || kf_parquet_end(s->parquet, error));
         break;
     default: ok = put(o, s, s->pending.data, s->pending.size, error);
     }
@@ -174,7 +184,8 @@ static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_er
     kf_hash hash = {0};
     ssize_t size = -1;
     bool ok = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
-    while (ok && (size = read(fd, o->packed, CHUNK)) > 0) ok = EVP_DigestUpdate(context, o->packed, (size_t)size) == 1;
+    while (ok && (size = read(fd, o->packed, CHUNK)) > 0)
+        ok = EVP_DigestUpdate(context, o->packed, (size_t)size) == 1;
     ok = ok && size == 0 && EVP_DigestFinal_ex(context, hash.bytes, NULL) == 1;
     EVP_MD_CTX_free(context);
     if (!ok) return size < 0 ? cannot_write(o, error) : out_of_memory(error);
@@ -185,7 +196,10 @@ static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_er
 static char *shard_name(const kf_output *o, int split, int shard)
 {
     char *name;
-    return asprintf(&name, "%s-%05d%s", split_names[split], shard, kf_packing_suffix(o->settings.packing)) < 0 ? NULL : name;
+    return asprintf(&name, "%s-%05d%s", split_names[split], shard,
+                    kf_packing_suffix(o->settings.packing)) < 0
+               ? NULL
+               : name;
 }
 
 static bool end_stream(kf_output *o, int split, kf_error *error)
@@ -194,7 +208,8 @@ static bool end_stream(kf_output *o, int split, kf_error *error)
     if (!s->open) return true;
     bool ok = hand_on(o, s, true, error);
     errno = 0;
-    if (s->file && (s->borrowed ? fflush(s->file) != 0 : fclose(s->file) != 0)) ok = ok && cannot_write(o, error);
+    if (s->file && (s->borrowed ? fflush(s->file) != 0 : fclose(s->file) != 0))
+        ok = ok && cannot_write(o, error);
     s->file = NULL;
     s->open = false;
     if (s->gzip_open) deflateEnd(&s->gzip);
@@ -226,9 +241,11 @@ static bool begin_shard(kf_output *o, int split, kf_error *error)
 bool kf_output_row(void *context, const char *split, const char *row, size_t size, kf_error *error)
 {
     kf_output *o = context;
-    int which = o->settings.folder && strcmp(split, "test") == 0 ? TEST : TRAIN; /* a single file has no splits */
+    /* a single file has no splits */
+    int which = o->settings.folder && strcmp(split, "test") == 0 ? TEST : TRAIN;
     stream *s = &o->streams[which];
-    if (s->open && o->settings.folder && o->settings.shard_rows && s->rows >= o->settings.shard_rows) {
+    if (s->open && o->settings.folder && o->settings.shard_rows &&
+        s->rows >= o->settings.shard_rows) {
         if (!end_stream(o, which, error)) return false;
         s->shard++;
     }
@@ -242,11 +259,12 @@ bool kf_output_row(void *context, const char *split, const char *row, size_t siz
     return !(first && s->borrowed) || fflush(s->file) == 0 || cannot_write(o, error);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool open_place(kf_output *o, kf_error *error)
 {
-    o->place = kf_atomic_output_open(o->settings.path, o->settings.folder, o->settings.force, error);
+    o->place =
+        kf_atomic_output_open(o->settings.path, o->settings.folder, o->settings.force, error);
     if (!o->place) return false;
     o->path = kf_atomic_output_path(o->place);
     o->part = kf_atomic_output_part(o->place);
@@ -259,7 +277,8 @@ kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
     kf_auto(kf_output) o = calloc(1, sizeof *o);
     if (!o || !(o->packed = malloc(CHUNK))) return out_of_memory(error), NULL;
     o->settings = *settings;
-    if (settings->packing == KF_PACK_PARQUET && !(o->streams[TRAIN].parquet = kf_parquet_open(settings->fields, error)))
+    if (settings->packing == KF_PACK_PARQUET &&
+        !(o->streams[TRAIN].parquet = kf_parquet_open(settings->fields, error)))
         return NULL;
     bool standard = strcmp(settings->path, "-") == 0;
     if (!standard && !open_place(o, error)) return NULL;

@@ -1,6 +1,8 @@
-/* Where exported rows go: a file, standard output, or the folder of a data set with shards a split and a card.
+/* Where exported rows go: a file, standard output, or the folder of a data set with shards a split
+ * and a card.
  *
- * Nothing half-written ever has the final name (export_atomic_output.h). Standard output is a stream and takes what comes. */
+ * Nothing half-written ever has the final name (export_atomic_output.h). Standard output is a
+ * stream and takes what comes. */
 #ifndef KFORGE_EXPORT_OUTPUT_H
 #define KFORGE_EXPORT_OUTPUT_H
 
@@ -24,7 +26,8 @@ typedef struct kf_output_settings {
 } kf_output_settings;
 
 typedef struct kf_output kf_output;
-/* Errors: KF_ERROR_INPUT when something is there and not `force`; KF_ERROR_MACHINE when Parquet's writer is missing; KF_ERROR_IO. */
+/* Errors: KF_ERROR_INPUT when something is there and not `force`; KF_ERROR_MACHINE when Parquet's
+ * writer is missing; KF_ERROR_IO. */
 kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error);
 /* A kf_export_sink; context is the output. */
 bool kf_output_row(void *context, const char *split, const char *row, size_t size, kf_error *error);
@@ -35,9 +38,11 @@ typedef struct kf_output_file {
     int64_t rows, bytes;
     char hash[KF_HASH_HEX];
 } kf_output_file;
-bool kf_output_finish(kf_output *output, const kf_output_file **files, size_t *count, kf_error *error);
+bool kf_output_finish(kf_output *output, const kf_output_file **files, size_t *count,
+                      kf_error *error);
 /* Another file of the folder, such as the card. */
-bool kf_output_add(kf_output *output, const char *name, const void *data, size_t size, kf_error *error);
+bool kf_output_add(kf_output *output, const char *name, const void *data, size_t size,
+                   kf_error *error);
 /* Moves what was written to its name. Without it, kf_output_close removes it. */
 bool kf_output_commit(kf_output *output, kf_error *error);
 void kf_output_close(kf_output *output);

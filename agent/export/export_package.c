@@ -1,18 +1,21 @@
-/* The package: a folder that CMake builds into libraries, one a kernel and one that chooses between them.
+/* The package: a folder that CMake builds into libraries, one a kernel and one that chooses between
+ * them.
  *
  *     include/kforge_kernels.h         the entries, as the tasks declare them
- *     src/TASK.cu                      chooses by the scalars of the call; the winner over all workloads is the default
- *     src/TASK_HASH.cu                 a winner's source, untouched but for secrets and places
- *     src/TASK_HASH.h                  its prototype, included before its first line
- *     test/TASK.cu, test/fill.h        calls entry and baseline on the task's smallest workload and compares
- *     test/TASK_baseline.cu            the task's baseline
- *     CMakeLists.txt  provenance.json  README.md
+ *     src/TASK.cu                      chooses by the scalars of the call; the winner over all
+ * workloads is the default src/TASK_HASH.cu                 a winner's source, untouched but for
+ * secrets and places src/TASK_HASH.h                  its prototype, included before its first line
+ *     test/TASK.cu, test/fill.h        calls entry and baseline on the task's smallest workload and
+ * compares test/TASK_baseline.cu            the task's baseline CMakeLists.txt  provenance.json
+ * README.md
  *
- * Candidates were written to be alone in their library and name their kernels as they like. Each therefore becomes a shared object of its own with
- * hidden symbols, whose entry is renamed by a macro (ENTRY -> ENTRY_HASH); nothing in the source is touched.
+ * Candidates were written to be alone in their library and name their kernels as they like. Each
+ * therefore becomes a shared object of its own with hidden symbols, whose entry is renamed by a
+ * macro (ENTRY -> ENTRY_HASH); nothing in the source is touched.
  *
- * A winner was measured again in fresh processes and is faster with its whole interval. Another candidate gets a workload's scalars where its
- * interval there lies above the default's. Everything of a task comes from one device, a GPU where there is one.
+ * A winner was measured again in fresh processes and is faster with its whole interval. Another
+ * candidate gets a workload's scalars where its interval there lies above the default's. Everything
+ * of a task comes from one device, a GPU where there is one.
  */
 #include "export_package.h"
 
@@ -24,19 +27,23 @@
 #include "package_internal.h"
 #include "output.h"
 
-/* ---- choosing ---- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static void read_architecture(kf_package_kernel *kernel, const cJSON *provenance)
 {
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(provenance, "device");
-    const char *capability = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
+    const char *capability =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
     int major, minor;
     /* As the judge compiles: from Hopper on with what only that architecture has. */
-    if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 && major < 1000 && minor >= 0 && minor < 10)
-        snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor, major >= 9 ? "a" : "");
+    if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 &&
+        major < 1000 && minor >= 0 && minor < 10)
+        snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor,
+                 major >= 9 ? "a" : "");
 }
 
-static bool read_verdict(kf_store *store, kf_package_kernel *kernel, const kf_task *task, kf_error *error)
+static bool read_verdict(kf_store *store, kf_package_kernel *kernel, const kf_task *task,
+                         kf_error *error)
 {
     size_t size;
     for (int w = 0; w < KF_MAX_WORKLOADS; w++) kernel->speedups[w] = (kf_interval){NAN, NAN, NAN};
@@ -46,13 +53,14 @@ static bool read_verdict(kf_store *store, kf_package_kernel *kernel, const kf_ta
     const cJSON *workload;
     cJSON_ArrayForEach(workload, cJSON_GetObjectItemCaseSensitive(json, "workloads"))
     {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(workload, "workload"));
+        const char *name =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(workload, "workload"));
         const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(workload, "speedup");
         for (int w = 0; name && w < kf_task_workload_count(task); w++)
             if (strcmp(kf_task_workload_name(task, w), name) == 0)
-                kernel->speedups[w] =
-                    (kf_interval){kf_json_get_number(speedup, "value", NAN), kf_json_get_number(speedup, "low", NAN),
-                                  kf_json_get_number(speedup, "high", NAN)};
+                kernel->speedups[w] = (kf_interval){kf_json_get_number(speedup, "value", NAN),
+                                                    kf_json_get_number(speedup, "low", NAN),
+                                                    kf_json_get_number(speedup, "high", NAN)};
     }
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(json, "provenance");
     const cJSON *sanitizer = cJSON_GetObjectItemCaseSensitive(origin, "sanitizer");
@@ -75,16 +83,19 @@ void kf_winners_free(kf_winners *winners)
     *winners = (kf_winners){0};
 }
 
-/* Which kernel is best for a workload: the default, unless another is faster there without doubt. */
+/* Which kernel is best for a workload: the default, unless another is faster there without doubt.
+ */
 static size_t best_for(const kf_winners *w, int workload)
 {
     size_t best = 0;
     for (size_t i = 1; i < w->count; i++)
-        if (w->kernels[i].speedups[workload].low > w->kernels[best].speedups[workload].high) best = i;
+        if (w->kernels[i].speedups[workload].low > w->kernels[best].speedups[workload].high)
+            best = i;
     return best;
 }
 
-/* Each workload's kernel. Where the scalars of a call do not tell which workload it is, the default serves. */
+/* Each workload's kernel. Where the scalars of a call do not tell which workload it is, the default
+ * serves. */
 static void assign(kf_winners *w)
 {
     int count = kf_task_workload_count(w->task);
@@ -100,8 +111,8 @@ static void assign(kf_winners *w)
 }
 
 /* The contenders of a task, the default first; those that win no workload are dropped. */
-static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *hash, const kf_winner_files *files, kf_winners *w,
-                   kf_error *error)
+static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *hash,
+                   const kf_winner_files *files, kf_winners *w, kf_error *error)
 {
     kf_winner found[KF_PACKAGE_KERNELS] = {0};
     size_t count = 0;
@@ -114,7 +125,8 @@ static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *
                                    .most = KF_PACKAGE_KERNELS};
     bool good = kf_winners_choose(store, &query, files->scrubber, found, &count, error);
     for (size_t i = 0; i < count; i++) w->kernels[w->count++].winner = found[i];
-    for (size_t i = 0; good && i < w->count; i++) good = read_verdict(store, &w->kernels[i], w->task, error);
+    for (size_t i = 0; good && i < w->count; i++)
+        good = read_verdict(store, &w->kernels[i], w->task, error);
     if (!good || !w->count) return good;
     w->on_cpu = w->kernels[0].winner.on_cpu;
     assign(w);
@@ -134,7 +146,7 @@ static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *
     return true;
 }
 
-/* ---- provenance ---- */
+/* ---- provenance ------------------------------------------------------------------------------ */
 
 static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
 {
@@ -149,20 +161,23 @@ static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
     cJSON_AddBoolToObject(kernel, "as_judged", k->winner.as_judged);
     if (!k->winner.as_judged)
         cJSON_AddStringToObject(kernel, "note",
-                                "secrets, places or bytes that are no UTF-8 were replaced: \"candidate\" names the text that was "
+                                "secrets, places or bytes that are no UTF-8 were replaced: "
+                                "\"candidate\" names the text that was "
                                 "judged, \"source_sha256\" the one in this folder, which was not");
     if (*k->architecture) cJSON_AddStringToObject(kernel, "architecture", k->architecture);
     kf_add_interval(kernel, "speedup", k->winner.speedup);
     cJSON *each = cJSON_AddObjectToObject(kernel, "speedups"), *workloads;
     for (int n = 0; n < kf_task_workload_count(w->task); n++)
-        if (!isnan(k->speedups[n].value)) kf_add_interval(each, kf_task_workload_name(w->task, n), k->speedups[n]);
+        if (!isnan(k->speedups[n].value))
+            kf_add_interval(each, kf_task_workload_name(w->task, n), k->speedups[n]);
     if (k->sanitizer)
         cJSON_AddItemToObject(kernel, "sanitizer", cJSON_Duplicate(k->sanitizer, true));
     else if (!w->on_cpu)
         cJSON_AddStringToObject(kernel, "sanitizer", "not asked");
     workloads = cJSON_AddArrayToObject(kernel, "chosen_for");
     for (int n = 0; n < kf_task_workload_count(w->task); n++)
-        if (w->choice[n] == i) cJSON_AddItemToArray(workloads, cJSON_CreateString(kf_task_workload_name(w->task, n)));
+        if (w->choice[n] == i)
+            cJSON_AddItemToArray(workloads, cJSON_CreateString(kf_task_workload_name(w->task, n)));
     return kernel;
 }
 
@@ -172,7 +187,8 @@ static cJSON *provenance(const kf_winners *w)
     cJSON_AddStringToObject(json, "task", kf_task_name(w->task));
     cJSON_AddStringToObject(json, "task_hash", kf_task_hash(w->task));
     cJSON_AddStringToObject(json, "entry", kf_task_entry(w->task));
-    const char *license = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(w->task), "license"));
+    const char *license =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kf_task_json(w->task), "license"));
     cJSON_AddStringToObject(json, "task_license", license ? license : "unknown");
     cJSON_AddStringToObject(json, "measured_on", w->kernels[0].winner.device);
     cJSON *kernels = cJSON_AddArrayToObject(json, "kernels");
@@ -180,9 +196,10 @@ static cJSON *provenance(const kf_winners *w)
     return json;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Two tasks must not have one name, which names their files, nor one entry, which names a symbol. */
+/* Two tasks must not have one name, which names their files, nor one entry, which names a symbol.
+ */
 static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error)
 {
     const cJSON *other;
@@ -190,19 +207,23 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
     {
         const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task"));
         const char *entry = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "entry"));
-        const char *hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
+        const char *hash =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
         if (strcmp(name, kf_task_name(task)) == 0)
-            return kf_fail(error, KF_ERROR_INPUT, "several tasks called %s have winners: choose one with --task %.12s or %.12s",
-                           name, hash, kf_task_hash(task));
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "several tasks called %s have winners: choose one with --task %.12s or %.12s", name,
+                hash, kf_task_hash(task));
         if (strcmp(entry, kf_task_entry(task)) == 0)
-            return kf_fail(error, KF_ERROR_INPUT, "tasks %s and %s both define %s(): leave one out with --held-out", name,
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "tasks %s and %s both define %s(): leave one out with --held-out", name,
                            kf_task_name(task), entry);
     }
     return true;
 }
 
-static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *tasks, const char *hash, cJSON *told,
-                     kf_package_report *report, kf_error *error)
+static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *tasks,
+                     const char *hash, cJSON *told, kf_package_report *report, kf_error *error)
 {
     kf_winners w = {.task = kf_stored_task(store, hash, error)};
     bool ok = w.task && choose(store, tasks, hash, &p->files, &w, error);
@@ -225,32 +246,37 @@ static bool put(kf_package *p, const char *name, const kf_buffer *text, kf_error
     return kf_winner_put(&p->files, name, text->data ? text->data : "", text->size, error);
 }
 
-static bool finish(kf_package *p, const cJSON *json, const kf_package_options *options, const kf_package_report *report,
-                   kf_error *error)
+static bool finish(kf_package *p, const cJSON *json, const kf_package_options *options,
+                   const kf_package_report *report, kf_error *error)
 {
     kf_autofree char *text = cJSON_Print(json);
     if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_package_end(p);
     if (report->changed)
-        kf_buffer_format(
-            &p->readme,
-            "\nSecrets and places were taken out of %lld of the kernels, which are no longer the texts that were judged: "
-            "`\"as_judged\": false`\nin `provenance.json` marks them.\n",
-            (long long)report->changed);
+        kf_buffer_format(&p->readme,
+                         "\nSecrets and places were taken out of %lld of the kernels, which are no "
+                         "longer the texts that were judged: "
+                         "`\"as_judged\": false`\nin `provenance.json` marks them.\n",
+                         (long long)report->changed);
     if (report->on_cpu)
         kf_buffer_format(&p->readme,
-                         "\nOf %lld of the entries the figures are those of kforge's CPU device, a processor that runs CUDA C: "
+                         "\nOf %lld of the entries the figures are those of kforge's CPU device, a "
+                         "processor that runs CUDA C: "
                          "they say nothing of a "
                          "GPU.\n",
                          (long long)report->on_cpu);
-    kf_buffer_format(&p->readme, "\nLicence: %s. What models wrote is under their providers' terms.\n", options->license);
-    return kf_winner_put(&p->files, "provenance.json", text, strlen(text), error) && put(p, "CMakeLists.txt", &p->cmake, error) &&
-           put(p, "include/kforge_kernels.h", &p->header, error) && put(p, "README.md", &p->readme, error) &&
-           kf_package_write_fill(p, error);
+    kf_buffer_format(&p->readme,
+                     "\nLicence: %s. What models wrote is under their providers' terms.\n",
+                     options->license);
+    return kf_winner_put(&p->files, "provenance.json", text, strlen(text), error) &&
+           put(p, "CMakeLists.txt", &p->cmake, error) &&
+           put(p, "include/kforge_kernels.h", &p->header, error) &&
+           put(p, "README.md", &p->readme, error) && kf_package_write_fill(p, error);
 }
 
-static bool build_package(kf_package *p, kf_store *store, const kf_selected_tasks *tasks, const kf_package_options *options,
-                          kf_package_report *report, kf_error *error)
+static bool build_package(kf_package *p, kf_store *store, const kf_selected_tasks *tasks,
+                          const kf_package_options *options, kf_package_report *report,
+                          kf_error *error)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", "kforge-package/1");
@@ -262,23 +288,28 @@ static bool build_package(kf_package *p, kf_store *store, const kf_selected_task
     for (size_t i = 0; i < tasks->count; i++)
         if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;
     if (!report->tasks)
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "nothing to package%s: no candidate that was measured again is faster than its baseline; \"kforge optimize\" "
-            "finds some",
-            tasks->held_out ? " but held-out tasks" : "");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "nothing to package%s: no candidate that was measured again is faster than "
+                       "its baseline; \"kforge optimize\" "
+                       "finds some",
+                       tasks->held_out ? " but held-out tasks" : "");
     return finish(p, json, options, report, error);
 }
 
-bool kf_export_package(kf_store *store, const kf_package_options *options, kf_package_report *report, kf_error *error)
+bool kf_export_package(kf_store *store, const kf_package_options *options,
+                       kf_package_report *report, kf_error *error)
 {
     kf_autoselected tasks = {0};
     if (!kf_select_tasks(store, &options->selection, &tasks, error)) return false;
     report->held_out = (int64_t)tasks.held_out;
-    kf_auto(kf_scrubber) scrubber = kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error);
-    kf_auto(kf_atomic_output) place = scrubber ? kf_atomic_output_open(options->output, true, options->force, error) : NULL;
-    kf_package p = {.files = {.selection = &options->selection, .place = place, .scrubber = scrubber}};
-    bool ok = place && build_package(&p, store, &tasks, options, report, error) && kf_atomic_output_commit(place, error);
+    kf_auto(kf_scrubber) scrubber =
+        kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error);
+    kf_auto(kf_atomic_output) place =
+        scrubber ? kf_atomic_output_open(options->output, true, options->force, error) : NULL;
+    kf_package p = {
+        .files = {.selection = &options->selection, .place = place, .scrubber = scrubber}};
+    bool ok = place && build_package(&p, store, &tasks, options, report, error) &&
+              kf_atomic_output_commit(place, error);
     report->scrubbed = p.files.scrubbed;
     kf_buffer_free(&p.header);
     kf_buffer_free(&p.cmake);

@@ -1,4 +1,5 @@
-/* A folder with a C library of the winners: sources, header, dispatch by shape, a test, CMake files, provenance. */
+/* A folder with a C library of the winners: sources, header, dispatch by shape, a test, CMake
+ * files, provenance. */
 #ifndef KFORGE_EXPORT_PACKAGE_H
 #define KFORGE_EXPORT_PACKAGE_H
 
@@ -23,7 +24,9 @@ typedef struct kf_package_report {
     int64_t scrubbed;          /* secrets and places taken out of all files */
 } kf_package_report;
 
-/* Written beside `output` and moved there when complete (export_atomic_output.h). KF_ERROR_INPUT when there is no winner at all or something is there already. */
-bool kf_export_package(kf_store *store, const kf_package_options *options, kf_package_report *report, kf_error *error);
+/* Written beside `output` and moved there when complete (export_atomic_output.h). KF_ERROR_INPUT
+ * when there is no winner at all or something is there already. */
+bool kf_export_package(kf_store *store, const kf_package_options *options,
+                       kf_package_report *report, kf_error *error);
 
 #endif

@@ -1,7 +1,8 @@
-/* The child reads lines: ">" and the path of a file in hexadecimal opens it, "<" ends it, all others are rows. It answers with lines: "ready" once
- * pyarrow is there, "done" for each finished file, or one that says what went wrong, before it exits. The parent reads an answer only when it
- * expects one or when the child has closed its end; answers are short, so neither ever waits for the other to read. A child whose parent died in the
- * middle of a file removes the file. */
+/* The child reads lines: ">" and the path of a file in hexadecimal opens it, "<" ends it, all
+ * others are rows. It answers with lines: "ready" once pyarrow is there, "done" for each finished
+ * file, or one that says what went wrong, before it exits. The parent reads an answer only when it
+ * expects one or when the child has closed its end; answers are short, so neither ever waits for
+ * the other to read. A child whose parent died in the middle of a file removes the file. */
 #include "export_parquet.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ struct kf_parquet {
     const char *shown;
 };
 
-/* Types are given, so that no value decides about another one. Batches of 32 MiB bound the child's memory, whatever the rows. */
+/* Types are given, so that no value decides about another one. Batches of 32 MiB bound the child's
+ * memory, whatever the rows. */
 static const char script[] =
     "import sys, os, io\n"
     "def say(text):\n"
@@ -28,19 +30,23 @@ static const char script[] =
     "    import pyarrow as pa, pyarrow.parquet as pq, pyarrow.json as pj\n"
     "    text = pa.string(); number = pa.float64()\n"
     "    exemplar = pa.struct([(n, text) for n in ('candidate', 'role', 'source', 'status')]\n"
-    "                         + [(n, number) for n in ('speedup', 'speedup_low', 'speedup_high')])\n"
-    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), 'F': pa.list_(number), 'I': "
+    "                         + [(n, number) for n in ('speedup', 'speedup_low', "
+    "'speedup_high')])\n"
+    "    kinds = {'s': text, 'f': number, 'i': pa.int64(), 'b': pa.bool_(), 'S': pa.list_(text), "
+    "'F': pa.list_(number), 'I': "
     "pa.list_(pa.int64()), 'e': "
     "pa.list_(exemplar),\n"
     "             'm': pa.list_(pa.struct([('role', text), ('content', text)]))}\n"
     "    schema = pa.schema([(n[1:], kinds[n[0]]) for n in sys.argv[1].split(',')])\n"
-    "    parsing = pj.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior='error')\n"
+    "    parsing = pj.ParseOptions(explicit_schema=schema, newlines_in_values=False, "
+    "unexpected_field_behavior='error')\n"
     "    rows, size = [], 0\n"
     "    def flush():\n"
     "        global rows, size\n"
     "        if not rows: return\n"
     "        block = b''.join(rows)\n"
-    "        table = pj.read_json(io.BytesIO(block), pj.ReadOptions(block_size=len(block) + 1, use_threads=False), parsing)\n"
+    "        table = pj.read_json(io.BytesIO(block), pj.ReadOptions(block_size=len(block) + 1, "
+    "use_threads=False), parsing)\n"
     "        out.write_table(table.select(schema.names).cast(schema))\n"
     "        rows, size = [], 0\n"
     "    say('ready')\n"
@@ -73,18 +79,21 @@ static char *schema_of(const kf_export_field *fields)
 {
     static const char letters[] = "sfibmSFIe"; /* in the order of kf_export_type */
     kf_autobuffer text = {0};
-    for (; fields->name; fields++) kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type], fields->name);
+    for (; fields->name; fields++)
+        kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type],
+                         fields->name);
     return kf_buffer_take(&text);
 }
 
-/* ---- the child ---- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static _Noreturn void run_child(const char *schema, int input, int answers)
 {
     int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(input, 0);
     dup2(answers, 1);
-    dup2(nothing, 2);        /* it answers on its output; warnings of libraries are nobody's business */
+    /* it answers on its output; warnings of libraries are nobody's business */
+    dup2(nothing, 2);
     signal(SIGINT, SIG_IGN); /* the parent says when it is over */
     signal(SIGPIPE, SIG_DFL);
     execlp(python(), python(), "-c", script, schema, (char *)NULL);
@@ -130,7 +139,7 @@ static bool read_answer(kf_parquet *p, char *line, size_t size)
     }
 }
 
-/* ---- what went wrong ---- */
+/* ---- what went wrong ------------------------------------------------------------------------- */
 
 static bool says(const char *answer, const char *word, const char **rest)
 {
@@ -145,15 +154,20 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
     const char *rest;
     int status = reap(p);
     if (says(answer, "full", &rest))
-        return kf_fail(error, KF_ERROR_IO, "%s: the disk is full; nothing was left behind: free some space", p->shown);
+        return kf_fail(error, KF_ERROR_IO,
+                       "%s: the disk is full; nothing was left behind: free some space", p->shown);
     if (says(answer, "memory", &rest))
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory", p->shown, python());
-    if (says(answer, "failed", &rest)) return kf_fail(error, KF_ERROR_IO, "%s: writing Parquet: %s", p->shown, rest);
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory",
+                       p->shown, python());
+    if (says(answer, "failed", &rest))
+        return kf_fail(error, KF_ERROR_IO, "%s: writing Parquet: %s", p->shown, rest);
     if (status != -1 && WIFSIGNALED(status))
         return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory short? .jsonl.zst needs none",
+                       "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory "
+                       "short? .jsonl.zst needs none",
                        p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended before it was done", p->shown, python());
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "%s: %s, which writes Parquet, ended before it was done", p->shown, python());
 }
 
 static bool missing(const char *answer, kf_error *error)
@@ -161,12 +175,13 @@ static bool missing(const char *answer, kf_error *error)
     const char *why;
     bool said = says(answer, "missing", &why) && *why;
     return kf_fail(error, KF_ERROR_MACHINE,
-                   "Parquet is written through pyarrow, and %s has none%s%s%s: \"pip install pyarrow\", name another Python in "
+                   "Parquet is written through pyarrow, and %s has none%s%s%s: \"pip install "
+                   "pyarrow\", name another Python in "
                    "KFORGE_PYTHON, or write .jsonl.zst",
                    python(), said ? " (" : "", said ? why : "", said ? ")" : "");
 }
 
-/* ---- the module ---- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
 {
@@ -175,8 +190,12 @@ kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
     char answer[700];
     if (p) p->input = p->answers = -1;
     if (!p || !schema) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
-    if (!start(p, schema)) return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(), strerror(errno)), NULL;
-    if (!read_answer(p, answer, sizeof answer) || strcmp(answer, "ready") != 0) return missing(answer, error), NULL;
+    if (!start(p, schema))
+        return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(),
+                       strerror(errno)),
+               NULL;
+    if (!read_answer(p, answer, sizeof answer) || strcmp(answer, "ready") != 0)
+        return missing(answer, error), NULL;
     return kf_steal(&p);
 }
 
@@ -224,5 +243,6 @@ bool kf_parquet_end(kf_parquet *p, kf_error *error)
 {
     char answer[700];
     if (!deliver(p, "<\n", 2, error)) return false;
-    return (read_answer(p, answer, sizeof answer) && strcmp(answer, "done") == 0) || explain(p, answer, error);
+    return (read_answer(p, answer, sizeof answer) && strcmp(answer, "done") == 0) ||
+           explain(p, answer, error);
 }

@@ -7,7 +7,7 @@
 
 #define ROWS 10000 /* of the best of a task that are looked at */
 
-/* ---- tasks ---- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 void kf_selected_tasks_free(kf_selected_tasks *tasks)
 {
@@ -17,7 +17,8 @@ void kf_selected_tasks_free(kf_selected_tasks *tasks)
 
 static bool is_held_out(const kf_selection *s, const kf_task *task)
 {
-    return kf_export_listed(s->held_out, s->held_out_count, kf_task_name(task), kf_task_hash(task), kf_export_family(task)) ||
+    return kf_export_listed(s->held_out, s->held_out_count, kf_task_name(task), kf_task_hash(task),
+                            kf_export_family(task)) ||
            (kf_task_held_out(task) && !s->include_held_out);
 }
 
@@ -26,15 +27,19 @@ bool kf_selection_goes_on(const kf_selection *s, kf_error *error)
     return !s->interrupts || !*s->interrupts || kf_fail(error, KF_ERROR_IO, "interrupted");
 }
 
-static bool add(kf_store *store, const kf_selection *s, const char *hash, bool named, kf_selected_tasks *tasks, kf_error *error)
+static bool add(kf_store *store, const kf_selection *s, const char *hash, bool named,
+                kf_selected_tasks *tasks, kf_error *error)
 {
-    kf_auto(kf_task) task = kf_selection_goes_on(s, error) ? kf_stored_task(store, hash, error) : NULL;
+    kf_auto(kf_task) task =
+        kf_selection_goes_on(s, error) ? kf_stored_task(store, hash, error) : NULL;
     if (!task) return false;
     if (is_held_out(s, task)) {
         tasks->held_out++;
-        return !named || kf_fail(error, KF_ERROR_INPUT, "task %s is held out%s", kf_task_name(task),
-                                 kf_task_held_out(task) ? ", as its task.json says: --include-held-out takes it all the same"
-                                                        : " by --held-out: there is nothing to export");
+        return !named ||
+               kf_fail(error, KF_ERROR_INPUT, "task %s is held out%s", kf_task_name(task),
+                       kf_task_held_out(task)
+                           ? ", as its task.json says: --include-held-out takes it all the same"
+                           : " by --held-out: there is nothing to export");
     }
     char(*grown)[KF_HASH_HEX] = realloc(tasks->hashes, (tasks->count + 1) * sizeof *grown);
     if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -43,7 +48,8 @@ static bool add(kf_store *store, const kf_selection *s, const char *hash, bool n
     return true;
 }
 
-bool kf_select_tasks(kf_store *store, const kf_selection *s, kf_selected_tasks *tasks, kf_error *error)
+bool kf_select_tasks(kf_store *store, const kf_selection *s, kf_selected_tasks *tasks,
+                     kf_error *error)
 {
     kf_autoresult kf_store_task task = {0};
     kf_autoresult kf_store_run run = {0};
@@ -51,7 +57,8 @@ bool kf_select_tasks(kf_store *store, const kf_selection *s, kf_selected_tasks *
     if (s->run) {
         if (!kf_store_find_run(store, s->run, &run, error)) return false;
         if (s->task && strcmp(run.task, task.hash) != 0)
-            return kf_fail(error, KF_ERROR_INPUT, "run %s is on task %s, not on %s", run.id, run.task_name, task.name);
+            return kf_fail(error, KF_ERROR_INPUT, "run %s is on task %s, not on %s", run.id,
+                           run.task_name, task.name);
         snprintf(tasks->run, sizeof tasks->run, "%s", run.id);
         return add(store, s, run.task, true, tasks, error);
     }
@@ -63,7 +70,7 @@ bool kf_select_tasks(kf_store *store, const kf_selection *s, kf_selected_tasks *
     return row == 0;
 }
 
-/* ---- candidates ---- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 void kf_winner_free(kf_winner *winner)
 {
@@ -74,8 +81,8 @@ void kf_winner_free(kf_winner *winner)
 }
 
 /* 1 taken, 0 not wanted, -1 error. */
-static int take(kf_store *store, const kf_store_candidate *candidate, const kf_winner_query *query, const kf_scrubber *scrubber,
-                kf_winner *winner, kf_error *error)
+static int take(kf_store *store, const kf_store_candidate *candidate, const kf_winner_query *query,
+                const kf_scrubber *scrubber, kf_winner *winner, kf_error *error)
 {
     size_t size;
     int64_t count = 0;
@@ -89,8 +96,9 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
                           .on_cpu = strncmp(candidate->device, "cpu", 3) == 0};
     memcpy(winner->hash, candidate->hash, sizeof winner->hash);
     winner->source = kf_scrub_text(scrubber, source, size, false, &count, error);
-    winner->flags =
-        winner->source ? kf_scrub_text(scrubber, candidate->flags, strlen(candidate->flags), false, &count, error) : NULL;
+    winner->flags = winner->source ? kf_scrub_text(scrubber, candidate->flags,
+                                                   strlen(candidate->flags), false, &count, error)
+                                   : NULL;
     winner->device = strdup(candidate->device);
     if (!winner->flags || !winner->device) {
         kf_winner_free(winner);
@@ -98,20 +106,24 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
         return -1;
     }
     winner->size = strlen(winner->source);
-    winner->as_judged = strcmp(winner->source, source) == 0 && strcmp(winner->flags, candidate->flags) == 0;
+    winner->as_judged =
+        strcmp(winner->source, source) == 0 && strcmp(winner->flags, candidate->flags) == 0;
     return 1;
 }
 
 /* The best on one device. */
-static bool choose(kf_store *store, const kf_winner_query *query, const char *device, bool reverified, const kf_scrubber *scrubber,
-                   kf_winner *winners, size_t *count, kf_error *error)
+static bool choose(kf_store *store, const kf_winner_query *query, const char *device,
+                   bool reverified, const kf_scrubber *scrubber, kf_winner *winners, size_t *count,
+                   kf_error *error)
 {
     const char *run = *query->tasks->run ? query->tasks->run : NULL;
-    kf_store_scope scope = {.run = run, .task = query->task, .device = device, .island = -1, .reverified = reverified};
+    kf_store_scope scope = {
+        .run = run, .task = query->task, .device = device, .island = -1, .reverified = reverified};
     kf_auto(kf_store_cursor) cursor = kf_store_best(store, &scope, ROWS, error);
     kf_autoresult kf_store_candidate candidate = {0};
     int row = cursor ? 1 : -1;
-    while (row == 1 && *count < query->most && (row = kf_store_next_candidate(cursor, &candidate, error)) == 1) {
+    while (row == 1 && *count < query->most &&
+           (row = kf_store_next_candidate(cursor, &candidate, error)) == 1) {
         if (!kf_selection_goes_on(query->selection, error)) return false;
         if (query->faster && !(candidate.speedup.low > 1)) continue;
         int taken = take(store, &candidate, query, scrubber, &winners[*count], error);
@@ -127,8 +139,9 @@ static void drop(kf_winner *winners, size_t count)
 }
 
 /* The device, of those of one kind, on which the best is most times as fast. */
-static bool choose_device(kf_store *store, const kf_winner_query *query, bool on_cpu, bool reverified, const kf_scrubber *scrubber,
-                          kf_winner *winners, size_t *count, kf_error *error)
+static bool choose_device(kf_store *store, const kf_winner_query *query, bool on_cpu,
+                          bool reverified, const kf_scrubber *scrubber, kf_winner *winners,
+                          size_t *count, kf_error *error)
 {
     kf_auto(kf_store_cursor) devices = kf_store_devices(store, error);
     const char *device;
@@ -150,22 +163,26 @@ static bool choose_device(kf_store *store, const kf_winner_query *query, bool on
     return row >= 0;
 }
 
-bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber, kf_winner *winners,
-                       size_t *count, kf_error *error)
+bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber,
+                       kf_winner *winners, size_t *count, kf_error *error)
 {
     *count = 0;
     for (int on_cpu = 0; on_cpu < 2 && !*count; on_cpu++)
         for (int again = 1; again >= query->reverified && !*count; again--)
-            if (!choose_device(store, query, on_cpu, again, scrubber, winners, count, error)) return false;
+            if (!choose_device(store, query, on_cpu, again, scrubber, winners, count, error))
+                return false;
     return true;
 }
 
-/* ---- files ---- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size, kf_error *error)
+bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size,
+                   kf_error *error)
 {
-    kf_autofree char *clean = kf_scrub_text(files->scrubber, text, size, false, &files->scrubbed, error);
-    if (!clean || !kf_atomic_output_write(files->place, name, clean, strlen(clean), error)) return false;
+    kf_autofree char *clean =
+        kf_scrub_text(files->scrubber, text, size, false, &files->scrubbed, error);
+    if (!clean || !kf_atomic_output_write(files->place, name, clean, strlen(clean), error))
+        return false;
     files->count++;
     return kf_selection_goes_on(files->selection, error);
 }

@@ -1,8 +1,10 @@
-/* What the package and the files for PyTorch have in common: whose winners they hold, and how their texts leave.
+/* What the package and the files for PyTorch have in common: whose winners they hold, and how their
+ * texts leave.
  *
- * Held-out tasks are left out as in data sets: those that are named, and those that declare it. Every text is scrubbed as in data sets; a kernel whose
- * own text changed by that is no longer the text that was judged, and whoever writes it down says so (kf_winner.as_judged). Kernels measured on a
- * GPU come before those of kforge's CPU device. */
+ * Held-out tasks are left out as in data sets: those that are named, and those that declare it.
+ * Every text is scrubbed as in data sets; a kernel whose own text changed by that is no longer the
+ * text that was judged, and whoever writes it down says so (kf_winner.as_judged). Kernels measured
+ * on a GPU come before those of kforge's CPU device. */
 #ifndef KFORGE_EXPORT_WINNERS_H
 #define KFORGE_EXPORT_WINNERS_H
 
@@ -19,8 +21,8 @@ typedef struct kf_selection {
     bool include_held_out; /* tasks that declare "held_out" too */
     const char *const *secrets;
     size_t secret_count;
-    const volatile int *
-        interrupts; /* NULL, or it stops with an error once this is not 0, before the next candidate is read or when a file is written */
+    const volatile int *interrupts; /* NULL, or it stops with an error once this is not 0, before
+                                       the next candidate is read or when a file is written */
 } kf_selection;
 
 /* False with the error "interrupted" then. */
@@ -35,7 +37,8 @@ void kf_selected_tasks_free(kf_selected_tasks *tasks);
 #define kf_autoselected __attribute__((cleanup(kf_selected_tasks_free))) kf_selected_tasks
 
 /* A task or run that is named and held out is an error that says so. */
-bool kf_select_tasks(kf_store *store, const kf_selection *selection, kf_selected_tasks *tasks, kf_error *error);
+bool kf_select_tasks(kf_store *store, const kf_selection *selection, kf_selected_tasks *tasks,
+                     kf_error *error);
 
 /* A candidate that was chosen, with its text as it leaves. */
 typedef struct kf_winner {
@@ -60,8 +63,8 @@ typedef struct kf_winner_query {
     size_t most;
 } kf_winner_query;
 /* Fills winners[0 … most-1], fastest first, all of one device; *count of them. */
-bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber, kf_winner *winners,
-                       size_t *count, kf_error *error);
+bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber,
+                       kf_winner *winners, size_t *count, kf_error *error);
 
 /* Where their files go. */
 typedef struct kf_winner_files {
@@ -71,6 +74,7 @@ typedef struct kf_winner_files {
     int64_t count, scrubbed;
 } kf_winner_files;
 /* Scrubs and writes (kf_atomic_output_write). */
-bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size, kf_error *error);
+bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size,
+                   kf_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Files for KernelBench's evaluator: which candidates become one, their names, and what is told of them. */
+/* Files for KernelBench's evaluator: which candidates become one, their names, and what is told of
+ * them. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static bool out_of_memory(kf_error *error)
 }
 
 /* What KernelBench's evaluator would have noted, with kforge's figures: times in milliseconds. */
-static bool note_result(exporting *e, int level, int problem, const kf_winner *winner, kf_error *error)
+static bool note_result(exporting *e, int level, int problem, const kf_winner *winner,
+                        kf_error *error)
 {
     size_t size;
     char key[16];
@@ -44,7 +46,8 @@ static bool note_result(exporting *e, int level, int problem, const kf_winner *w
     {
         if (isnan(seconds)) seconds = kf_json_get_number(workload, "candidate_seconds", NAN);
     }
-    if (!e->results[level] && !(e->results[level] = cJSON_CreateObject())) return out_of_memory(error);
+    if (!e->results[level] && !(e->results[level] = cJSON_CreateObject()))
+        return out_of_memory(error);
     snprintf(key, sizeof key, "%d", problem);
     cJSON *list = cJSON_AddArrayToObject(e->results[level], key), *row = cJSON_CreateObject();
     if (!list || !row || !cJSON_AddItemToArray(list, row)) return out_of_memory(error);
@@ -79,13 +82,15 @@ static void write_notes(const exporting *e, const item *it, kf_buffer *text)
         if (isnan(w->speedup.value))
             kf_buffer_string(text, "correct, not timed,");
         else
-            kf_buffer_format(text, "%.3f times as fast as its baseline (95 %% interval %.3f to %.3f)", w->speedup.value,
-                             w->speedup.low, w->speedup.high);
-        kf_buffer_format(text, " on %s, measured %s.\n", w->device, w->reverified ? "twice" : "once");
+            kf_buffer_format(text,
+                             "%.3f times as fast as its baseline (95 %% interval %.3f to %.3f)",
+                             w->speedup.value, w->speedup.low, w->speedup.high);
+        kf_buffer_format(text, " on %s, measured %s.\n", w->device,
+                         w->reverified ? "twice" : "once");
     }
     if (it->changed)
-        kf_buffer_string(
-            text, "# kforge took secrets, places or bytes that are no UTF-8 out of it: this is not the text that was judged.\n");
+        kf_buffer_string(text, "# kforge took secrets, places or bytes that are no UTF-8 out of "
+                               "it: this is not the text that was judged.\n");
     if (strcmp(e->options->license, "unknown") != 0 && !kf_modelnew_is_python(it->source))
         kf_buffer_format(text, "# Licence: %s\n", e->options->license);
 }
@@ -115,13 +120,15 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     return true;
 }
 
-/* Has the exported workload the sizes of the problem itself? Other shapes are refused by forward. */
+/* Has the exported workload the sizes of the problem itself? Other shapes are refused by forward.
+ */
 static bool has_own_sizes(const item *it, bool *own, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_auto(cJSON) patches = NULL;
     if (!problem) return out_of_memory(error);
-    if (!kf_modelnew_resolve(it->task, it->winner && it->winner->on_cpu, problem, &patches, error)) return false;
+    if (!kf_modelnew_resolve(it->task, it->winner && it->winner->on_cpu, problem, &patches, error))
+        return false;
     *own = kf_modelnew_is_python(it->source) || cJSON_GetArraySize(patches) == 0;
     return true;
 }
@@ -133,30 +140,44 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
     char name[300];
     snprintf(name, sizeof name, "%s.py", kf_task_name(it->task));
     if (o->kernelbench) {
-        const cJSON *level = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "level"),
-                    *problem = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "problem");
-        if (!cJSON_IsNumber(level) || !cJSON_IsNumber(problem) || level->valuedouble < 0 || level->valuedouble > 9)
+        const cJSON *level =
+                        cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "level"),
+                    *problem =
+                        cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "problem");
+        if (!cJSON_IsNumber(level) || !cJSON_IsNumber(problem) || level->valuedouble < 0 ||
+            level->valuedouble > 9)
             return true; /* not KernelBench's */
-        snprintf(name, sizeof name, "level_%d_problem_%d_sample_0_kernel.py", level->valueint, problem->valueint);
-        if (it->winner && !note_result(e, level->valueint, problem->valueint, it->winner, error)) return false;
+        snprintf(name, sizeof name, "level_%d_problem_%d_sample_0_kernel.py", level->valueint,
+                 problem->valueint);
+        if (it->winner && !note_result(e, level->valueint, problem->valueint, it->winner, error))
+            return false;
     }
     kf_autobuffer notes = {0};
     write_notes(e, it, &notes);
-    const kf_modelnew_source given = {
-        .text = it->source, .size = it->size, .flags = it->flags, .on_cpu = it->winner && it->winner->on_cpu, .notes = notes.data};
+    const kf_modelnew_source given = {.text = it->source,
+                                      .size = it->size,
+                                      .flags = it->flags,
+                                      .on_cpu = it->winner && it->winner->on_cpu,
+                                      .notes = notes.data};
     kf_autofree char *text = kf_modelnew_text(it->task, &given, error);
     if (!text || !has_own_sizes(it, &own_sizes, error)) return false;
     const cJSON *other;
     cJSON_ArrayForEach(other, e->told)
     {
-        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "file")), name) == 0)
-            return kf_fail(error, KF_ERROR_INPUT, "several tasks of the store would be %s: choose one by its hash with --task",
-                           name);
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "file")), name) ==
+            0)
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "several tasks of the store would be %s: choose one by its hash with --task", name);
     }
     if (is_file_name(o->output) && e->report->files)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the store has several tasks for PyTorch: name a folder, or one with --task",
-                       o->output);
-    if (!tell(e, name, it, own_sizes, error) || !kf_winner_put(&e->files, name, text, strlen(text), error)) return false;
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: the store has several tasks for PyTorch: name a folder, or one with --task",
+            o->output);
+    if (!tell(e, name, it, own_sizes, error) ||
+        !kf_winner_put(&e->files, name, text, strlen(text), error))
+        return false;
     e->report->files++;
     e->report->changed += it->changed;
     e->report->scaled += !own_sizes;
@@ -164,13 +185,15 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
 }
 
 /* "[\"-DX=1\"]" of a stored candidate. */
-static bool write_winner(exporting *e, const kf_task *task, const kf_winner *winner, kf_error *error)
+static bool write_winner(exporting *e, const kf_task *task, const kf_winner *winner,
+                         kf_error *error)
 {
     const char *flags[65] = {0};
     int count = 0;
     kf_auto(cJSON) list = cJSON_Parse(winner->flags);
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, list) if (cJSON_IsString(flag) && count < 64) flags[count++] = flag->valuestring;
+    cJSON_ArrayForEach(flag, list) if (cJSON_IsString(flag) && count < 64) flags[count++] =
+        flag->valuestring;
     const item it = {.task = task,
                      .source = winner->source,
                      .size = winner->size,
@@ -187,8 +210,11 @@ static bool export_task(exporting *e, const char *hash, kf_error *error)
     if (!kf_task_is_torch(task)) return true;
     kf_winner winner = {0};
     size_t count;
-    const kf_winner_query query = {
-        .selection = &e->options->selection, .tasks = &e->tasks, .task = hash, .faster = e->options->selection.faster, .most = 1};
+    const kf_winner_query query = {.selection = &e->options->selection,
+                                   .tasks = &e->tasks,
+                                   .task = hash,
+                                   .faster = e->options->selection.faster,
+                                   .most = 1};
     bool good = kf_winners_choose(e->store, &query, e->files.scrubber, &winner, &count, error);
     if (good && count)
         good = write_winner(e, task, &winner, error);
@@ -205,10 +231,15 @@ static bool export_file(exporting *e, kf_error *error)
     kf_auto(kf_task) task = kf_task_load(e->options->selection.task, error);
     kf_autofree char *source = task ? kf_file_read(path, KF_SOURCE_BYTES, &size, error) : NULL;
     if (!source) return false;
-    if (memchr(source, '\0', size)) return kf_fail(error, KF_ERROR_INPUT, "%s: has a NUL byte: not a source", path);
-    kf_autofree char *clean = kf_scrub_text(e->files.scrubber, source, size, false, &e->files.scrubbed, error);
+    if (memchr(source, '\0', size))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: has a NUL byte: not a source", path);
+    kf_autofree char *clean =
+        kf_scrub_text(e->files.scrubber, source, size, false, &e->files.scrubbed, error);
     if (!clean) return false;
-    const item it = {.task = task, .source = clean, .size = strlen(clean), .changed = strcmp(clean, source) != 0};
+    const item it = {.task = task,
+                     .source = clean,
+                     .size = strlen(clean),
+                     .changed = strcmp(clean, source) != 0};
     return write_one(e, &it, error);
 }
 
@@ -234,7 +265,8 @@ static bool write_provenance(exporting *e, kf_error *error)
     if (!cJSON_AddItemToObject(json, "files", e->told)) return out_of_memory(error);
     e->told = NULL;
     kf_autofree char *text = cJSON_Print(json);
-    return text ? kf_winner_put(&e->files, "provenance.json", text, strlen(text), error) : out_of_memory(error);
+    return text ? kf_winner_put(&e->files, "provenance.json", text, strlen(text), error)
+                : out_of_memory(error);
 }
 
 static bool export_all(exporting *e, kf_error *error)
@@ -243,27 +275,37 @@ static bool export_all(exporting *e, kf_error *error)
         if (!export_task(e, e->tasks.hashes[i], error)) return false;
     if (e->report->files) return true;
     return kf_fail(error, KF_ERROR_INPUT, "the store has no %s candidate of a task %s%s",
-                   e->options->selection.faster ? "faster" : "correct", e->options->kernelbench ? "of KernelBench" : "for PyTorch",
+                   e->options->selection.faster ? "faster" : "correct",
+                   e->options->kernelbench ? "of KernelBench" : "for PyTorch",
                    e->tasks.held_out ? " that is not held out" : "");
 }
 
-bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options, kf_modelnew_report *report, kf_error *error)
+bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
+                        kf_modelnew_report *report, kf_error *error)
 {
-    exporting e = {.store = store, .options = options, .report = report, .told = cJSON_CreateArray()};
+    exporting e = {
+        .store = store, .options = options, .report = report, .told = cJSON_CreateArray()};
     bool folder = options->kernelbench || !is_file_name(options->output), good = e.told;
     if (options->candidate && !options->selection.task)
-        good = kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --task: the folder of its task");
-    good = good && (options->candidate || kf_select_tasks(store, &options->selection, &e.tasks, error));
+        good =
+            kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --task: the folder of its task");
+    good = good &&
+           (options->candidate || kf_select_tasks(store, &options->selection, &e.tasks, error));
     report->held_out = (int64_t)e.tasks.held_out;
     kf_auto(kf_scrubber) scrubber =
-        good ? kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error) : NULL;
-    kf_auto(kf_atomic_output) place = scrubber ? kf_atomic_output_open(options->output, folder, options->force, error) : NULL;
-    e.files = (kf_winner_files){.selection = &options->selection, .place = place, .scrubber = scrubber};
+        good ? kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error)
+             : NULL;
+    kf_auto(kf_atomic_output) place =
+        scrubber ? kf_atomic_output_open(options->output, folder, options->force, error) : NULL;
+    e.files =
+        (kf_winner_files){.selection = &options->selection, .place = place, .scrubber = scrubber};
     good = place && (options->candidate ? export_file(&e, error) : export_all(&e, error));
     if (good && options->candidate && !report->files)
-        good = kf_fail(error, KF_ERROR_INPUT, "%s is no task of KernelBench: --format modelnew writes its file",
+        good = kf_fail(error, KF_ERROR_INPUT,
+                       "%s is no task of KernelBench: --format modelnew writes its file",
                        options->selection.task);
-    good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) && kf_atomic_output_commit(place, error);
+    good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) &&
+           kf_atomic_output_commit(place, error);
     report->scrubbed = e.files.scrubbed;
     for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
     cJSON_Delete(e.told);

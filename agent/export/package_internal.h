@@ -13,7 +13,8 @@
 
 typedef struct kf_package_kernel {
     kf_winner winner;
-    cJSON *sanitizer;      /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
+    /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
+    cJSON *sanitizer;
     char architecture[16]; /* "90a": of the GPU that judged; "" unknown, or the CPU device */
     kf_interval speedups[KF_MAX_WORKLOADS];
 } kf_package_kernel;
@@ -32,7 +33,7 @@ typedef struct kf_package {
     kf_buffer header, cmake, readme; /* of all tasks */
 } kf_package;
 
-/* ---- package_text.c ---- */
+/* ---- package_text.c -------------------------------------------------------------------------- */
 void kf_package_begin(kf_package *package);
 /* All files of one task, and its part of the common ones. */
 bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_error *error);
@@ -40,12 +41,14 @@ bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_er
 void kf_package_end(kf_package *package);
 /* A workload made concrete for the device that judged; false when it does not apply there. */
 bool kf_package_resolve(const kf_winners *winners, int workload, kf_problem *problem);
-/* Can a call on this workload be told by its integer scalars from those on workloads of other kernels? */
+/* Can a call on this workload be told by its integer scalars from those on workloads of other
+ * kernels? */
 bool kf_package_can_choose(const kf_winners *winners, int workload);
 
-/* ---- package_test.c ---- */
+/* ---- package_test.c -------------------------------------------------------------------------- */
 /* test/TASK.cu, with test/TASK_baseline.cu where the baseline is in CUDA C. */
-bool kf_package_write_test(kf_package *package, const kf_winners *winners, const char *signature, kf_error *error);
+bool kf_package_write_test(kf_package *package, const kf_winners *winners, const char *signature,
+                           kf_error *error);
 /* test/fill.h, the same in every package. */
 bool kf_package_write_fill(kf_package *package, kf_error *error);
 

@@ -1,4 +1,5 @@
-/* Which repository and commit a folder is a checkout of, read from .git: no program is run, since a checkout's own configuration could name some. */
+/* Which repository and commit a folder is a checkout of, read from .git: no program is run, since a
+ * checkout's own configuration could name some. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
@@ -39,30 +40,35 @@ static uint32_t big_endian(const unsigned char *at, int bytes)
     return value;
 }
 
-/* Is the file or folder `what`, or something in it, among the files of the repository, whose work tree is `root`? What somebody has copied into another
- * project's is of no commit of that one. By git's index (gitformat-index(5), versions 2 and 3); true where that can't be told. */
+/* Is the file or folder `what`, or something in it, among the files of the repository, whose work
+ * tree is `root`? What somebody has copied into another project's is of no commit of that one. By
+ * git's index (gitformat-index(5), versions 2 and 3); true where that can't be told. */
 static bool is_tracked(const char *git, const char *root, const char *what)
 {
     kf_autofree char *path = kf_path_join(git, "index");
     size_t size = 0, name = strlen(root);
     kf_autofree char *text = path ? kf_file_read(path, INDEX_BYTES, &size, NULL) : NULL;
     const unsigned char *index = (const unsigned char *)text;
-    if (!what[name] || size < 12 || memcmp(index, "DIRC", 4) != 0 || big_endian(index + 4, 4) > 3) return true;
+    if (!what[name] || size < 12 || memcmp(index, "DIRC", 4) != 0 || big_endian(index + 4, 4) > 3)
+        return true;
     const char *wanted = what + name + 1;
     kf_autofree char *config = read_in(git, "config");
-    size_t flags = config && strstr(config, "objectformat = sha256") ? 72 : 60; /* behind what stat says, and a hash */
+    /* behind what stat says, and a hash */
+    size_t flags = config && strstr(config, "objectformat = sha256") ? 72 : 60;
     for (size_t at = 12, left = big_endian(index + 8, 4); left; left--) {
         if (at + flags + 4 > size) return true;
         const char *file = text + at + flags + (big_endian(index + at + flags, 2) & 0x4000 ? 4 : 2);
         size_t most = (size_t)(text + size - file), length = strnlen(file, most);
         if (length == most) return true;
-        if (strncmp(file, wanted, strlen(wanted)) == 0 && strchr("/", file[strlen(wanted)])) return true;
+        if (strncmp(file, wanted, strlen(wanted)) == 0 && strchr("/", file[strlen(wanted)]))
+            return true;
         at += ((size_t)(file - text) + length - at) / 8 * 8 + 8;
     }
     return false;
 }
 
-/* The .git folder of the nearest folder upwards that has one, and which tracks this file or folder; a work tree of its own has a file that names it. */
+/* The .git folder of the nearest folder upwards that has one, and which tracks this file or folder;
+ * a work tree of its own has a file that names it. */
 static char *find_git(const char *what)
 {
     kf_autofree char *at = strdup(what);
@@ -70,10 +76,14 @@ static char *find_git(const char *what)
         kf_autofree char *git = kf_path_join(at, ".git");
         struct stat status;
         if (git && stat(git, &status) == 0) {
-            kf_autofree char *text = S_ISDIR(status.st_mode) ? NULL : kf_file_read(git, 4096, NULL, NULL);
-            kf_autofree char *place =
-                text && strncmp(text, "gitdir: ", 8) == 0 ? strndup(text + 8, strcspn(text + 8, "\r\n")) : NULL;
-            kf_autofree char *found = S_ISDIR(status.st_mode) ? kf_steal(&git) : place ? kf_path_join(at, place) : NULL;
+            kf_autofree char *text =
+                S_ISDIR(status.st_mode) ? NULL : kf_file_read(git, 4096, NULL, NULL);
+            kf_autofree char *place = text && strncmp(text, "gitdir: ", 8) == 0
+                                          ? strndup(text + 8, strcspn(text + 8, "\r\n"))
+                                          : NULL;
+            kf_autofree char *found = S_ISDIR(status.st_mode) ? kf_steal(&git)
+                                      : place                 ? kf_path_join(at, place)
+                                                              : NULL;
             return found && is_tracked(found, at, what) ? kf_steal(&found) : NULL;
         }
         char *slash = strrchr(at, '/');

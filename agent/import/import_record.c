@@ -1,8 +1,10 @@
-/* suite.json beside the tasks that imports have made: every problem that was asked for, so that `kforge bench` can tell of what share of a suite its
- * scores are. A problem that is refused leaves no folder; without this file it would leave nothing at all, and a score over what is left would look
- * like one over the suite.
+/* suite.json beside the tasks that imports have made: every problem that was asked for, so that
+ * `kforge bench` can tell of what share of a suite its scores are. A problem that is refused leaves
+ * no folder; without this file it would leave nothing at all, and a score over what is left would
+ * look like one over the suite.
  *
- * Several imports may fill one folder. Each replaces what the file said of the problems that it was asked for, and leaves the others.
+ * Several imports may fill one folder. Each replaces what the file said of the problems that it was
+ * asked for, and leaves the others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +26,15 @@ static const char *text_of(const cJSON *json, const char *key)
 
 static bool is_there(const char *output, const char *task)
 {
-    kf_autofree char *folder = kf_path_join(output, task), *file = folder ? kf_path_join(folder, "task.json") : NULL;
+    kf_autofree char *folder = kf_path_join(output, task),
+                     *file = folder ? kf_path_join(folder, "task.json") : NULL;
     return file && access(file, F_OK) == 0;
 }
 
-/* A folder that is there counts, also where this import could not replace it: it is what a bench will judge. */
-static cJSON *describe_problem(const kf_import_problem *problem, const kf_import_result *result, const char *output)
+/* A folder that is there counts, also where this import could not replace it: it is what a bench
+ * will judge. */
+static cJSON *describe_problem(const kf_import_problem *problem, const kf_import_result *result,
+                               const char *output)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "task", problem->task);
@@ -42,8 +47,13 @@ static cJSON *describe_problem(const kf_import_problem *problem, const kf_import
         return json;
     }
     bool tried = result->status != KF_IMPORT_NOT_TRIED;
-    cJSON_AddStringToObject(json, "rule", !tried ? "interrupted" : result->rule[0] ? result->rule : "unknown");
-    cJSON_AddStringToObject(json, "reason", tried ? result->reason : "the import was interrupted before this problem's turn");
+    cJSON_AddStringToObject(json, "rule",
+                            !tried            ? "interrupted"
+                            : result->rule[0] ? result->rule
+                                              : "unknown");
+    cJSON_AddStringToObject(json, "reason",
+                            tried ? result->reason
+                                  : "the import was interrupted before this problem's turn");
     return json;
 }
 
@@ -56,8 +66,10 @@ static cJSON *describe_import(const kf_import_suite *suite, const kf_import_opti
     cJSON_AddNumberToObject(json, "scale", (double)options->max_elements);
     cJSON_AddStringToObject(json, "mode", options->mode);
     if (options->class_name) cJSON_AddStringToObject(json, "class", options->class_name);
-    cJSON *patches = options->patches && options->patches[0] ? cJSON_AddArrayToObject(json, "patches") : NULL;
-    for (size_t i = 0; patches && options->patches[i]; i++) cJSON_AddItemToArray(patches, cJSON_CreateString(options->patches[i]));
+    cJSON *patches =
+        options->patches && options->patches[0] ? cJSON_AddArrayToObject(json, "patches") : NULL;
+    for (size_t i = 0; patches && options->patches[i]; i++)
+        cJSON_AddItemToArray(patches, cJSON_CreateString(options->patches[i]));
     if (options->compiled) cJSON_AddTrueToObject(json, "compiled");
     return json;
 }
@@ -96,12 +108,15 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
         kf_autofree char *text = kf_file_read(path, SUITE_BYTES, &size, error);
         json = text ? kf_json_parse(text, size, SUITE_BYTES, path, error) : NULL;
         if (json && strcmp(text_of(json, "schema"), KF_SUITE_SCHEMA) == 0) return json;
-        if (json) kf_fail(error, KF_ERROR_INPUT, "%s: is no suite (\"schema\": \"%s\")", path, KF_SUITE_SCHEMA);
+        if (json)
+            kf_fail(error, KF_ERROR_INPUT, "%s: is no suite (\"schema\": \"%s\")", path,
+                    KF_SUITE_SCHEMA);
         cJSON_Delete(json);
         return NULL;
     }
     json = cJSON_CreateObject();
-    if (!json || !cJSON_AddStringToObject(json, "schema", KF_SUITE_SCHEMA) || !cJSON_AddStringToObject(json, "name", suite->name)) {
+    if (!json || !cJSON_AddStringToObject(json, "schema", KF_SUITE_SCHEMA) ||
+        !cJSON_AddStringToObject(json, "name", suite->name)) {
         cJSON_Delete(json);
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
@@ -112,12 +127,13 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
 static cJSON *array_in(cJSON *json, const char *key)
 {
     cJSON *array = cJSON_GetObjectItemCaseSensitive(json, key);
-    if (array && !cJSON_IsArray(array)) cJSON_DeleteItemFromObjectCaseSensitive(json, key), array = NULL;
+    if (array && !cJSON_IsArray(array))
+        cJSON_DeleteItemFromObjectCaseSensitive(json, key), array = NULL;
     return array ? array : cJSON_AddArrayToObject(json, key);
 }
 
-bool kf_import_record(const kf_import_suite *suite, const kf_import_options *options, const kf_import_result *results,
-                      kf_error *error)
+bool kf_import_record(const kf_import_suite *suite, const kf_import_options *options,
+                      const kf_import_result *results, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(options->output, SUITE_FILE);
     if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -130,5 +146,6 @@ bool kf_import_record(const kf_import_suite *suite, const kf_import_options *opt
         put_problem(problems, describe_problem(&suite->problems[i], &results[i], options->output));
     kf_autofree char *text = cJSON_Print(json);
     if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kf_directory_make(options->output, error) && kf_file_write(path, text, strlen(text), error);
+    return kf_directory_make(options->output, error) &&
+           kf_file_write(path, text, strlen(text), error);
 }

@@ -1,5 +1,7 @@
-/* Describing and writing many problems, several at a time. Each thread takes the next problem, starts its sandbox, waits for it and writes the folder: the
- * thread that spawned a sandbox has to outlive it. An error that would refuse every problem stops all threads after what they have begun. */
+/* Describing and writing many problems, several at a time. Each thread takes the next problem,
+ * starts its sandbox, waits for it and writes the folder: the thread that spawned a sandbox has to
+ * outlive it. An error that would refuse every problem stops all threads after what they have
+ * begun. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +33,7 @@ void kf_import_results_clear(kf_import_result *results, size_t count)
     }
 }
 
-/* ---- one problem ---- */
+/* ---- one problem ----------------------------------------------------------------------------- */
 
 static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error *error)
 {
@@ -39,7 +41,9 @@ static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error
         kf_fail(error, KF_ERROR_LIMIT, "its text is larger than %d bytes", (int)KF_SOURCE_BYTES);
         return NULL;
     }
-    kf_autofree char *own = problem->text ? strdup(problem->text) : kf_file_read(problem->path, KF_SOURCE_BYTES, size, error);
+    kf_autofree char *own = problem->text
+                                ? strdup(problem->text)
+                                : kf_file_read(problem->path, KF_SOURCE_BYTES, size, error);
     if (!own || !problem->append) return kf_steal(&own);
     kf_autobuffer text = {0};
     kf_buffer_append(&text, own, *size);
@@ -50,7 +54,8 @@ static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error
     return both;
 }
 
-static void refuse(kf_import_result *result, kf_import_status status, const char *rule, const char *reason)
+static void refuse(kf_import_result *result, kf_import_status status, const char *rule,
+                   const char *reason)
 {
     result->status = status;
     snprintf(result->rule, sizeof result->rule, "%.60s", rule);
@@ -70,7 +75,8 @@ static int64_t count_elements(const cJSON *list)
     cJSON_ArrayForEach(row, list)
     {
         double product = 1;
-        cJSON_ArrayForEach(extent, cJSON_GetObjectItemCaseSensitive(row, "shape")) product *= extent->valuedouble;
+        cJSON_ArrayForEach(extent, cJSON_GetObjectItemCaseSensitive(row, "shape")) product *=
+            extent->valuedouble;
         sum += product;
     }
     return sum < 9e15 ? (int64_t)sum : INT64_MAX;
@@ -88,10 +94,12 @@ static void summarise(kf_import_result *result, const cJSON *description)
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops"), *element;
     if (cJSON_IsNumber(flops)) result->flops = flops->valuedouble;
     kf_autobuffer notes = {0}, patches = {0};
-    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "notes")) if (cJSON_IsString(element))
+    cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(
+                                    description, "notes")) if (cJSON_IsString(element))
         kf_buffer_format(&notes, "%s%s", notes.size ? "; " : "", element->valuestring);
     cJSON_ArrayForEach(element, cJSON_GetObjectItemCaseSensitive(description, "patches"))
-        kf_buffer_format(&patches, "%s%s=%.0f", patches.size ? " " : "", element->string, element->valuedouble);
+        kf_buffer_format(&patches, "%s%s=%.0f", patches.size ? " " : "", element->string,
+                         element->valuedouble);
     result->notes = kf_buffer_take(&notes);
     result->patches = kf_buffer_take(&patches);
 }
@@ -99,13 +107,14 @@ static void summarise(kf_import_result *result, const cJSON *description)
 /* Errors that the next problem would meet alike. */
 static bool is_everybodys(kf_error_code code)
 {
-    return code == KF_ERROR_MACHINE || code == KF_ERROR_IO || code == KF_ERROR_MEMORY || code == KF_ERROR_INTERNAL ||
-           code == KF_ERROR_BUSY;
+    return code == KF_ERROR_MACHINE || code == KF_ERROR_IO || code == KF_ERROR_MEMORY ||
+           code == KF_ERROR_INTERNAL || code == KF_ERROR_BUSY;
 }
 
 /* False: an error that would refuse them all. */
-static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
-                       kf_import_result *result, const volatile int *stop, kf_error *error)
+static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem,
+                       const kf_import_options *options, kf_import_result *result,
+                       const volatile int *stop, kf_error *error)
 {
     kf_error reason = {0};
     size_t size;
@@ -114,7 +123,8 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     const kf_describe_request request = {.text = text,
                                          .size = size,
                                          .name = strrchr(problem->path, '/') + 1,
-                                         .class_name = problem->class_name ? problem->class_name : options->class_name,
+                                         .class_name = problem->class_name ? problem->class_name
+                                                                           : options->class_name,
                                          .mode = options->mode,
                                          .patches = options->patches,
                                          .max_elements = options->max_elements,
@@ -125,11 +135,14 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     kf_auto(cJSON) description = kf_describe(&request, stop, &reason);
     if (!description) {
         if (is_everybodys(reason.code)) return kf_fail_copy(error, &reason);
-        refuse(result, KF_IMPORT_FAILED, reason.code == KF_ERROR_LIMIT ? "limit" : "file", reason.text);
+        refuse(result, KF_IMPORT_FAILED, reason.code == KF_ERROR_LIMIT ? "limit" : "file",
+               reason.text);
         return true;
     }
     const cJSON *unfit = cJSON_GetObjectItemCaseSensitive(description, "unfit");
-    if (cJSON_IsObject(unfit)) return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")), true;
+    if (cJSON_IsObject(unfit))
+        return refuse(result, KF_IMPORT_UNFIT, text_in(unfit, "rule"), text_in(unfit, "reason")),
+               true;
     summarise(result, description);
     kf_auto(cJSON) task = kf_import_task(suite, problem, options, description, text, size, &reason);
     bool unchanged = false;
@@ -142,7 +155,7 @@ static bool import_one(const kf_import_suite *suite, const kf_import_problem *pr
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 typedef struct work {
     const kf_import_suite *suite;
@@ -167,7 +180,8 @@ static void *work_off(void *argument)
         kf_error error = {0};
         pthread_mutex_unlock(&w->lock);
         double started = kf_now();
-        bool good = import_one(w->suite, &w->suite->problems[i], w->options, &result, w->stop, &error);
+        bool good =
+            import_one(w->suite, &w->suite->problems[i], w->options, &result, w->stop, &error);
         result.seconds = kf_now() - started;
         pthread_mutex_lock(&w->lock);
         w->results[i] = result;
@@ -181,8 +195,9 @@ static void *work_off(void *argument)
     return NULL;
 }
 
-bool kf_import_run(const kf_import_suite *suite, const kf_import_options *options, kf_import_result *results,
-                   kf_import_progress *progress, void *context, const volatile int *stop, kf_error *error)
+bool kf_import_run(const kf_import_suite *suite, const kf_import_options *options,
+                   kf_import_result *results, kf_import_progress *progress, void *context,
+                   const volatile int *stop, kf_error *error)
 {
     work w = {.suite = suite,
               .options = options,
@@ -193,7 +208,8 @@ bool kf_import_run(const kf_import_suite *suite, const kf_import_options *option
               .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[64];
     int count = 0, wanted = options->jobs < 1 ? 1 : options->jobs > 64 ? 64 : options->jobs;
-    while (count + 1 < wanted && (size_t)count + 1 < suite->count && pthread_create(&threads[count], NULL, work_off, &w) == 0)
+    while (count + 1 < wanted && (size_t)count + 1 < suite->count &&
+           pthread_create(&threads[count], NULL, work_off, &w) == 0)
         count++;
     work_off(&w);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);

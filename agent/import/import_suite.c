@@ -1,12 +1,15 @@
-/* Finding problems: what makes a folder a checkout of KernelBench, of robust-kbench, or just a file with a Model.
+/* Finding problems: what makes a folder a checkout of KernelBench, of robust-kbench, or just a file
+ * with a Model.
  *
  *   KernelBench     [CHECKOUT/][KernelBench/]levelL/ID_Name.py
- *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py, config_backward.json, func_backward.py}
- *   CUDA-L1         a file of JSON lines, the problem's text in each
+ *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py,
+ * config_backward.json, func_backward.py} CUDA-L1         a file of JSON lines, the problem's text
+ * in each
  *
- * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few lines behind the file's own text that define
- * both functions anew. For the backward pass a ModelBackward around the Model returns the gradients, so that forward is part of what is timed on the
- * baseline's side: the variant says so. */
+ * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few
+ * lines behind the file's own text that define both functions anew. For the backward pass a
+ * ModelBackward around the Model returns the gradients, so that forward is part of what is timed on
+ * the baseline's side: the variant says so. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -24,12 +27,14 @@
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
-#define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name */
+#define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
+                       */
 #define DEPTH 5       /* folders below a suite that are searched */
 
-/* ---- ranges ---- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
-bool kf_import_ranges_parse(const char *text, const char *what, kf_import_ranges *ranges, kf_error *error)
+bool kf_import_ranges_parse(const char *text, const char *what, kf_import_ranges *ranges,
+                            kf_error *error)
 {
     *ranges = (kf_import_ranges){0};
     for (const char *at = text; at && *at;) {
@@ -43,9 +48,11 @@ bool kf_import_ranges_parse(const char *text, const char *what, kf_import_ranges
             good = end != second && high >= low;
         }
         if (!good || errno || (*end && *end != ',') || (*end == ',' && !end[1]))
-            return kf_fail(error, KF_ERROR_INPUT, "--%s %s: expected numbers and ranges such as 1..3,7", what, text);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "--%s %s: expected numbers and ranges such as 1..3,7", what, text);
         if (ranges->count == sizeof ranges->ranges / sizeof *ranges->ranges)
-            return kf_fail(error, KF_ERROR_LIMIT, "--%s: more than %zu ranges", what, ranges->count);
+            return kf_fail(error, KF_ERROR_LIMIT, "--%s: more than %zu ranges", what,
+                           ranges->count);
         ranges->ranges[ranges->count].low = low;
         ranges->ranges[ranges->count++].high = high;
         at = *end ? end + 1 : end;
@@ -60,7 +67,7 @@ bool kf_import_ranges_hold(const kf_import_ranges *ranges, int64_t number)
     return ranges->count == 0;
 }
 
-/* ---- suites ---- */
+/* ---- suites ---------------------------------------------------------------------------------- */
 
 void kf_import_suite_clear(kf_import_suite *suite)
 {
@@ -91,17 +98,19 @@ static char *task_name(const char *wanted)
 }
 
 /* Takes over `append` and `variant`. */
-static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level, int64_t problem, char *append,
-                        char *variant, kf_error *error)
+static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
+                        int64_t problem, char *append, char *variant, kf_error *error)
 {
     kf_autofree char *owned_append = append, *owned_variant = variant;
     if (suite->count == KF_IMPORT_PROBLEMS)
-        return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d problems", suite->folder, KF_IMPORT_PROBLEMS);
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d problems", suite->folder,
+                       KF_IMPORT_PROBLEMS);
     kf_import_problem *grown = realloc(suite->problems, (suite->count + 1) * sizeof *grown);
     if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     suite->problems = grown;
     size_t length = strlen(suite->folder);
-    const char *relative = strncmp(path, suite->folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+    const char *relative =
+        strncmp(path, suite->folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
     kf_import_problem *p = &grown[suite->count++];
     *p = (kf_import_problem){.task = task_name(wanted),
                              .path = strdup(path),
@@ -121,7 +130,8 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Two names may be cut to the same one: the later ones get a number. Problems are in their order. */
+/* Two names may be cut to the same one: the later ones get a number. Problems are in their order.
+ */
 static bool tell_apart(kf_import_suite *suite, kf_error *error)
 {
     for (size_t i = 1; i < suite->count; i++) {
@@ -169,9 +179,10 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* ---- KernelBench ---- */
+/* ---- KernelBench ----------------------------------------------------------------------------- */
 
-static bool add_level(kf_import_suite *suite, const char *folder, int64_t level, const kf_import_ranges *ids, kf_error *error)
+static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
+                      const kf_import_ranges *ids, kf_error *error)
 {
     DIR *listing = opendir(folder);
     if (!listing) return kf_fail(error, KF_ERROR_IO, "%s: %s", folder, strerror(errno));
@@ -184,7 +195,8 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
             !kf_import_ranges_hold(ids, id))
             continue;
         kf_autofree char *path = kf_path_join(folder, name);
-        snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name), name);
+        snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name),
+                 name);
         good = path ? add_problem(suite, wanted, path, level, id, NULL, NULL, error)
                     : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
@@ -198,11 +210,13 @@ static char *license_of(const char *folder)
     kf_autofree char *path = kf_path_join(folder, "LICENSE");
     kf_autofree char *text = path ? kf_file_read(path, 1 << 20, NULL, NULL) : NULL;
     if (!text) return NULL;
-    return strstr(text, "MIT License") ? strdup("MIT") : strstr(text, "Apache License") ? strdup("Apache-2.0") : NULL;
+    return strstr(text, "MIT License")      ? strdup("MIT")
+           : strstr(text, "Apache License") ? strdup("Apache-2.0")
+                                            : NULL;
 }
 
-bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels, const kf_import_ranges *ids, kf_import_suite *suite,
-                           kf_error *error)
+bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
+                           const kf_import_ranges *ids, kf_import_suite *suite, kf_error *error)
 {
     if (!begin(suite, "kernelbench", folder, error)) return false;
     suite->license = license_of(suite->folder);
@@ -212,21 +226,30 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels, c
     bool any_level = false;
     for (int64_t level = 0; level < 10; level++) {
         char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s/level%lld", top, (long long)level) >= (int)sizeof path || !is_folder(path)) continue;
+        if (snprintf(path, sizeof path, "%s/level%lld", top, (long long)level) >=
+                (int)sizeof path ||
+            !is_folder(path))
+            continue;
         any_level = true;
-        if (kf_import_ranges_hold(levels, level) && !add_level(suite, path, level, ids, error)) return false;
+        if (kf_import_ranges_hold(levels, level) && !add_level(suite, path, level, ids, error))
+            return false;
     }
     if (!any_level) {
         kf_autofree char *robust = kf_path_join(suite->folder, "robust_kbench");
-        return kf_fail(error, KF_ERROR_INPUT, "%s is no checkout of KernelBench: it has no level1/ … folders%s", folder,
-                       robust && is_folder(robust) ? "; it is one of robust-kbench: kforge import robust-kbench" : "");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s is no checkout of KernelBench: it has no level1/ … folders%s", folder,
+                       robust && is_folder(robust)
+                           ? "; it is one of robust-kbench: kforge import robust-kbench"
+                           : "");
     }
-    if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids", folder);
+    if (!suite->count)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids",
+                       folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
     return tell_apart(suite, error);
 }
 
-/* ---- robust-kbench ---- */
+/* ---- robust-kbench --------------------------------------------------------------------------- */
 
 static cJSON *read_config(const char *path, kf_error *error)
 {
@@ -238,9 +261,12 @@ static cJSON *read_config(const char *path, kf_error *error)
 static void write_python(kf_buffer *text, const cJSON *value)
 {
     if (cJSON_IsBool(value) || cJSON_IsNull(value)) {
-        kf_buffer_string(text, cJSON_IsNull(value) ? "None" : cJSON_IsTrue(value) ? "True" : "False");
+        kf_buffer_string(text, cJSON_IsNull(value)   ? "None"
+                               : cJSON_IsTrue(value) ? "True"
+                                                     : "False");
     } else {
-        kf_autofree char *json = cJSON_PrintUnformatted(value); /* numbers and strings are written alike in both */
+        /* numbers and strings are written alike in both */
+        kf_autofree char *json = cJSON_PrintUnformatted(value);
         kf_buffer_string(text, json ? json : "None");
     }
 }
@@ -251,16 +277,22 @@ static bool is_constant(const cJSON *value)
     return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
 }
 
-/* Integers of a configuration as constants of the module, so that they can be patched like a problem's own. */
-static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *over, const char *kind)
+/* Integers of a configuration as constants of the module, so that they can be patched like a
+ * problem's own. */
+static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *over,
+                            const char *kind)
 {
     const cJSON *member;
-    cJSON_ArrayForEach(member, object) if (is_constant(member) && !(over && cJSON_GetObjectItemCaseSensitive(over, member->string)))
-        kf_buffer_format(text, "%s_%s = %lld\n", kind, member->string, (long long)member->valuedouble);
+    cJSON_ArrayForEach(
+        member, object) if (is_constant(member) &&
+                            !(over && cJSON_GetObjectItemCaseSensitive(over, member->string)))
+        kf_buffer_format(text, "%s_%s = %lld\n", kind, member->string,
+                         (long long)member->valuedouble);
 }
 
 /* `kind`: integers are named by their constants; NULL: written out. */
-static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over, const char *kind)
+static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over,
+                           const char *kind)
 {
     const cJSON *const both[] = {object, over};
     const char *const kinds[] = {kind, "shared"};
@@ -283,7 +315,8 @@ static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *ov
 static const char backward_model[] =
     "\n\n"
     "class ModelBackward(torch.nn.Module):\n"
-    "    \"\"\"The gradients of what the problem's Model computes: of its inputs and its parameters, given the gradient of its "
+    "    \"\"\"The gradients of what the problem's Model computes: of its inputs and its "
+    "parameters, given the gradient of its "
     "output.\"\"\"\n\n"
     "    def __init__(self, *arguments, **keywords):\n"
     "        super().__init__()\n"
@@ -292,23 +325,27 @@ static const char backward_model[] =
     "            parameter.requires_grad_(parameter.is_floating_point())\n\n"
     "    def forward(self, grad_output, *inputs):\n"
     "        with torch.enable_grad():\n"
-    "            given = [v.detach().requires_grad_(True) if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in "
+    "            given = [v.detach().requires_grad_(True) if isinstance(v, torch.Tensor) and "
+    "v.is_floating_point() else v for v in "
     "inputs]\n"
     "            wanted = [v for v in given if isinstance(v, torch.Tensor) and v.requires_grad]\n"
     "            wanted += [p for p in self.forward_model.parameters() if p.requires_grad]\n"
     "            output = self.forward_model(*given)\n"
-    "            gradients = torch.autograd.grad(output, wanted, grad_output.reshape(output.shape), allow_unused=True)\n"
+    "            gradients = torch.autograd.grad(output, wanted, "
+    "grad_output.reshape(output.shape), allow_unused=True)\n"
     "        return tuple(g for g in gradients if g is not None)\n\n\n"
     "_kforge_forward_inputs = get_inputs\n\n\n"
     "def get_inputs():\n"
     "    inputs = _kforge_forward_inputs()\n"
     "    with torch.no_grad():\n"
     "        output = Model(*get_init_inputs())(*inputs)\n"
-    "    return [torch.randn(output.shape, dtype=output.dtype)] + [v.detach() if isinstance(v, torch.Tensor) else v for v in "
+    "    return [torch.randn(output.shape, dtype=output.dtype)] + [v.detach() if isinstance(v, "
+    "torch.Tensor) else v for v in "
     "inputs]\n";
 
 /* The lines behind a file's own text for one configuration. */
-static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared, bool backward)
+static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared,
+                           bool backward)
 {
     kf_autobuffer text = {0}, inputs = {0}, inits = {0}, constants = {0};
     write_keywords(&inputs, input, shared, "inputs");
@@ -316,24 +353,27 @@ static char *configuration(const cJSON *input, const cJSON *init, const cJSON *s
     write_constants(&constants, input, shared, "inputs");
     write_constants(&constants, init, shared, "init");
     write_constants(&constants, shared, NULL, "shared");
-    kf_buffer_format(&text,
-                     "\n\n# ---- this configuration, appended by kforge import ----\n"
-                     "import inspect as _kforge_inspect\n\n"
-                     "%s"
-                     "_kforge_get_inputs = get_inputs\n"
-                     "_kforge_inputs = dict(%s)\n"
-                     "_kforge_init = dict(%s)\n"
-                     "_kforge_model = Model\n\n\n"
-                     "def _kforge_known(function, keywords):\n"
-                     "    known = _kforge_inspect.signature(function).parameters\n"
-                     "    return {name: value for name, value in keywords.items() if name in known}\n\n\n"
-                     "def get_inputs():\n"
-                     "    return _kforge_get_inputs(**_kforge_known(_kforge_get_inputs, _kforge_inputs))\n\n\n"
-                     "def get_init_inputs():\n"
-                     "    bound = _kforge_inspect.signature(_kforge_model).bind(**_kforge_known(_kforge_model, _kforge_init))\n"
-                     "    bound.apply_defaults()\n"
-                     "    return list(bound.args)\n",
-                     constants.data ? constants.data : "", inputs.data ? inputs.data : "", inits.data ? inits.data : "");
+    kf_buffer_format(
+        &text,
+        "\n\n# ---- this configuration, appended by kforge import ----\n"
+        "import inspect as _kforge_inspect\n\n"
+        "%s"
+        "_kforge_get_inputs = get_inputs\n"
+        "_kforge_inputs = dict(%s)\n"
+        "_kforge_init = dict(%s)\n"
+        "_kforge_model = Model\n\n\n"
+        "def _kforge_known(function, keywords):\n"
+        "    known = _kforge_inspect.signature(function).parameters\n"
+        "    return {name: value for name, value in keywords.items() if name in known}\n\n\n"
+        "def get_inputs():\n"
+        "    return _kforge_get_inputs(**_kforge_known(_kforge_get_inputs, _kforge_inputs))\n\n\n"
+        "def get_init_inputs():\n"
+        "    bound = _kforge_inspect.signature(_kforge_model).bind(**_kforge_known(_kforge_model, "
+        "_kforge_init))\n"
+        "    bound.apply_defaults()\n"
+        "    return list(bound.args)\n",
+        constants.data ? constants.data : "", inputs.data ? inputs.data : "",
+        inits.data ? inits.data : "");
     if (backward) kf_buffer_string(&text, backward_model);
     return kf_buffer_take(&text);
 }
@@ -361,30 +401,39 @@ static const cJSON *configs(const cJSON *config, const char *kind, bool multi, k
 }
 
 /* One task folder in one direction; without that direction's files nothing. */
-static bool add_direction(kf_import_suite *suite, const char *folder, bool backward, bool multi, kf_error *error)
+static bool add_direction(kf_import_suite *suite, const char *folder, bool backward, bool multi,
+                          kf_error *error)
 {
-    kf_autofree char *config_path = kf_path_join(folder, backward ? "config_backward.json" : "config_forward.json");
-    kf_autofree char *file = kf_path_join(folder, backward ? "func_backward.py" : "func_forward.py");
+    kf_autofree char *config_path =
+        kf_path_join(folder, backward ? "config_backward.json" : "config_forward.json");
+    kf_autofree char *file =
+        kf_path_join(folder, backward ? "func_backward.py" : "func_forward.py");
     if (!config_path || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!is_file(config_path) || !is_file(file)) return true;
     kf_auto(cJSON) config = read_config(config_path, error);
     if (!config) return false;
-    const cJSON *inputs = configs(config, "input", multi, error), *inits = inputs ? configs(config, "init", multi, error) : NULL,
-                *shareds = inits ? configs(config, "shared", multi, error) : NULL, *input, *init, *shared;
+    const cJSON *inputs = configs(config, "input", multi, error),
+                *inits = inputs ? configs(config, "init", multi, error) : NULL,
+                *shareds = inits ? configs(config, "shared", multi, error) : NULL, *input, *init,
+                *shared;
     if (!shareds) return kf_fail_prefix(error, "%s", config_path);
     const char *name = strrchr(folder, '/') + 1;
     long long level = -1, id = -1;
     const char *numbers = strstr(folder, "/level_");
     if (numbers && sscanf(numbers, "/level_%lld/task_%lld", &level, &id) != 2) level = id = -1;
-    int number = 0, count = cJSON_GetArraySize(inputs) * cJSON_GetArraySize(inits) * cJSON_GetArraySize(shareds);
-    cJSON_ArrayForEach(init, inits) cJSON_ArrayForEach(input, inputs) cJSON_ArrayForEach(shared, shareds)
+    int number = 0, count = cJSON_GetArraySize(inputs) * cJSON_GetArraySize(inits) *
+                            cJSON_GetArraySize(shareds);
+    cJSON_ArrayForEach(init, inits) cJSON_ArrayForEach(input, inputs)
+        cJSON_ArrayForEach(shared, shareds)
     {
         char wanted[300], ending[32] = "";
         if (count > 1) snprintf(ending, sizeof ending, "_%d", ++number);
         if (level >= 0)
-            snprintf(wanted, sizeof wanted, "robust_level%lld_%lld_%s%s", level, id, backward ? "backward" : "forward", ending);
+            snprintf(wanted, sizeof wanted, "robust_level%lld_%lld_%s%s", level, id,
+                     backward ? "backward" : "forward", ending);
         else
-            snprintf(wanted, sizeof wanted, "robust_%.200s_%s%s", name, backward ? "backward" : "forward", ending);
+            snprintf(wanted, sizeof wanted, "robust_%.200s_%s%s", name,
+                     backward ? "backward" : "forward", ending);
         char *append = configuration(input, init, shared, backward),
              *variant = append ? variant_of(input, init, shared, backward) : NULL;
         if (!variant) return free(append), kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -394,9 +443,12 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
     return true;
 }
 
-static bool search_robust(kf_import_suite *suite, const char *folder, int depth, bool multi, kf_error *error)
+static bool search_robust(kf_import_suite *suite, const char *folder, int depth, bool multi,
+                          kf_error *error)
 {
-    if (!add_direction(suite, folder, false, multi, error) || !add_direction(suite, folder, true, multi, error)) return false;
+    if (!add_direction(suite, folder, false, multi, error) ||
+        !add_direction(suite, folder, true, multi, error))
+        return false;
     DIR *listing = depth ? opendir(folder) : NULL;
     bool good = true;
     for (struct dirent *entry; listing && good && (entry = readdir(listing));) {
@@ -416,47 +468,56 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
     suite->license = license_of(suite->folder);
     kf_autofree char *tasks = kf_path_join(suite->folder, "tasks");
     if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error)) return false;
+    if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error))
+        return false;
     if (!suite->count)
-        return kf_fail(
-            error, KF_ERROR_INPUT,
-            "%s is no checkout of robust-kbench and no task of it: no folder has config_forward.json and func_forward.py", folder);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s is no checkout of robust-kbench and no task of it: no folder has "
+                       "config_forward.json and func_forward.py",
+                       folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
     return tell_apart(suite, error);
 }
 
-/* ---- CUDA-L1 ---- */
+/* ---- CUDA-L1 --------------------------------------------------------------------------------- */
 
 static int64_t number_in(const cJSON *line, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    double value = cJSON_IsString(item) ? strtod(item->valuestring, NULL) : cJSON_IsNumber(item) ? item->valuedouble : -1;
+    double value = cJSON_IsString(item)   ? strtod(item->valuestring, NULL)
+                   : cJSON_IsNumber(item) ? item->valuedouble
+                                          : -1;
     return value >= 0 && value < 1e9 && value == floor(value) ? (int64_t)value : -1;
 }
 
-static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t number, const kf_import_ranges *levels,
-                             const kf_import_ranges *ids, kf_error *error)
+static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t number,
+                             const kf_import_ranges *levels, const kf_import_ranges *ids,
+                             kf_error *error)
 {
     int64_t level = number_in(line, "level_id"), id = number_in(line, "task_id");
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(line, "ref_code");
     if (level < 0 || id < 0 || !cJSON_IsString(text))
-        return kf_fail(error, KF_ERROR_INPUT, "line %zu: expected \"level_id\", \"task_id\" and \"ref_code\"", number);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "line %zu: expected \"level_id\", \"task_id\" and \"ref_code\"", number);
     if (!kf_import_ranges_hold(levels, level) || !kf_import_ranges_hold(ids, id)) return true;
     for (size_t i = 0; i < suite->count; i++)
-        if (suite->problems[i].level == level && suite->problems[i].problem == id) return true; /* another solution of it */
+        if (suite->problems[i].level == level && suite->problems[i].problem == id)
+            return true; /* another solution of it */
     char name[64], path[PATH_MAX];
     snprintf(name, sizeof name, "level%lld_%lld", (long long)level, (long long)id);
     snprintf(path, sizeof path, "%s/%s.py", suite->folder, name);
     if (!add_problem(suite, name, path, level, id, NULL, NULL, error)) return false;
     suite->problems[suite->count - 1].text = strdup(text->valuestring);
-    return suite->problems[suite->count - 1].text || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return suite->problems[suite->count - 1].text ||
+           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels, const kf_import_ranges *ids, kf_import_suite *suite,
-                       kf_error *error)
+bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
+                       const kf_import_ranges *ids, kf_import_suite *suite, kf_error *error)
 {
     if (!begin(suite, "cuda-l1", file, error)) return false;
-    if (!is_file(suite->folder)) return kf_fail(error, KF_ERROR_INPUT, "%s is no file of CUDA-L1's release", file);
+    if (!is_file(suite->folder))
+        return kf_fail(error, KF_ERROR_INPUT, "%s is no file of CUDA-L1's release", file);
     size_t size, number = 0;
     kf_autofree char *text = kf_file_read(suite->folder, RELEASE_BYTES, &size, error);
     if (!text) return false;
@@ -467,22 +528,26 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels, const k
         if (strspn(at, " \t\r") < length) {
             kf_auto(cJSON) line = kf_json_parse(at, length, RELEASE_BYTES, "a line", error);
             if (!line) return kf_fail_prefix(error, "%s, line %zu", file, number);
-            if (!add_release_line(suite, line, number, levels, ids, error)) return kf_fail_prefix(error, "%s", file);
+            if (!add_release_line(suite, line, number, levels, ids, error))
+                return kf_fail_prefix(error, "%s", file);
         }
         at += length + 1;
     }
-    if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids", file);
+    if (!suite->count)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no problem has one of these levels and ids",
+                       file);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
     return true;
 }
 
-/* ---- files ---- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool add_file(kf_import_suite *suite, const char *path, kf_error *error)
 {
     const char *name = strrchr(path, '/') + 1, *end = strrchr(name, '.');
     kf_autofree char *wanted = strndup(name, end ? (size_t)(end - name) : strlen(name));
-    return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error)
+                  : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
@@ -493,9 +558,12 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
         bool good = listing || kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
         for (struct dirent *entry; listing && good && (entry = readdir(listing));) {
             const char *end = strrchr(entry->d_name, '.');
-            if (!end || strcmp(end, ".py") != 0 || entry->d_name[0] == '.' || entry->d_name[0] == '_') continue;
+            if (!end || strcmp(end, ".py") != 0 || entry->d_name[0] == '.' ||
+                entry->d_name[0] == '_')
+                continue;
             kf_autofree char *file = kf_path_join(suite->folder, entry->d_name);
-            good = file ? add_file(suite, file, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            good = file ? add_file(suite, file, error)
+                        : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         }
         if (listing) closedir(listing);
         if (!good) return false;

@@ -1,5 +1,6 @@
-/* A description becomes a task folder. What the description says is its author's word: it is put into task.json as it is, and the task is loaded before
- * the folder gets its name, so that whatever is wrong with it is said in the words of the loader. */
+/* A description becomes a task folder. What the description says is its author's word: it is put
+ * into task.json as it is, and the task is loaded before the folder gets its name, so that whatever
+ * is wrong with it is said in the words of the loader. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #define PROBLEM_FILE "problem.py"
 
-/* ---- task.json ---- */
+/* ---- task.json ------------------------------------------------------------------------------- */
 
 static const cJSON *list_of(const cJSON *description, const char *key)
 {
@@ -43,7 +44,8 @@ static bool add_name(cJSON *names, const char *name)
 }
 
 /* Appends one argument for each element of a list of the description; its name goes to `names`. */
-static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind, const char *name_key, cJSON *names)
+static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
+                          const char *name_key, cJSON *names)
 {
     static const char *const members[] = {"dtype", "shape", "distribution", "value"};
     const cJSON *element;
@@ -51,7 +53,8 @@ static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
     {
         const char *name = text_in(element, name_key);
         cJSON *argument = cJSON_CreateObject();
-        if (!argument || !cJSON_AddItemToArray(arguments, argument) || !cJSON_AddStringToObject(argument, "name", name) ||
+        if (!argument || !cJSON_AddItemToArray(arguments, argument) ||
+            !cJSON_AddStringToObject(argument, "name", name) ||
             !cJSON_AddStringToObject(argument, "kind", kind))
             return false;
         for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -67,14 +70,16 @@ static bool add_state(cJSON *state, const cJSON *list)
     cJSON_ArrayForEach(element, list)
     {
         cJSON *row = cJSON_CreateObject();
-        if (!row || !cJSON_AddItemToArray(state, row) || !cJSON_AddStringToObject(row, "argument", text_in(element, "argument")) ||
+        if (!row || !cJSON_AddItemToArray(state, row) ||
+            !cJSON_AddStringToObject(row, "argument", text_in(element, "argument")) ||
             !cJSON_AddStringToObject(row, "name", text_in(element, "name")))
             return false;
     }
     return true;
 }
 
-static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJSON **outputs, cJSON **scalars)
+static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJSON **outputs,
+                      cJSON **scalars)
 {
     cJSON *torch = cJSON_AddObjectToObject(task, "torch");
     if (!torch || !copy_member(torch, description, "class")) return false;
@@ -84,20 +89,25 @@ static bool add_torch(cJSON *task, const cJSON *description, cJSON **inputs, cJS
     *scalars = cJSON_AddArrayToObject(torch, "scalars");
     cJSON *forward = cJSON_AddArrayToObject(torch, "forward");
     const cJSON *name;
-    if (!*inputs || !state || !*outputs || !*scalars || !forward || !add_state(state, list_of(description, "state"))) return false;
-    cJSON_ArrayForEach(name, list_of(description, "order")) if (cJSON_IsString(name) &&
-                                                                !add_name(forward, name->valuestring)) return false;
+    if (!*inputs || !state || !*outputs || !*scalars || !forward ||
+        !add_state(state, list_of(description, "state")))
+        return false;
+    cJSON_ArrayForEach(
+        name,
+        list_of(description, "order")) if (cJSON_IsString(name) &&
+                                           !add_name(forward, name->valuestring)) return false;
     return copy_member(torch, description, "init") && copy_member(torch, description, "mode") &&
-           copy_member(torch, description, "mode_matters") && copy_member(torch, description, "tf32") &&
-           copy_member(torch, description, "frozen") && cJSON_AddNumberToObject(torch, "seed", 42) &&
-           copy_member(torch, description, "patches");
+           copy_member(torch, description, "mode_matters") &&
+           copy_member(torch, description, "tf32") && copy_member(torch, description, "frozen") &&
+           cJSON_AddNumberToObject(torch, "seed", 42) && copy_member(torch, description, "patches");
 }
 
 static void write_shape(kf_buffer *text, const cJSON *row)
 {
     const cJSON *extent, *shape = list_of(row, "shape");
     kf_buffer_format(text, "%s[", text_in(row, "dtype"));
-    cJSON_ArrayForEach(extent, shape) kf_buffer_format(text, "%s%.0f", extent == shape->child ? "" : ", ", extent->valuedouble);
+    cJSON_ArrayForEach(extent, shape)
+        kf_buffer_format(text, "%s%.0f", extent == shape->child ? "" : ", ", extent->valuedouble);
     kf_buffer_string(text, "]");
 }
 
@@ -107,8 +117,10 @@ static char *describe(const kf_import_problem *problem, const cJSON *description
     kf_autobuffer text = {0};
     const char *doc = text_in(description, "doc");
     if (*doc) kf_buffer_format(&text, "%s%s ", doc, doc[strlen(doc) - 1] == '.' ? "" : ".");
-    kf_buffer_format(&text, "Compute what %s.forward of the problem file returns: ", text_in(description, "class"));
-    const cJSON *row, *outputs = list_of(description, "outputs"), *state = list_of(description, "state");
+    kf_buffer_format(&text, "Compute what %s.forward of the problem file returns: ",
+                     text_in(description, "class"));
+    const cJSON *row, *outputs = list_of(description, "outputs"),
+                      *state = list_of(description, "state");
     cJSON_ArrayForEach(row, outputs)
     {
         kf_buffer_format(&text, "%s%s, ", row == outputs->child ? "" : "; ", text_in(row, "name"));
@@ -116,20 +128,24 @@ static char *describe(const kf_import_problem *problem, const cJSON *description
     }
     kf_buffer_string(&text, ", row-major and contiguous.");
     if (cJSON_GetArraySize(state))
-        kf_buffer_string(&text, " Its parameters and buffers are arguments, by their names in state_dict with _ for a dot.");
+        kf_buffer_string(&text, " Its parameters and buffers are arguments, by their names in "
+                                "state_dict with _ for a dot.");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "mode_matters")))
         kf_buffer_format(&text, " The module is in %s.",
                          strcmp(text_in(description, "mode"), "eval") == 0
                              ? "evaluation mode (batch norms take their running statistics)"
                              : "training mode (batch norms take the statistics of the batch)");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(description, "tf32")))
-        kf_buffer_string(&text, " On a GPU convolutions may round their f32 operands to tf32, as PyTorch's defaults allow.");
-    if (problem->variant) kf_buffer_format(&text, " This is the configuration %s.", problem->variant);
+        kf_buffer_string(&text, " On a GPU convolutions may round their f32 operands to tf32, as "
+                                "PyTorch's defaults allow.");
+    if (problem->variant)
+        kf_buffer_format(&text, " This is the configuration %s.", problem->variant);
     const cJSON *fixed = list_of(description, "fixed");
     if (cJSON_GetArraySize(fixed) && cJSON_GetArraySize(fixed) <= 8) {
         kf_buffer_string(&text, " No arguments are:");
         cJSON_ArrayForEach(row, fixed)
-            kf_buffer_format(&text, "%s %s", row == fixed->child ? "" : ",", cJSON_IsString(row) ? row->valuestring : "");
+            kf_buffer_format(&text, "%s %s", row == fixed->child ? "" : ",",
+                             cJSON_IsString(row) ? row->valuestring : "");
         kf_buffer_string(&text, " (fixed by the constructor, or without influence on the output).");
     }
     return kf_buffer_take(&text);
@@ -143,7 +159,8 @@ static double elements_of(const cJSON *row)
     return product;
 }
 
-/* Of a triangular or symmetric matrix half has to be read: the derived bytes would call a candidate that does so impossible. */
+/* Of a triangular or symmetric matrix half has to be read: the derived bytes would call a candidate
+ * that does so impossible. */
 static double least_bytes(const cJSON *description, bool *derived)
 {
     static const char *const lists[] = {"inputs", "state", "outputs"};
@@ -154,7 +171,8 @@ static double least_bytes(const cJSON *description, bool *derived)
         cJSON_ArrayForEach(row, list_of(description, lists[i]))
         {
             kf_dtype dtype;
-            const char *kind = text_in(cJSON_GetObjectItemCaseSensitive(row, "distribution"), "kind");
+            const char *kind =
+                text_in(cJSON_GetObjectItemCaseSensitive(row, "distribution"), "kind");
             bool half = strstr(kind, "triangular") || strcmp(kind, "symmetric") == 0;
             if (!kf_dtype_parse(text_in(row, "dtype"), &dtype)) continue;
             bytes += elements_of(row) * (double)kf_dtype_size(dtype) * (half ? 0.5 : 1);
@@ -164,49 +182,60 @@ static double least_bytes(const cJSON *description, bool *derived)
     return bytes;
 }
 
-static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem, const cJSON *description,
-                       const char *hash)
+static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,
+                       const cJSON *description, const char *hash)
 {
     cJSON *origin = cJSON_AddObjectToObject(task, "origin");
     if (!origin || !cJSON_AddStringToObject(origin, "suite", suite->name)) return false;
-    if (problem->level >= 0 && !cJSON_AddNumberToObject(origin, "level", (double)problem->level)) return false;
-    if (problem->problem >= 0 && !cJSON_AddNumberToObject(origin, "problem", (double)problem->problem)) return false;
-    if (!cJSON_AddStringToObject(origin, "file", problem->relative) || !cJSON_AddStringToObject(origin, "sha256", hash))
+    if (problem->level >= 0 && !cJSON_AddNumberToObject(origin, "level", (double)problem->level))
+        return false;
+    if (problem->problem >= 0 &&
+        !cJSON_AddNumberToObject(origin, "problem", (double)problem->problem))
+        return false;
+    if (!cJSON_AddStringToObject(origin, "file", problem->relative) ||
+        !cJSON_AddStringToObject(origin, "sha256", hash))
         return false;
     if (suite->url && !cJSON_AddStringToObject(origin, "url", suite->url)) return false;
     if (suite->commit && !cJSON_AddStringToObject(origin, "commit", suite->commit)) return false;
-    if (problem->variant && !cJSON_AddStringToObject(origin, "variant", problem->variant)) return false;
+    if (problem->variant && !cJSON_AddStringToObject(origin, "variant", problem->variant))
+        return false;
     cJSON *dims = cJSON_AddArrayToObject(origin, "output_dims");
     const cJSON *output;
     cJSON_ArrayForEach(output, list_of(description, "outputs"))
     {
         const cJSON *count = cJSON_GetObjectItemCaseSensitive(output, "dims");
-        cJSON *number =
-            cJSON_CreateNumber(cJSON_IsNumber(count) ? count->valuedouble : cJSON_GetArraySize(list_of(output, "shape")));
+        cJSON *number = cJSON_CreateNumber(cJSON_IsNumber(count)
+                                               ? count->valuedouble
+                                               : cJSON_GetArraySize(list_of(output, "shape")));
         if (!dims || !number || !cJSON_AddItemToArray(dims, number)) return false;
     }
     return copy_member(origin, description, "torch") && copy_member(origin, description, "notes") &&
-           copy_member(origin, description, "fixed") && copy_member(origin, description, "not_frozen");
+           copy_member(origin, description, "fixed") &&
+           copy_member(origin, description, "not_frozen");
 }
 
 /* `compiled`: through torch.compile. */
-static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem, const kf_import_options *options,
-                       const char *hash, bool compiled)
+static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem,
+                       const kf_import_options *options, const char *hash, bool compiled)
 {
     cJSON *source = cJSON_AddObjectToObject(task, key);
-    if (!source || !cJSON_AddStringToObject(source, "kind", "torch") || !cJSON_AddStringToObject(source, "file", PROBLEM_FILE))
+    if (!source || !cJSON_AddStringToObject(source, "kind", "torch") ||
+        !cJSON_AddStringToObject(source, "file", PROBLEM_FILE))
         return false;
     if (compiled && !cJSON_AddTrueToObject(source, "compile")) return false;
-    if (options->link && !problem->append && !problem->text && !cJSON_AddStringToObject(source, "source", problem->path))
+    if (options->link && !problem->append && !problem->text &&
+        !cJSON_AddStringToObject(source, "source", problem->path))
         return false;
     return cJSON_AddStringToObject(source, "sha256", hash) != NULL;
 }
 
 /* The other way to run the module is a further baseline, so that a bench can give both figures. */
-static bool add_further(cJSON *task, const kf_import_problem *problem, const kf_import_options *options, const char *hash)
+static bool add_further(cJSON *task, const kf_import_problem *problem,
+                        const kf_import_options *options, const char *hash)
 {
     cJSON *baselines = cJSON_AddObjectToObject(task, "baselines");
-    return baselines && add_source(baselines, options->compiled ? "eager" : "compiled", problem, options, hash, !options->compiled);
+    return baselines && add_source(baselines, options->compiled ? "eager" : "compiled", problem,
+                                   options, hash, !options->compiled);
 }
 
 static void entry_of(const char *name, char *entry, size_t size)
@@ -216,19 +245,21 @@ static void entry_of(const char *name, char *entry, size_t size)
         if (*c == '-' || *c == '.') *c = '_';
 }
 
-static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
-                 const cJSON *description, const char *hash)
+static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_problem *problem,
+                 const kf_import_options *options, const cJSON *description, const char *hash)
 {
     char entry[128], family[64];
     entry_of(problem->task, entry, sizeof entry);
     kf_autofree char *about = describe(problem, description);
     if (!about || !cJSON_AddStringToObject(task, "schema", KF_TASK_SCHEMA) ||
-        !cJSON_AddStringToObject(task, "name", problem->task) || !cJSON_AddStringToObject(task, "description", about) ||
+        !cJSON_AddStringToObject(task, "name", problem->task) ||
+        !cJSON_AddStringToObject(task, "description", about) ||
         !cJSON_AddStringToObject(task, "entry", entry))
         return false;
     cJSON *arguments = cJSON_AddArrayToObject(task, "arguments"), *inputs, *outputs, *scalars;
     if (!arguments || !add_source(task, "oracle", problem, options, hash, false) ||
-        !add_source(task, "baseline", problem, options, hash, options->compiled) || !add_further(task, problem, options, hash) ||
+        !add_source(task, "baseline", problem, options, hash, options->compiled) ||
+        !add_further(task, problem, options, hash) ||
         !add_torch(task, description, &inputs, &outputs, &scalars) ||
         !add_arguments(arguments, list_of(description, "inputs"), "input", "name", inputs) ||
         !add_arguments(arguments, list_of(description, "state"), "input", "argument", NULL) ||
@@ -240,7 +271,8 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
-    /* Products alone would be a floor; the estimate counts what the module does, which a candidate may do with less. For people: in origin. */
+    /* Products alone would be a floor; the estimate counts what the module does, which a candidate
+     * may do with less. For people: in origin. */
     (void)derived;
     if (problem->level >= 0)
         snprintf(family, sizeof family, "%s-level%lld", suite->name, (long long)problem->level);
@@ -253,8 +285,9 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     return !cJSON_IsNumber(flops) || cJSON_AddNumberToObject(origin, "flops", flops->valuedouble);
 }
 
-cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem, const kf_import_options *options,
-                      const cJSON *description, const char *text, size_t size, kf_error *error)
+cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *problem,
+                      const kf_import_options *options, const cJSON *description, const char *text,
+                      size_t size, kf_error *error)
 {
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(text, size);
@@ -267,7 +300,7 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
     return kf_steal(&task);
 }
 
-/* ---- the folder ---- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static bool is_same(const char *folder, const char *name, const char *text, size_t size)
 {
@@ -277,11 +310,14 @@ static bool is_same(const char *folder, const char *name, const char *text, size
     return old && there == size && memcmp(old, text, size) == 0;
 }
 
-static bool write_files(const char *folder, bool with_problem, const char *json, const char *text, size_t size, kf_error *error)
+static bool write_files(const char *folder, bool with_problem, const char *json, const char *text,
+                        size_t size, kf_error *error)
 {
-    kf_autofree char *task = kf_path_join(folder, "task.json"), *file = kf_path_join(folder, PROBLEM_FILE);
+    kf_autofree char *task = kf_path_join(folder, "task.json"),
+                     *file = kf_path_join(folder, PROBLEM_FILE);
     if (!task || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    return kf_file_write(task, json, strlen(json), error) && (!with_problem || kf_file_write(file, text, size, error));
+    return kf_file_write(task, json, strlen(json), error) &&
+           (!with_problem || kf_file_write(file, text, size, error));
 }
 
 /* The loader's words name the temporary folder; what follows its task.json is what is wrong. */
@@ -312,27 +348,34 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
     return true;
 }
 
-bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options, const cJSON *task, const char *text,
-                     size_t size, bool *unchanged, kf_error *error)
+bool kf_import_write(const kf_import_problem *problem, const kf_import_options *options,
+                     const cJSON *task, const char *text, size_t size, bool *unchanged,
+                     kf_error *error)
 {
     bool copied = !options->link || problem->append || problem->text;
-    kf_autofree char *json = cJSON_Print(task), *target = kf_path_join(options->output, problem->task), *temporary = NULL;
+    kf_autofree char *json = cJSON_Print(task),
+                     *target = kf_path_join(options->output, problem->task), *temporary = NULL;
     struct stat status;
     *unchanged = false;
-    if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0) temporary = NULL;
+    if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)
+        temporary = NULL;
     if (!json || !target || !temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (lstat(target, &status) == 0) {
-        *unchanged = is_same(target, "task.json", json, strlen(json)) && (!copied || is_same(target, PROBLEM_FILE, text, size));
+        *unchanged = is_same(target, "task.json", json, strlen(json)) &&
+                     (!copied || is_same(target, PROBLEM_FILE, text, size));
         if (*unchanged) return true;
         if (!options->force)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "%s is there already and differs; --force makes it anew, --output names another folder", target);
+                           "%s is there already and differs; --force makes it anew, --output names "
+                           "another folder",
+                           target);
     }
     if (!kf_directory_make(options->output, error)) return false;
     if (!mkdtemp(temporary))
-        return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output, strerror(errno));
-    bool written = write_files(temporary, copied, json, text, size, error) && loads(temporary, error) &&
-                   put_in_place(temporary, target, error);
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", options->output,
+                       strerror(errno));
+    bool written = write_files(temporary, copied, json, text, size, error) &&
+                   loads(temporary, error) && put_in_place(temporary, target, error);
     if (!written) kf_directory_remove(temporary, NULL);
     return written;
 }

@@ -17,7 +17,8 @@
 #define VAULT_BYTES 65536
 #define MAX_KEYS 64
 #define FILE_BYTES 65536
-#define SHORTEST 8 /* shorter values are no keys but place holders, and redacting them would mangle texts */
+/* shorter values are no keys but place holders, and redacting them would mangle texts */
+#define SHORTEST 8
 
 /* Names and values one after the other in pages of our own. */
 static char *vault;
@@ -38,11 +39,13 @@ static bool is_key_name(const char *name, size_t length)
 static const char *put(const char *text, size_t size)
 {
     if (!vault) {
-        void *pages = mmap(NULL, VAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages =
+            mmap(NULL, VAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED) return NULL;
         madvise(pages, VAULT_BYTES, MADV_DONTDUMP);
-        madvise(pages, VAULT_BYTES, MADV_WIPEONFORK); /* a child that has not become another program yet has none either */
-        mlock(pages, VAULT_BYTES);                    /* where the limits allow it */
+        /* a child that has not become another program yet has none either */
+        madvise(pages, VAULT_BYTES, MADV_WIPEONFORK);
+        mlock(pages, VAULT_BYTES); /* where the limits allow it */
         vault = pages;
     }
     if (size + 1 > VAULT_BYTES - vault_used) return NULL;
@@ -92,7 +95,7 @@ void kf_api_keys_hide(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The value of `name` in a text of lines [export ]NAME=VALUE, kept. */
 static const char *find_in(char *text, const char *name)
@@ -124,18 +127,22 @@ static const char *find_in(char *text, const char *name)
     return kept;
 }
 
-/* NULL with an error when the file is there and may not be used. `private`: it has to be the user's alone. */
+/* NULL with an error when the file is there and may not be used. `private`: it has to be the user's
+ * alone. */
 static const char *from_file(const char *path, bool private, const char *name, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0) {
-        if (errno != ENOENT && errno != ENOTDIR) kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", path, strerror(errno));
+        if (errno != ENOENT && errno != ENOTDIR)
+            kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", path, strerror(errno));
         return NULL;
     }
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
     if (private && (status.st_uid != geteuid() || (status.st_mode & 077))) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: a key file must be yours and readable by nobody else; chmod 600 it (its mode is %o)",
+        kf_fail(error, KF_ERROR_INPUT,
+                "%s: a key file must be yours and readable by nobody else; chmod 600 it (its mode "
+                "is %o)",
                 path, (unsigned)(status.st_mode & 07777));
         return NULL;
     }
@@ -154,7 +161,8 @@ static const char *from_file(const char *path, bool private, const char *name, k
 
 static char *key_file(void)
 {
-    const char *given = getenv("KFORGE_KEY_FILE"), *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *given = getenv("KFORGE_KEY_FILE"), *base = getenv("XDG_CONFIG_HOME"),
+               *home = getenv("HOME");
     if (given && *given) return strdup(given);
     if (base && base[0] == '/') return kf_path_join(base, "kforge/keys");
     return home && home[0] == '/' ? kf_path_join(home, ".config/kforge/keys") : NULL;
@@ -200,7 +208,8 @@ size_t kf_api_keys_redact_bytes(char *text, size_t size)
     for (size_t i = 0; i < key_count; i++) {
         size_t length = strlen(keys[i].value);
         if (length < SHORTEST) continue;
-        for (char *at = text; (at = memmem(at, (size_t)(text + size - at), keys[i].value, length)); at += MARK) {
+        for (char *at = text; (at = memmem(at, (size_t)(text + size - at), keys[i].value, length));
+             at += MARK) {
             memcpy(at, mark, MARK);
             memmove(at + MARK, at + length, (size_t)(text + size - at) - length + 1);
             size -= length - MARK;

@@ -18,20 +18,30 @@ static kf_budget_answer ask(int64_t limit, int64_t spent, int64_t reserved, int6
 
 kf_budget_answer kf_budget_reserve(kf_budget *b, const kf_amount *most, kf_error *error)
 {
-    kf_budget_answer money = ask(b->limit.nanodollars, b->spent.nanodollars, b->reserved.nanodollars, most->nanodollars);
-    kf_budget_answer tokens = ask(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
-    kf_budget_answer requests = ask(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
+    kf_budget_answer money =
+        ask(b->limit.nanodollars, b->spent.nanodollars, b->reserved.nanodollars, most->nanodollars);
+    kf_budget_answer tokens =
+        ask(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
+    kf_budget_answer requests =
+        ask(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
     if (requests == KF_BUDGET_SPENT)
-        kf_fail(error, KF_ERROR_LIMIT, "the budget of %lld requests is spent", (long long)b->limit.requests);
+        kf_fail(error, KF_ERROR_LIMIT, "the budget of %lld requests is spent",
+                (long long)b->limit.requests);
     else if (money == KF_BUDGET_SPENT)
-        kf_fail(error, KF_ERROR_LIMIT, "the money is spent: the next request may cost $%.4f, and $%.4f of $%.4f are left",
-                kf_dollars(most->nanodollars), kf_dollars(b->limit.nanodollars - b->spent.nanodollars),
+        kf_fail(error, KF_ERROR_LIMIT,
+                "the money is spent: the next request may cost $%.4f, and $%.4f of $%.4f are left",
+                kf_dollars(most->nanodollars),
+                kf_dollars(b->limit.nanodollars - b->spent.nanodollars),
                 kf_dollars(b->limit.nanodollars));
     else if (tokens == KF_BUDGET_SPENT)
-        kf_fail(error, KF_ERROR_LIMIT, "the tokens are spent: the next request may take %lld, and %lld of %lld are left",
-                (long long)most->tokens, (long long)(b->limit.tokens - b->spent.tokens), (long long)b->limit.tokens);
-    if (money == KF_BUDGET_SPENT || tokens == KF_BUDGET_SPENT || requests == KF_BUDGET_SPENT) return KF_BUDGET_SPENT;
-    if (money == KF_BUDGET_WAIT || tokens == KF_BUDGET_WAIT || requests == KF_BUDGET_WAIT) return KF_BUDGET_WAIT;
+        kf_fail(error, KF_ERROR_LIMIT,
+                "the tokens are spent: the next request may take %lld, and %lld of %lld are left",
+                (long long)most->tokens, (long long)(b->limit.tokens - b->spent.tokens),
+                (long long)b->limit.tokens);
+    if (money == KF_BUDGET_SPENT || tokens == KF_BUDGET_SPENT || requests == KF_BUDGET_SPENT)
+        return KF_BUDGET_SPENT;
+    if (money == KF_BUDGET_WAIT || tokens == KF_BUDGET_WAIT || requests == KF_BUDGET_WAIT)
+        return KF_BUDGET_WAIT;
     b->reserved.nanodollars = add(b->reserved.nanodollars, most->nanodollars);
     b->reserved.tokens = add(b->reserved.tokens, most->tokens);
     b->reserved.requests = add(b->reserved.requests, most->requests);
@@ -51,7 +61,8 @@ void kf_budget_settle(kf_budget *b, const kf_amount *reserved, const kf_amount *
 int64_t kf_nanodollars(double usd)
 {
     if (!(usd > 0)) return 0;
-    double nano = ceil(usd * 1e9 - 1e-3); /* 0.1 USD are 1e8, not 1e8 + 1 by the last bit of a product */
+    /* 0.1 USD are 1e8, not 1e8 + 1 by the last bit of a product */
+    double nano = ceil(usd * 1e9 - 1e-3);
     return nano < 9e18 ? (int64_t)nano : INT64_MAX;
 }
 

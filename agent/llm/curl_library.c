@@ -23,13 +23,15 @@ static void load(void)
     if (!table.NAME && !failure[0]) snprintf(failure, sizeof failure, "it has no curl_%s", #NAME);
     KF_CURL_FUNCTIONS(FIND)
 #undef FIND
-    if (!failure[0] && table.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) snprintf(failure, sizeof failure, "it does not start");
+    if (!failure[0] && table.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        snprintf(failure, sizeof failure, "it does not start");
 }
 
 const kf_curl_library *kf_curl_load(kf_error *error)
 {
     pthread_once(&once, load);
     if (!failure[0]) return &table;
-    kf_fail(error, KF_ERROR_MACHINE, "libcurl can't be used: %s; install it (apt-get install libcurl4)", failure);
+    kf_fail(error, KF_ERROR_MACHINE,
+            "libcurl can't be used: %s; install it (apt-get install libcurl4)", failure);
     return NULL;
 }

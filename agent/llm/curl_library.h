@@ -1,5 +1,5 @@
-/* libcurl, loaded when the first request needs it. Linking it would cost every start of the program some 6 ms and thirty more libraries,
- * `kforge --version` included. Internal to agent/.
+/* libcurl, loaded when the first request needs it. Linking it would cost every start of the program
+ * some 6 ms and thirty more libraries, `kforge --version` included. Internal to agent/.
  */
 #ifndef KFORGE_CURL_LIBRARY_H
 #define KFORGE_CURL_LIBRARY_H
@@ -26,7 +26,8 @@ typedef struct kf_curl_library {
 #undef MEMBER
 } kf_curl_library;
 
-/* The table; NULL and KF_ERROR_MACHINE when libcurl is not installed. May be called from any thread. */
+/* The table; NULL and KF_ERROR_MACHINE when libcurl is not installed. May be called from any
+ * thread. */
 const kf_curl_library *kf_curl_load(kf_error *error);
 
 #endif

@@ -1,8 +1,10 @@
-/* curl_multi_socket_action over epoll: curl says which sockets to watch and when its next timer is due; what is ready goes back to it. Per
- * request limits that curl has no option for (first byte, stall) are deadlines of our own; `next_check` is a time before which none can have
- * passed, so that a busy loop does not look at all transfers each time.
+/* curl_multi_socket_action over epoll: curl says which sockets to watch and when its next timer is
+ * due; what is ready goes back to it. Per request limits that curl has no option for (first byte,
+ * stall) are deadlines of our own; `next_check` is a time before which none can have passed, so
+ * that a busy loop does not look at all transfers each time.
  *
- * curl's callbacks only note what happened. Handlers that may start or end transfers (`done`) run outside them.
+ * curl's callbacks only note what happened. Handlers that may start or end transfers (`done`) run
+ * outside them.
  */
 #include "http.h"
 
@@ -48,7 +50,7 @@ struct kf_http {
     bool broken; /* curl or epoll failed for a reason that can't be told of a single transfer */
 };
 
-/* ---- addresses ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *host)
 {
@@ -70,7 +72,8 @@ typedef struct url_parts {
 } url_parts;
 
 /* Taken apart by curl itself, so that what is checked is what is connected to. */
-static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *parts, kf_error *error)
+static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *parts,
+                       kf_error *error)
 {
     char *scheme = NULL, *host = NULL, *user = NULL;
     CURLU *parser = curl->url();
@@ -87,9 +90,10 @@ static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *
     curl->free(host);
     curl->free(user);
     curl->url_cleanup(parser);
-    return code == CURLUE_OK ||
-           kf_fail(error, KF_ERROR_INPUT,
-                   "\"%.200s\" is no address of a server; expected https://HOST/PATH, or http:// on this machine", url);
+    return code == CURLUE_OK || kf_fail(error, KF_ERROR_INPUT,
+                                        "\"%.200s\" is no address of a server; expected "
+                                        "https://HOST/PATH, or http:// on this machine",
+                                        url);
 }
 
 bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
@@ -99,16 +103,18 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
     if (!curl || !take_apart(curl, url, &parts, error)) return false;
     if (parts.has_user)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "an address must not hold a user or password; keys come from the environment, .env or a key file");
+                       "an address must not hold a user or password; keys come from the "
+                       "environment, .env or a key file");
     if (parts.plain && !parts.loopback && !allow_plain)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "\"%.200s\": plain http to another machine would show prompts and key to the network; use https, or set "
+                       "\"%.200s\": plain http to another machine would show prompts and key to "
+                       "the network; use https, or set "
                        "KFORGE_PLAIN_HTTP=1 if that is meant",
                        url);
     return true;
 }
 
-/* ---- what curl calls ------------------------------------------------------------------------------------------------------------------ */
+/* ---- what curl calls ------------------------------------------------------------------------- */
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
 {
@@ -123,7 +129,8 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
     if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
     (void)known;
     if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
-    if (errno != ENOENT || epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) != 0) http->broken = true;
+    if (errno != ENOENT || epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        http->broken = true;
     return 0;
 }
 
@@ -182,7 +189,7 @@ static size_t take_data(char *data, size_t size, size_t count, void *context)
     return t->fault ? 0 : length; /* anything else than length ends the transfer */
 }
 
-/* ---- beginning and ending ------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and ending -------------------------------------------------------------------- */
 
 kf_http *kf_http_new(kf_error *error)
 {
@@ -190,7 +197,10 @@ kf_http *kf_http_new(kf_error *error)
     if (!curl) return NULL;
     kf_auto(kf_http) http = calloc(1, sizeof *http);
     if (http) {
-        *http = (kf_http){.curl = curl, .epoll = epoll_create1(EPOLL_CLOEXEC), .timer = INFINITY, .next_check = INFINITY};
+        *http = (kf_http){.curl = curl,
+                          .epoll = epoll_create1(EPOLL_CLOEXEC),
+                          .timer = INFINITY,
+                          .next_check = INFINITY};
         http->multi = curl->multi_init();
     }
     if (!http || !http->multi || http->epoll < 0) {
@@ -262,9 +272,11 @@ static void set_options(const kf_curl_library *curl, kf_http_transfer *t, bool l
     curl->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    /* A connection a request: one that stalls holds up nobody else, which streams multiplexed over one connection would. */
+    /* A connection a request: one that stalls holds up nobody else, which streams multiplexed over
+     * one connection would. */
     curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    /* Compression is not asked for (a request header says so), since proxies hold streams back to compress them; it is understood. */
+    /* Compression is not asked for (a request header says so), since proxies hold streams back to
+     * compress them; it is understood. */
     curl->easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(r->connect_seconds * 1000));
     curl->easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(r->total_seconds * 1000));
@@ -283,7 +295,8 @@ static void set_options(const kf_curl_library *curl, kf_http_transfer *t, bool l
     if (certificates()) curl->easy_setopt(easy, CURLOPT_CAINFO, certificates());
 }
 
-static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t, const char *const *headers)
+static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t,
+                         const char *const *headers)
 {
     static const char *const own[] = {"Accept-Encoding: identity", "Expect:", NULL};
     const char *const *const lists[] = {own, headers};
@@ -323,8 +336,12 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
     kf_http_transfer *t = calloc(1, sizeof *t);
     if (!t) goto no_memory;
     double now = kf_now();
-    *t =
-        (kf_http_transfer){.http = http, .request = *request, .started = now, .last = now, .first = NAN, .easy = curl->easy_init()};
+    *t = (kf_http_transfer){.http = http,
+                            .request = *request,
+                            .started = now,
+                            .last = now,
+                            .first = NAN,
+                            .easy = curl->easy_init()};
     kf_http_request *r = &t->request;
     r->connect_seconds = or_default(r->connect_seconds, 15);
     r->first_byte_seconds = or_default(r->first_byte_seconds, 600);
@@ -332,7 +349,8 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
     r->total_seconds = or_default(r->total_seconds, 1800);
     if (!r->most_bytes) r->most_bytes = 64u << 20;
     if (request->body) t->body = malloc(request->body_size + 1);
-    if (!t->easy || (request->body && !t->body) || !copy_headers(curl, t, request->headers)) goto no_memory;
+    if (!t->easy || (request->body && !t->body) || !copy_headers(curl, t, request->headers))
+        goto no_memory;
     if (t->body) memcpy(t->body, request->body, request->body_size);
     set_options(curl, t, parts.loopback);
     if (curl->multi_add_handle(http->multi, t->easy) != CURLM_OK) goto no_memory;
@@ -366,7 +384,7 @@ size_t kf_http_in_flight(const kf_http *http)
     return http->in_flight;
 }
 
-/* ---- how it went ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- how it went ----------------------------------------------------------------------------- */
 
 static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was_sent)
 {
@@ -383,7 +401,8 @@ static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS: return KF_HTTP_TLS;
     case CURLE_OPERATION_TIMEDOUT:
-        return !was_sent && kf_now() - t->started < t->request.total_seconds ? KF_HTTP_CONNECT : KF_HTTP_TOTAL;
+        return !was_sent && kf_now() - t->started < t->request.total_seconds ? KF_HTTP_CONNECT
+                                                                             : KF_HTTP_TOTAL;
     case CURLE_PARTIAL_FILE:
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
@@ -400,22 +419,32 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
     case KF_HTTP_NO_FAULT: break;
     case KF_HTTP_CONNECT: kf_fail(error, KF_ERROR_IO, "no connection: %s", curl_says); break;
     case KF_HTTP_TLS:
-        kf_fail(error, KF_ERROR_MACHINE, "the server's certificate is not accepted: %s; KFORGE_CA_FILE names further authorities",
+        kf_fail(error, KF_ERROR_MACHINE,
+                "the server's certificate is not accepted: %s; KFORGE_CA_FILE names further "
+                "authorities",
                 curl_says);
         break;
-    case KF_HTTP_FIRST_BYTE: kf_fail(error, KF_ERROR_LIMIT, "no reply within %g s", r->first_byte_seconds); break;
+    case KF_HTTP_FIRST_BYTE:
+        kf_fail(error, KF_ERROR_LIMIT, "no reply within %g s", r->first_byte_seconds);
+        break;
     case KF_HTTP_STALL:
-        kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes", patience_of(t),
-                (unsigned long long)t->bytes);
+        kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes",
+                patience_of(t), (unsigned long long)t->bytes);
         break;
-    case KF_HTTP_TOTAL: kf_fail(error, KF_ERROR_LIMIT, "the reply took longer than %g s", r->total_seconds); break;
+    case KF_HTTP_TOTAL:
+        kf_fail(error, KF_ERROR_LIMIT, "the reply took longer than %g s", r->total_seconds);
+        break;
     case KF_HTTP_CLOSED:
-        kf_fail(error, KF_ERROR_IO, "the connection was closed after %llu bytes of the reply: %s", (unsigned long long)t->bytes,
-                curl_says);
+        kf_fail(error, KF_ERROR_IO, "the connection was closed after %llu bytes of the reply: %s",
+                (unsigned long long)t->bytes, curl_says);
         break;
-    case KF_HTTP_TOO_LARGE: kf_fail(error, KF_ERROR_LIMIT, "the reply has more than %zu bytes", r->most_bytes); break;
+    case KF_HTTP_TOO_LARGE:
+        kf_fail(error, KF_ERROR_LIMIT, "the reply has more than %zu bytes", r->most_bytes);
+        break;
     case KF_HTTP_REDIRECT:
-        kf_fail(error, KF_ERROR_INPUT, "the server redirects to %s (status %d), and a key is not sent on; give that address itself",
+        kf_fail(error, KF_ERROR_INPUT,
+                "the server redirects to %s (status %d), and a key is not sent on; give that "
+                "address itself",
                 *t->location ? t->location : "elsewhere", result->status);
         break;
     case KF_HTTP_STOPPED: kf_fail(error, KF_ERROR_LIMIT, "stopped"); break;
@@ -456,7 +485,8 @@ static void read_messages(kf_http *http)
     }
 }
 
-/* Transfers over a limit of ours. A handler may end any of them, so one at a time, from the start. */
+/* Transfers over a limit of ours. A handler may end any of them, so one at a time, from the start.
+ */
 static void check_deadlines(kf_http *http)
 {
     for (;;) {
@@ -489,7 +519,8 @@ bool kf_http_step(kf_http *http, double seconds)
     kf_http_watch(http, &wake);
     double left = wake - kf_now();
     struct epoll_event events[MAX_EVENTS];
-    int running, count = epoll_wait(http->epoll, events, MAX_EVENTS, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0);
+    int running, count = epoll_wait(http->epoll, events, MAX_EVENTS,
+                                    left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0);
     bool interrupted = count < 0 && errno == EINTR;
     for (int i = 0; i < count; i++) {
         int what = 0;

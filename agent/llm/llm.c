@@ -22,7 +22,8 @@ static bool none_submit(void *state, const kf_llm_request *request, kf_error *er
 {
     (void)state, (void)request;
     return kf_fail(error, KF_ERROR_INPUT,
-                   "no model is configured; give one with --model, as in --model openai:MODEL or --model 'exec:COMMAND'");
+                   "no model is configured; give one with --model, as in --model openai:MODEL or "
+                   "--model 'exec:COMMAND'");
 }
 
 static int none_in_flight(const void *state)
@@ -67,12 +68,13 @@ struct kf_llm {
 /* What a call without a price of its own reserves. */
 static const kf_amount one_request = {.requests = 1};
 
-/* ---- specs ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- specs ----------------------------------------------------------------------------------- */
 
 static const kf_llm_provider *find_provider(const char *name, size_t length)
 {
     for (size_t i = 0; i < PROVIDER_COUNT; i++)
-        if (strlen(providers[i]->name) == length && memcmp(providers[i]->name, name, length) == 0) return providers[i];
+        if (strlen(providers[i]->name) == length && memcmp(providers[i]->name, name, length) == 0)
+            return providers[i];
     return NULL;
 }
 
@@ -86,13 +88,21 @@ static bool complain_unknown(const char *spec, size_t length, kf_error *error)
     }
     kf_autofree char *word = strndup(spec, length);
     const char *near = word ? kf_nearest(word, names, PROVIDER_COUNT) : NULL;
-    return kf_fail(error, KF_ERROR_INPUT, "unknown model \"%.200s\"; %s%s%sknown forms are %s", spec, near ? "did you mean " : "",
-                   near ? near : "", near ? "? " : "", forms.data ? forms.data : "");
+    return kf_fail(error, KF_ERROR_INPUT, "unknown model \"%.200s\"; %s%s%sknown forms are %s",
+                   spec, near ? "did you mean " : "", near ? near : "", near ? "? " : "",
+                   forms.data ? forms.data : "");
 }
 
 /* Of every provider: what a caller with several models wants to know. */
 static const char *const roles[] = {"proposer", "critic", "both", NULL};
-enum { TRAIT_WEIGHT, TRAIT_ROLE, TRAIT_TEMPERATURE_FROM, TRAIT_TEMPERATURE_TO, TRAIT_TEMPERATURE_CALLS, TRAIT_COUNT };
+enum {
+    TRAIT_WEIGHT,
+    TRAIT_ROLE,
+    TRAIT_TEMPERATURE_FROM,
+    TRAIT_TEMPERATURE_TO,
+    TRAIT_TEMPERATURE_CALLS,
+    TRAIT_COUNT
+};
 static const kf_llm_option traits[TRAIT_COUNT] = {
     [TRAIT_WEIGHT] = {"weight", 1, 0.001, 1000, NULL},
     [TRAIT_ROLE] = {"role", 0, 0, 0, roles},
@@ -101,21 +111,26 @@ static const kf_llm_option traits[TRAIT_COUNT] = {
     [TRAIT_TEMPERATURE_CALLS] = {"temperature_calls", 32, 1, 1e6, NULL},
 };
 
-/* One `NAME=NUMBER` of `length` bytes; `values` are of the provider's options, and behind KF_LLM_OPTIONS the traits. */
-static bool read_option(const kf_llm_provider *provider, const char *text, size_t length, double *values, kf_error *error)
+/* One `NAME=NUMBER` of `length` bytes; `values` are of the provider's options, and behind
+ * KF_LLM_OPTIONS the traits. */
+static bool read_option(const kf_llm_provider *provider, const char *text, size_t length,
+                        double *values, kf_error *error)
 {
     kf_autofree char *word = strndup(text, length);
     if (!word) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const kf_llm_option *rows[KF_LLM_OPTIONS + TRAIT_COUNT];
     const char *known[KF_LLM_OPTIONS + TRAIT_COUNT];
     size_t count = 0;
-    for (size_t i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++) rows[count++] = &provider->options[i];
+    for (size_t i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++)
+        rows[count++] = &provider->options[i];
     const size_t own = count;
     for (size_t i = 0; i < TRAIT_COUNT; i++) rows[count++] = &traits[i];
     for (size_t i = 0; i < count; i++) known[i] = rows[i]->name;
     char *equals = strchr(word, '=');
     if (!equals)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the option \"%s\" has no value; write NAME=VALUE", provider->name, word);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the option \"%s\" has no value; write NAME=VALUE", provider->name,
+                       word);
     *equals = '\0';
     for (size_t i = 0; i < count; i++) {
         if (strcmp(known[i], word) != 0) continue;
@@ -125,21 +140,22 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
             for (int k = 0; choices[k]; k++)
                 if (strcmp(choices[k], equals + 1) == 0) return *value = k, true;
             kf_autobuffer list = {0};
-            for (int k = 0; choices[k]; k++) kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word, equals + 1,
-                           list.data ? list.data : "");
+            for (int k = 0; choices[k]; k++)
+                kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word,
+                           equals + 1, list.data ? list.data : "");
         }
         char *end;
         double given = strtod(equals + 1, &end), low = rows[i]->low, high = rows[i]->high;
         if (end == equals + 1 || *end || !(given >= low && given <= high))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is not a number from %g to %g", provider->name, word, equals + 1, low,
-                           high);
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is not a number from %g to %g",
+                           provider->name, word, equals + 1, low, high);
         *value = given;
         return true;
     }
     const char *near = kf_nearest(word, known, count);
-    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown option \"%s\"%s%s", provider->name, word, near ? "; did you mean " : "",
-                   near ? near : "");
+    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown option \"%s\"%s%s", provider->name, word,
+                   near ? "; did you mean " : "", near ? near : "");
 }
 
 /* "MODEL@http://…", whose model may hold colons of its own. */
@@ -161,7 +177,8 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     }
     double values[KF_LLM_OPTIONS + TRAIT_COUNT] = {0}, *traits_given = values + KF_LLM_OPTIONS;
     for (int i = 0; i < TRAIT_COUNT; i++) traits_given[i] = traits[i].initial;
-    for (int i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++) values[i] = provider->options[i].initial;
+    for (int i = 0; i < KF_LLM_OPTIONS && provider->options[i].name; i++)
+        values[i] = provider->options[i].initial;
     const char *at = spec + length;
     while (!bare && *at == ',') {
         size_t option = strcspn(++at, ",:");
@@ -170,13 +187,15 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     }
     const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
     if (isnan(traits_given[TRAIT_TEMPERATURE_FROM]) != isnan(traits_given[TRAIT_TEMPERATURE_TO])) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: temperature_from and temperature_to belong together", provider->name);
+        kf_fail(error, KF_ERROR_INPUT, "%s: temperature_from and temperature_to belong together",
+                provider->name);
         return NULL;
     }
     if (provider->takes_argument != (*argument != '\0')) {
         kf_fail(error, KF_ERROR_INPUT,
-                provider->takes_argument ? "\"%.200s\" names nothing behind the colon; the form is %s"
-                                         : "\"%.200s\": the form is %s",
+                provider->takes_argument
+                    ? "\"%.200s\" names nothing behind the colon; the form is %s"
+                    : "\"%.200s\": the form is %s",
                 spec, provider->form);
         return NULL;
     }
@@ -188,15 +207,16 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     llm->state = provider->open(argument, values, error);
     if (!llm->state) return NULL;
     llm->provider = provider;
-    llm->traits = (kf_llm_traits){.weight = traits_given[TRAIT_WEIGHT],
-                                  .role = (kf_llm_role)(traits_given[TRAIT_ROLE] + 1),
-                                  .temperature_from = traits_given[TRAIT_TEMPERATURE_FROM],
-                                  .temperature_to = traits_given[TRAIT_TEMPERATURE_TO],
-                                  .temperature_calls = (int64_t)traits_given[TRAIT_TEMPERATURE_CALLS]};
+    llm->traits =
+        (kf_llm_traits){.weight = traits_given[TRAIT_WEIGHT],
+                        .role = (kf_llm_role)(traits_given[TRAIT_ROLE] + 1),
+                        .temperature_from = traits_given[TRAIT_TEMPERATURE_FROM],
+                        .temperature_to = traits_given[TRAIT_TEMPERATURE_TO],
+                        .temperature_calls = (int64_t)traits_given[TRAIT_TEMPERATURE_CALLS]};
     return kf_steal(&llm);
 }
 
-/* ---- the object ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 void kf_llm_close(kf_llm *llm)
 {
@@ -218,7 +238,8 @@ const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm)
 double kf_llm_temperature(const kf_llm_traits *t, int64_t calls)
 {
     if (isnan(t->temperature_from)) return -1;
-    double part = t->temperature_calls > 1 ? fmin(1, (double)calls / (double)(t->temperature_calls - 1)) : 1;
+    double part =
+        t->temperature_calls > 1 ? fmin(1, (double)calls / (double)(t->temperature_calls - 1)) : 1;
     return t->temperature_from + part * (t->temperature_to - t->temperature_from);
 }
 
@@ -227,7 +248,9 @@ bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error)
     if (!llm->budget) return llm->provider->submit(llm->state, request, error);
     switch (kf_budget_reserve(llm->budget, &one_request, error)) {
     case KF_BUDGET_GRANTED: break;
-    case KF_BUDGET_WAIT: return kf_fail(error, KF_ERROR_BUSY, "the rest of the budget is reserved for requests in flight");
+    case KF_BUDGET_WAIT:
+        return kf_fail(error, KF_ERROR_BUSY,
+                       "the rest of the budget is reserved for requests in flight");
     case KF_BUDGET_SPENT: return false;
     }
     if (llm->provider->submit(llm->state, request, error)) return true;
@@ -313,7 +336,8 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     kf_auto(kf_llm) llm = kf_llm_open(spec, error);
     if (!llm) return NULL;
     kf_autobuffer options = {0}, text = {0};
-    bool frozen = llm->provider->freeze && llm->provider->freeze(llm->state, &options) && options.size;
+    bool frozen =
+        llm->provider->freeze && llm->provider->freeze(llm->state, &options) && options.size;
     if (!frozen) {
         kf_buffer_string(&text, spec);
     } else if (llm->provider == &kf_llm_fallback) {
@@ -322,7 +346,8 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     } else {
         bool bare = !find_provider(spec, strcspn(spec, ",:"));
         size_t head = bare ? 0 : strcspn(spec, ":");
-        kf_buffer_format(&text, "%.*s%s%s%s", (int)head, spec, bare ? "compatible" : "", options.data, bare ? ":" : "");
+        kf_buffer_format(&text, "%.*s%s%s%s", (int)head, spec, bare ? "compatible" : "",
+                         options.data, bare ? ":" : "");
         kf_buffer_string(&text, spec + head);
     }
     char *result = options.failed ? NULL : kf_buffer_take(&text);
@@ -330,7 +355,7 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     return result;
 }
 
-/* ---- replies --------------------------------------------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 static const char *const outcome_names[] = {
     [KF_LLM_OK] = "ok",       [KF_LLM_TRUNCATED] = "truncated", [KF_LLM_REFUSED] = "refused",
@@ -355,8 +380,12 @@ bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome)
 
 kf_llm_reply kf_llm_reply_empty(int64_t tag)
 {
-    return (kf_llm_reply){
-        .tag = tag, .outcome = KF_LLM_FAILED, .prompt_tokens = -1, .completion_tokens = -1, .cost_usd = NAN, .requests = 1};
+    return (kf_llm_reply){.tag = tag,
+                          .outcome = KF_LLM_FAILED,
+                          .prompt_tokens = -1,
+                          .completion_tokens = -1,
+                          .cost_usd = NAN,
+                          .requests = 1};
 }
 
 void kf_llm_reply_set_text(kf_llm_reply *reply, char *text, size_t size)

@@ -1,5 +1,5 @@
-/* Anthropic's messages. Source: https://docs.anthropic.com/en/api/messages, /messages-streaming, /build-with-claude/prompt-caching and
- * /extended-thinking. */
+/* Anthropic's messages. Source: https://docs.anthropic.com/en/api/messages, /messages-streaming,
+ * /build-with-claude/prompt-caching and /extended-thinking. */
 #include <string.h>
 
 #include "llm_dialect.h"
@@ -18,7 +18,9 @@ static int64_t thinking_of(const kf_call_settings *s)
                                         [KF_EFFORT_MEDIUM] = 8192,
                                         [KF_EFFORT_HIGH] = 24576,
                                         [KF_EFFORT_XHIGH] = 49152};
-    int64_t budget = s->thinking > 0 ? s->thinking : s->effort < sizeof by_effort / sizeof *by_effort ? by_effort[s->effort] : 0;
+    int64_t budget = s->thinking > 0                                    ? s->thinking
+                     : s->effort < sizeof by_effort / sizeof *by_effort ? by_effort[s->effort]
+                                                                        : 0;
     if (s->without & KF_WITHOUT_EFFORT) return 0;
     if (budget >= s->max_tokens) budget = s->max_tokens / 2;
     return budget >= 1024 ? budget : 0;
@@ -35,7 +37,8 @@ static bool body_of(const kf_call_settings *s, const kf_dialect_request *request
         cJSON *block = cJSON_CreateObject(), *system = cJSON_AddArrayToObject(json, "system");
         good &= cJSON_AddStringToObject(block, "type", "text") != NULL;
         good &= cJSON_AddStringToObject(block, "text", request->system) != NULL;
-        good &= cJSON_AddStringToObject(cJSON_AddObjectToObject(block, "cache_control"), "type", "ephemeral") != NULL;
+        good &= cJSON_AddStringToObject(cJSON_AddObjectToObject(block, "cache_control"), "type",
+                                        "ephemeral") != NULL;
         if (!cJSON_AddItemToArray(system, block)) {
             cJSON_Delete(block);
             return false;
@@ -49,21 +52,24 @@ static bool body_of(const kf_call_settings *s, const kf_dialect_request *request
         good &= cJSON_AddStringToObject(object, "type", "enabled") != NULL;
         good &= cJSON_AddNumberToObject(object, "budget_tokens", (double)thinking) != NULL;
     } else if (s->temperature >= 0 && !(s->without & KF_WITHOUT_TEMPERATURE)) {
-        good &= cJSON_AddNumberToObject(json, "temperature", s->temperature > 1 ? 1 : s->temperature) != NULL;
+        good &= cJSON_AddNumberToObject(json, "temperature",
+                                        s->temperature > 1 ? 1 : s->temperature) != NULL;
     }
     return good;
 }
 
 static void usage(kf_answer *a, const cJSON *json)
 {
-    int64_t input = kf_dialect_member_count(json, "input_tokens"), output = kf_dialect_member_count(json, "output_tokens");
-    int64_t read = kf_dialect_member_count(json, "cache_read_input_tokens"), written = kf_dialect_member_count(json, "cache_creation_input_tokens");
+    int64_t input = kf_dialect_member_count(json, "input_tokens"),
+            output = kf_dialect_member_count(json, "output_tokens");
+    int64_t read = kf_dialect_member_count(json, "cache_read_input_tokens"),
+            written = kf_dialect_member_count(json, "cache_creation_input_tokens");
     if (read >= 0) a->cached_tokens = read;
     if (written >= 0) a->cache_write_tokens = written;
     /* input_tokens leaves both caches out */
     if (input >= 0)
-        a->prompt_tokens =
-            input + (a->cached_tokens > 0 ? a->cached_tokens : 0) + (a->cache_write_tokens > 0 ? a->cache_write_tokens : 0);
+        a->prompt_tokens = input + (a->cached_tokens > 0 ? a->cached_tokens : 0) +
+                           (a->cache_write_tokens > 0 ? a->cache_write_tokens : 0);
     if (output >= 0) a->completion_tokens = output;
 }
 
@@ -105,7 +111,8 @@ static void event_of(kf_answer *a, const char *name, const cJSON *json)
     } else if (strcmp(type, "message_stop") == 0) {
         a->ended = true;
     } else if (strcmp(type, "message") == 0) { /* not streamed */
-        cJSON_ArrayForEach(block, kf_dialect_member(json, "content")) kf_answer_text(a, kf_dialect_member_text(block, "text"));
+        cJSON_ArrayForEach(block, kf_dialect_member(json, "content"))
+            kf_answer_text(a, kf_dialect_member_text(block, "text"));
         kf_answer_model(a, kf_dialect_member_text(json, "model"));
         take_stop(a, kf_dialect_member_text(json, "stop_reason"));
         usage(a, kf_dialect_member(json, "usage"));

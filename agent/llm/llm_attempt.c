@@ -1,8 +1,10 @@
-/* One attempt. Its body is read as what it is: events, a whole JSON reply, or the words of a proxy; the status, the server's error and the
- * answer's own end decide together whether it is a reply, whether to ask again, and what it cost.
+/* One attempt. Its body is read as what it is: events, a whole JSON reply, or the words of a proxy;
+ * the status, the server's error and the answer's own end decide together whether it is a reply,
+ * whether to ask again, and what it cost.
  *
- * What is booked: what the server counted; else, for a reply that had begun, an estimate from its bytes; for a request that was sent and not
- * answered, an estimate of its prompt; nothing for one that was refused. Each attempt is settled exactly once, in `settle`.
+ * What is booked: what the server counted; else, for a reply that had begun, an estimate from its
+ * bytes; for a request that was sent and not answered, an estimate of its prompt; nothing for one
+ * that was refused. Each attempt is settled exactly once, in `settle`.
  */
 #include <ctype.h>
 #include <math.h>
@@ -26,7 +28,7 @@
 #define WHOLE_BYTES (16u << 20)     /* of a reply that is not streamed */
 #define REPLY_BYTES_ALL (64u << 20) /* with all the wrapping of its events */
 
-/* ---- money ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- money ----------------------------------------------------------------------------------- */
 
 static size_t prompt_bytes(const kf_request *ask)
 {
@@ -40,7 +42,8 @@ kf_amount kf_request_most(const kf_request *ask, int64_t max_tokens)
     int64_t prompt = (int64_t)prompt_bytes(ask) + OVERHEAD_TOKENS;
     const kf_price *price = &ask->network->price;
     double dearest = fmax(price->input, price->cache_write); /* of a prompt's tokens */
-    double usd = price->known ? ((double)prompt * dearest + (double)max_tokens * price->output) * 1e-6 : 0;
+    double usd =
+        price->known ? ((double)prompt * dearest + (double)max_tokens * price->output) * 1e-6 : 0;
     return (kf_amount){kf_nanodollars(usd), prompt + max_tokens, 1};
 }
 
@@ -52,17 +55,20 @@ static void settle(kf_request *ask, bool was_charged)
     kf_amount used = {0, 0, 1};
     bool counted = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
     if (was_charged || counted) {
-        int64_t prompt = a->prompt_tokens >= 0 ? a->prompt_tokens : kf_prompt_tokens(prompt_bytes(ask));
+        int64_t prompt =
+            a->prompt_tokens >= 0 ? a->prompt_tokens : kf_prompt_tokens(prompt_bytes(ask));
         int64_t completion = kf_prompt_tokens(a->text.size + a->hidden_bytes);
         if (a->completion_tokens > completion || counted) completion = a->completion_tokens;
         double usd = !isnan(a->cost_usd) ? a->cost_usd
-                     : n->price.known    ? kf_price_of(&n->price, prompt, a->cached_tokens, a->cache_write_tokens, completion)
+                     : n->price.known    ? kf_price_of(&n->price, prompt, a->cached_tokens,
+                                                       a->cache_write_tokens, completion)
                                          : 0;
         used.tokens = prompt + completion;
         used.nanodollars = kf_nanodollars(usd);
         /* An estimate never says more than could have been charged. */
         if (!counted && used.tokens > ask->reserved.tokens) used.tokens = ask->reserved.tokens;
-        if (!counted && n->price.known && isnan(a->cost_usd) && used.nanodollars > ask->reserved.nanodollars)
+        if (!counted && n->price.known && isnan(a->cost_usd) &&
+            used.nanodollars > ask->reserved.nanodollars)
             used.nanodollars = ask->reserved.nanodollars;
         if (n->price.known || !isnan(a->cost_usd)) ask->any_cost = true;
         if (!counted) ask->counted = false;
@@ -87,23 +93,28 @@ static void release_attempt(kf_request *ask)
     ask->transfer = NULL;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool take_event(void *context, const char *name, const char *data, size_t size)
 {
     kf_request *ask = context;
-    /* An object that can't be read may be a part of the text, which must not be missing; a few words of another kind may be a greeting. */
-    if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) && (*data == '{' || ++ask->bad_events > 3))
-        return kf_fail(&ask->fault, KF_ERROR_IO, "the stream holds events that are no JSON: %.100s", data);
+    /* An object that can't be read may be a part of the text, which must not be missing; a few
+     * words of another kind may be a greeting. */
+    if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) &&
+        (*data == '{' || ++ask->bad_events > 3))
+        return kf_fail(&ask->fault, KF_ERROR_IO, "the stream holds events that are no JSON: %.100s",
+                       data);
     if (ask->answer.text.failed)
-        return kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes of text", KF_REPLY_BYTES);
+        return kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes of text",
+                       KF_REPLY_BYTES);
     return !ask->answer.failed;
 }
 
 static void take_header(void *context, const char *name, const char *value)
 {
     kf_request *ask = context;
-    if (strcmp(name, "content-type") == 0) snprintf(ask->content_type, sizeof ask->content_type, "%s", value);
+    if (strcmp(name, "content-type") == 0)
+        snprintf(ask->content_type, sizeof ask->content_type, "%s", value);
     kf_server_limits_header(&ask->limits, name, value, (double)time(NULL));
 }
 
@@ -129,7 +140,8 @@ static bool take_piece(kf_request *ask, const char *data, size_t size)
     }
     if (ask->kind == KF_BODY_EVENTS) return kf_sse_feed(&ask->sse, data, size, &ask->fault);
     kf_buffer_append(&ask->body, data, size);
-    return !ask->body.failed || kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes", WHOLE_BYTES);
+    return !ask->body.failed ||
+           kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes", WHOLE_BYTES);
 }
 
 static bool take_data(void *context, const char *data, size_t size)
@@ -140,7 +152,7 @@ static bool take_data(void *context, const char *data, size_t size)
     return taken;
 }
 
-/* ---- what it means ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- what it means --------------------------------------------------------------------------- */
 
 typedef enum verdict { ACCEPT, AGAIN, AGAIN_AT_ONCE, FAIL } verdict;
 
@@ -154,10 +166,12 @@ static void excerpt(const kf_request *ask, char *text, size_t size)
 {
     const char *body = ask->body.data ? ask->body.data : "";
     while (isspace((unsigned char)*body)) body++;
-    snprintf(text, size, "%.200s%s", *body ? body : "(an empty body)", strlen(body) > 200 ? "..." : "");
+    snprintf(text, size, "%.200s%s", *body ? body : "(an empty body)",
+             strlen(body) > 200 ? "..." : "");
 }
 
-/* Some servers refuse a parameter instead of ignoring it: it is left out from then on. True when there was such a one. */
+/* Some servers refuse a parameter instead of ignoring it: it is left out from then on. True when
+ * there was such a one. */
 static bool leave_out(kf_request *ask, const char *message)
 {
     static const struct {
@@ -169,12 +183,15 @@ static bool leave_out(kf_request *ask, const char *message)
                 {"reasoning", KF_WITHOUT_EFFORT},
                 {"thinking", KF_WITHOUT_EFFORT},
                 {"temperature", KF_WITHOUT_TEMPERATURE}};
-    static const char *const complaints[] = {"unsupported", "not support",   "unknown", "unrecognized",
-                                             "unexpected",  "not permitted", "extra"};
+    static const char *const complaints[] = {"unsupported",  "not support", "unknown",
+                                             "unrecognized", "unexpected",  "not permitted",
+                                             "extra"};
     bool complains = false;
-    for (size_t i = 0; i < sizeof complaints / sizeof *complaints; i++) complains |= has(message, complaints[i]);
+    for (size_t i = 0; i < sizeof complaints / sizeof *complaints; i++)
+        complains |= has(message, complaints[i]);
     for (size_t i = 0; complains && i < sizeof rows / sizeof *rows; i++) {
-        if (!has(message, rows[i].word) || (ask->network->settings.without & rows[i].flag)) continue;
+        if (!has(message, rows[i].word) || (ask->network->settings.without & rows[i].flag))
+            continue;
         ask->network->settings.without |= rows[i].flag;
         return true;
     }
@@ -196,7 +213,8 @@ static bool is_too_long(const char *kind, const char *message)
     return false;
 }
 
-/* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo", "retryDelay": "34s"}]}. */
+/* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo",
+ * "retryDelay": "34s"}]}. */
 static void take_delay(kf_request *ask, const cJSON *error)
 {
     const cJSON *detail;
@@ -211,29 +229,35 @@ static void take_delay(kf_request *ask, const cJSON *error)
 static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm_outcome *outcome)
 {
     const kf_network *n = ask->network;
-    kf_auto(cJSON) json = ask->body.data ? cJSON_ParseWithLength(ask->body.data, ask->body.size) : NULL;
-    const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json; /* Gemini wraps errors in a list */
+    kf_auto(cJSON) json =
+        ask->body.data ? cJSON_ParseWithLength(ask->body.data, ask->body.size) : NULL;
+    /* Gemini wraps errors in a list */
+    const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json;
     const cJSON *member = kf_dialect_member(object, "error");
     char words[256];
     if (!member) member = object; /* FastAPI and others: {"message"} or {"detail"} at the top */
-    const char *message = cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
+    const char *message =
+        cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
     if (!message) message = kf_dialect_member_text(object, "detail");
     take_delay(ask, member);
-    const char *code = kf_dialect_member_text(member, "code"), *type = kf_dialect_member_text(member, "type");
+    const char *code = kf_dialect_member_text(member, "code"),
+               *type = kf_dialect_member_text(member, "type");
     const char *kind = code ? code : type ? type : "";
     excerpt(ask, words, sizeof words);
     const char *said = message ? message : words;
     if (status == 401 || status == 403) {
-        kf_fail(error, KF_ERROR_INPUT, "status %d: %s; %s%s", status, said, n->key ? "check the key in " : "no key was sent: set ",
-                n->key_name);
+        kf_fail(error, KF_ERROR_INPUT, "status %d: %s; %s%s", status, said,
+                n->key ? "check the key in " : "no key was sent: set ", n->key_name);
         return FAIL;
     }
     if (status == 404) {
-        kf_fail(error, KF_ERROR_INPUT, "status 404: %s; check the model's name and the address %s", said, n->base);
+        kf_fail(error, KF_ERROR_INPUT, "status 404: %s; check the model's name and the address %s",
+                said, n->base);
         return FAIL;
     }
     if (status == 413 || (status == 400 && is_too_long(kind, message))) {
-        kf_fail(error, KF_ERROR_LIMIT, "the prompt is too long for the model (status %d): %s", status, said);
+        kf_fail(error, KF_ERROR_LIMIT, "the prompt is too long for the model (status %d): %s",
+                status, said);
         return FAIL;
     }
     if (status == 400 && (has(kind, "content_filter") || has(kind, "content_policy"))) {
@@ -246,7 +270,8 @@ static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm
         kf_fail(error, KF_ERROR_LIMIT, "status 429: %s; the account has no credit left", said);
         return FAIL;
     }
-    kf_fail(error, status == 429 ? KF_ERROR_LIMIT : KF_ERROR_IO, "status %d%s%s: %s", status, *kind ? " " : "", kind, said);
+    kf_fail(error, status == 429 ? KF_ERROR_LIMIT : KF_ERROR_IO, "status %d%s%s: %s", status,
+            *kind ? " " : "", kind, said);
     return kf_status_is_passing(status) ? AGAIN : FAIL;
 }
 
@@ -264,13 +289,14 @@ static void word_answer(kf_request *ask)
         free(text);
         text = kf_buffer_take(&ask->begun);
         if (!text) {
-            kf_fail(&reply->error, KF_ERROR_LIMIT, "%s: the reply has more than %u bytes of text", ask->network->label,
-                    KF_REPLY_BYTES);
+            kf_fail(&reply->error, KF_ERROR_LIMIT, "%s: the reply has more than %u bytes of text",
+                    ask->network->label, KF_REPLY_BYTES);
             return;
         }
     }
     if (!text) {
-        kf_fail(&reply->error, KF_ERROR_MEMORY, "%s: out of memory for the reply", ask->network->label);
+        kf_fail(&reply->error, KF_ERROR_MEMORY, "%s: out of memory for the reply",
+                ask->network->label);
         return;
     }
     a->text.size = size; /* for the books */
@@ -280,24 +306,29 @@ static void word_answer(kf_request *ask)
     if (a->stop == KF_STOP_REFUSED || a->has_refusal) {
         reply->outcome = KF_LLM_REFUSED;
         kf_fail(&reply->error, KF_ERROR_INPUT, "%s: %s (%s)%s%.200s", label,
-                a->has_refusal ? "the model declined" : "the model or a filter stopped the reply", a->stop_word, empty ? "" : ": ",
-                text);
+                a->has_refusal ? "the model declined" : "the model or a filter stopped the reply",
+                a->stop_word, empty ? "" : ": ", text);
     } else if (empty && hidden && a->stop == KF_STOP_LENGTH) {
         kf_fail(&reply->error, KF_ERROR_LIMIT,
-                "%s: only reasoning came (%llu bytes) before the limit of %lld tokens; give a larger max_tokens or a lower effort",
+                "%s: only reasoning came (%llu bytes) before the limit of %lld tokens; give a "
+                "larger max_tokens or a lower effort",
                 label, hidden, (long long)ask->max_tokens);
     } else if (empty && a->stop == KF_STOP_TOOL) {
-        kf_fail(&reply->error, KF_ERROR_INPUT, "%s: the model called a tool, and none was offered", label);
+        kf_fail(&reply->error, KF_ERROR_INPUT, "%s: the model called a tool, and none was offered",
+                label);
     } else if (empty) {
-        kf_fail(&reply->error, KF_ERROR_IO, hidden ? "%s: only reasoning came (%llu bytes)" : "%s: the reply is empty", label,
+        kf_fail(&reply->error, KF_ERROR_IO,
+                hidden ? "%s: only reasoning came (%llu bytes)" : "%s: the reply is empty", label,
                 hidden);
     } else if (a->stop == KF_STOP_LENGTH) {
         reply->outcome = KF_LLM_TRUNCATED;
-        kf_fail(&reply->error, KF_ERROR_LIMIT, "%s: the reply was cut off at the limit of %lld tokens", label,
+        kf_fail(&reply->error, KF_ERROR_LIMIT,
+                "%s: the reply was cut off at the limit of %lld tokens", label,
                 (long long)ask->max_tokens);
     } else if (!a->ended && a->stop == KF_STOP_NONE) {
         reply->outcome = KF_LLM_TRUNCATED;
-        kf_fail(&reply->error, KF_ERROR_IO, "%s: the stream ended without saying that it was complete", label);
+        kf_fail(&reply->error, KF_ERROR_IO,
+                "%s: the stream ended without saying that it was complete", label);
     }
 }
 
@@ -328,7 +359,8 @@ static verdict judge_answer(kf_request *ask, const kf_http_result *result, kf_er
     return ACCEPT;
 }
 
-static verdict judge(kf_request *ask, const kf_http_result *result, kf_error *error, kf_llm_outcome *outcome)
+static verdict judge(kf_request *ask, const kf_http_result *result, kf_error *error,
+                     kf_llm_outcome *outcome)
 {
     *outcome = KF_LLM_FAILED;
     if (result->status == 200) return judge_answer(ask, result, error);
@@ -373,7 +405,8 @@ static void complete(kf_request *ask)
     ask->state = KF_REQUEST_DONE;
 }
 
-void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
+void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code,
+                     const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -386,16 +419,19 @@ void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code
     if (begun) {
         kf_llm_reply_set_text(&ask->reply, begun, size);
         ask->reply.outcome = KF_LLM_TRUNCATED;
-        kf_fail_prefix(&ask->reply.error, "the reply was cut off at the token limit, and could not be continued");
+        kf_fail_prefix(&ask->reply.error,
+                       "the reply was cut off at the token limit, and could not be continued");
     }
     complete(ask);
 }
 
-/* Cut off at the token limit in the middle of something: true when the rest is to be asked for. What came is kept. */
+/* Cut off at the token limit in the middle of something: true when the rest is to be asked for.
+ * What came is kept. */
 static bool goes_on(kf_request *ask)
 {
     const kf_answer *a = &ask->answer;
-    if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size || ask->continuations == ask->network->continuations)
+    if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size ||
+        ask->continuations == ask->network->continuations)
         return false;
     kf_autobuffer joined = {.limit = KF_REPLY_BYTES};
     if (ask->begun.size) kf_buffer_append(&joined, ask->begun.data, ask->begun.size);
@@ -415,9 +451,12 @@ static void done(void *context, const kf_http_result *result)
     kf_error error = {0};
     kf_llm_outcome outcome;
     ask->transfer = NULL;
-    /* An event without its blank line counts at the end of a stream, not where the stream was cut off. */
-    if (result->status == 200 && ask->kind == KF_BODY_EVENTS && !result->fault) kf_sse_end(&ask->sse, &ask->fault);
-    if (ask->kind == KF_BODY_WHOLE && ask->body.size) kf_answer_event(&ask->answer, n->dialect, "", ask->body.data, ask->body.size);
+    /* An event without its blank line counts at the end of a stream, not where the stream was cut
+     * off. */
+    if (result->status == 200 && ask->kind == KF_BODY_EVENTS && !result->fault)
+        kf_sse_end(&ask->sse, &ask->fault);
+    if (ask->kind == KF_BODY_WHOLE && ask->body.size)
+        kf_answer_event(&ask->answer, n->dialect, "", ask->body.data, ask->body.size);
     verdict v = judge(ask, result, &error, &outcome);
     double now = kf_now(), wait = kf_server_limits_wait(&ask->limits);
     if (wait > 0) n->hold_until = fmax(n->hold_until, now + fmin(wait, LONGEST_WAIT));
@@ -442,22 +481,27 @@ static void done(void *context, const kf_http_result *result)
         return;
     }
     char remark[96] = "";
-    if (v == AGAIN && wait > LONGEST_WAIT) snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
-    if (v == AGAIN && ask->failures) snprintf(remark, sizeof remark, " (%d attempts)", ask->failures + 1);
+    if (v == AGAIN && wait > LONGEST_WAIT)
+        snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
+    if (v == AGAIN && ask->failures)
+        snprintf(remark, sizeof remark, " (%d attempts)", ask->failures + 1);
     kf_request_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
 }
 
-/* ---- sending ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* What decides how a model samples and how long it may, under the names that the services have for it. */
+/* What decides how a model samples and how long it may, under the names that the services have for
+ * it. */
 static bool keep_settings(kf_request *ask, const cJSON *body)
 {
-    static const char *const names[] = {"temperature",      "max_tokens", "max_completion_tokens", "max_output_tokens", "thinking",
-                                        "reasoning_effort", "reasoning",  "generationConfig"};
+    static const char *const names[] = {
+        "temperature",      "max_tokens", "max_completion_tokens", "max_output_tokens", "thinking",
+        "reasoning_effort", "reasoning",  "generationConfig"};
     kf_auto(cJSON) settings = cJSON_CreateObject();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, names[i]);
-        if (item && !cJSON_AddItemToObject(settings, names[i], cJSON_Duplicate(item, true))) return false;
+        if (item && !cJSON_AddItemToObject(settings, names[i], cJSON_Duplicate(item, true)))
+            return false;
     }
     free(ask->reply.settings);
     return (ask->reply.settings = cJSON_PrintUnformatted(settings));
@@ -465,11 +509,16 @@ static bool keep_settings(kf_request *ask, const cJSON *body)
 
 static char *make_body(kf_request *ask, const kf_call_settings *settings)
 {
-    kf_dialect_request request = {.system = ask->system, .prompt = ask->prompt, .begun = ask->begun.size ? ask->begun.data : NULL};
+    kf_dialect_request request = {.system = ask->system,
+                                  .prompt = ask->prompt,
+                                  .begun = ask->begun.size ? ask->begun.data : NULL};
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json || !ask->network->dialect->body(settings, &request, json)) return NULL;
-    if (ask->network->wants_cost && !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include")) return NULL;
-    if (!request.begun && !keep_settings(ask, json)) return NULL; /* what continues a reply has less room for the rest of it */
+    if (ask->network->wants_cost &&
+        !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include"))
+        return NULL;
+    /* what continues a reply has less room for the rest of it */
+    if (!request.begun && !keep_settings(ask, json)) return NULL;
     return cJSON_PrintUnformatted(json);
 }
 
@@ -489,12 +538,15 @@ bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error)
         kf_buffer_append(&key, form, strlen(form) - 2); /* without its %s */
         kf_buffer_string(&key, n->key);
     }
-    if (!body || url.failed || key.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    if (!body || url.failed || key.failed)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
     static const char agent[] = "User-Agent: kforge/" KFORGE_VERSION;
-    const char *headers[8] = {"Content-Type: application/json", "Accept: text/event-stream, application/json", agent};
+    const char *headers[8] = {"Content-Type: application/json",
+                              "Accept: text/event-stream, application/json", agent};
     size_t count = 3;
     if (key.size) headers[count++] = key.data;
-    for (const char *const *more = n->dialect->headers; more && *more && count < 7; more++) headers[count++] = *more;
+    for (const char *const *more = n->dialect->headers; more && *more && count < 7; more++)
+        headers[count++] = *more;
     kf_answer_open(&ask->answer);
     kf_sse_open(&ask->sse, take_event, ask);
     ask->body = (kf_buffer){.limit = ERROR_BYTES};

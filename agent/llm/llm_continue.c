@@ -5,7 +5,8 @@
 #include "extract_internal.h"
 
 #define LONGEST_REPEAT 2000 /* bytes that a model may say again */
-#define SHORTEST_REPEAT 12  /* fewer are equal by chance, unless they are all of a line until there */
+/* fewer are equal by chance, unless they are all of a line until there */
+#define SHORTEST_REPEAT 12
 #define SHORTEST_LINE 4
 #define START_OVER 64 /* so many equal bytes at the start: the whole reply is said again */
 #define LONGEST_REMARK 300
@@ -15,7 +16,9 @@ static bool is_fence(kf_span line, bool *has_info)
 {
     kf_span text = kf_span_trim(line);
     size_t marks = 0;
-    while (marks < text.size && text.data[marks] == text.data[0] && (text.data[0] == '`' || text.data[0] == '~')) marks++;
+    while (marks < text.size && text.data[marks] == text.data[0] &&
+           (text.data[0] == '`' || text.data[0] == '~'))
+        marks++;
     *has_info = text.size > marks;
     return marks >= 3;
 }
@@ -40,7 +43,8 @@ bool kf_reply_is_open(const char *text, size_t size)
     return in_block(text, size, &closed) || !closed;
 }
 
-/* Within a block: bytes of `more` up to and with a fence that opens it again, a short remark before it included. */
+/* Within a block: bytes of `more` up to and with a fence that opens it again, a short remark before
+ * it included. */
 static size_t opened_again(const char *more, size_t size)
 {
     kf_span rest = {more, size < LONGEST_REMARK ? size : LONGEST_REMARK}, line;
@@ -68,7 +72,8 @@ static size_t overlap(const char *text, size_t size, const char *more, size_t mo
 void kf_reply_join(kf_buffer *text, const char *more, size_t size)
 {
     int closed;
-    if (text->size >= START_OVER && size >= START_OVER && memcmp(text->data, more, START_OVER) == 0) {
+    if (text->size >= START_OVER && size >= START_OVER &&
+        memcmp(text->data, more, START_OVER) == 0) {
         kf_buffer_clear(text);
     } else if (text->size) {
         size_t skip = in_block(text->data, text->size, &closed) ? opened_again(more, size) : 0;

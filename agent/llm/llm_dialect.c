@@ -1,4 +1,5 @@
-/* What the wire formats have in common: reading members, collecting the answer, errors inside a stream. */
+/* What the wire formats have in common: reading members, collecting the answer, errors inside a
+ * stream. */
 #include "llm_dialect.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@
 
 #define MAX_TOKENS 1e9 /* larger counts are nonsense */
 
-const char *const kf_effort_names[] = {"default", "none", "minimal", "low", "medium", "high", "xhigh", NULL};
+const char *const kf_effort_names[] = {"default", "none", "minimal", "low",
+                                       "medium",  "high", "xhigh",   NULL};
 
 void kf_answer_open(kf_answer *answer)
 {
@@ -29,7 +31,7 @@ void kf_answer_close(kf_answer *answer)
     kf_buffer_free(&answer->text);
 }
 
-/* ---- members ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 const cJSON *kf_dialect_member(const cJSON *object, const char *path)
 {
@@ -41,7 +43,8 @@ const cJSON *kf_dialect_member(const cJSON *object, const char *path)
         part[length] = '\0';
         bool index = part[0] >= '0' && part[0] <= '9';
         object = index ? (cJSON_IsArray(object) ? cJSON_GetArrayItem(object, atoi(part)) : NULL)
-                       : (cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, part) : NULL);
+                       : (cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, part)
+                                                 : NULL);
         path += length + (path[length] == '.');
     }
     return object;
@@ -56,7 +59,9 @@ const char *kf_dialect_member_text(const cJSON *object, const char *path)
 int64_t kf_dialect_member_count(const cJSON *object, const char *path)
 {
     const cJSON *item = kf_dialect_member(object, path);
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= MAX_TOKENS ? (int64_t)item->valuedouble : -1;
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= MAX_TOKENS
+               ? (int64_t)item->valuedouble
+               : -1;
 }
 
 void kf_answer_text(kf_answer *answer, const char *text)
@@ -83,7 +88,8 @@ void kf_answer_stop(kf_answer *answer, kf_stop stop, const char *word)
 cJSON *kf_message(cJSON *list, const char *role, const char *content)
 {
     cJSON *message = cJSON_CreateObject();
-    bool whole = cJSON_AddStringToObject(message, "role", role) && cJSON_AddStringToObject(message, "content", content);
+    bool whole = cJSON_AddStringToObject(message, "role", role) &&
+                 cJSON_AddStringToObject(message, "content", content);
     if (whole && cJSON_AddItemToArray(list, message)) return message;
     cJSON_Delete(message);
     return NULL;
@@ -92,17 +98,20 @@ cJSON *kf_message(cJSON *list, const char *role, const char *content)
 bool kf_messages(cJSON *list, const kf_dialect_request *request)
 {
     return kf_message(list, "user", request->prompt) &&
-           (!request->begun || (kf_message(list, "assistant", request->begun) && kf_message(list, "user", KF_CONTINUE_PROMPT)));
+           (!request->begun || (kf_message(list, "assistant", request->begun) &&
+                                kf_message(list, "user", KF_CONTINUE_PROMPT)));
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* Literals that some servers write for numbers that they do not have, outside strings, become -1: same length, so in place. */
+/* Literals that some servers write for numbers that they do not have, outside strings, become -1:
+ * same length, so in place. */
 static char *without_nan(const char *text, size_t size)
 {
     static const struct {
         const char *word, *instead; /* -1: a count that is no count */
-    } rows[] = {{"-Infinity", "-1       "}, {"Infinity", "-1      "}, {"NaN", "-1 "}, {"nan", "-1 "}};
+    } rows[] = {
+        {"-Infinity", "-1       "}, {"Infinity", "-1      "}, {"NaN", "-1 "}, {"nan", "-1 "}};
     char *copy = strndup(text, size);
     bool quoted = false;
     for (char *at = copy; at && *at; at++) {
@@ -120,7 +129,8 @@ static char *without_nan(const char *text, size_t size)
     return copy;
 }
 
-bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name, const char *data, size_t size)
+bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name,
+                     const char *data, size_t size)
 {
     while (size && strchr(" \t\r\n", data[size - 1])) size--;
     if (size == 0) return true;
@@ -152,17 +162,21 @@ static bool mentions(const char *text, const char *const *words)
 
 void kf_answer_error(kf_answer *answer, const cJSON *error)
 {
-    static const char *const passing[] = {"overloaded",  "rate_limit", "server_error",       "internal", "api_error",
-                                          "unavailable", "timeout",    "resource_exhausted", NULL};
-    const char *message = cJSON_IsString(error) ? error->valuestring : kf_dialect_member_text(error, "message");
-    const char *type = kf_dialect_member_text(error, "type"), *code = kf_dialect_member_text(error, "code"),
+    static const char *const passing[] = {"overloaded", "rate_limit",         "server_error",
+                                          "internal",   "api_error",          "unavailable",
+                                          "timeout",    "resource_exhausted", NULL};
+    const char *message =
+        cJSON_IsString(error) ? error->valuestring : kf_dialect_member_text(error, "message");
+    const char *type = kf_dialect_member_text(error, "type"),
+               *code = kf_dialect_member_text(error, "code"),
                *status = kf_dialect_member_text(error, "status");
     const cJSON *number = kf_dialect_member(error, "code");
     const char *kind = type ? type : code ? code : status ? status : "error";
     if (answer->failed) return;
     answer->failed = true;
-    answer->passing = mentions(type, passing) || mentions(code, passing) || mentions(status, passing) ||
-                      (cJSON_IsNumber(number) && (number->valuedouble == 429 || number->valuedouble >= 500));
+    answer->passing =
+        mentions(type, passing) || mentions(code, passing) || mentions(status, passing) ||
+        (cJSON_IsNumber(number) && (number->valuedouble == 429 || number->valuedouble >= 500));
     static const char *const lasting[] = {"insufficient_quota", "billing", NULL};
     if (mentions(type, lasting) || mentions(code, lasting)) answer->passing = false;
     kf_fail(&answer->error, KF_ERROR_IO, "%s: %.600s", kind, message ? message : "(no message)");

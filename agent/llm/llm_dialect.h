@@ -1,8 +1,8 @@
-/* Wire formats of model servers: how a request is written, what each event of the reply means. Pure; one table row a format (llm_openai.c,
- * llm_anthropic.c, llm_gemini.c). Internal to agent/.
+/* Wire formats of model servers: how a request is written, what each event of the reply means.
+ * Pure; one table row a format (llm_openai.c, llm_anthropic.c, llm_gemini.c). Internal to agent/.
  *
- * Counts of tokens are what the server says last, never added up: servers repeat and correct them while they stream. Fields of the wrong type
- * count as absent.
+ * Counts of tokens are what the server says last, never added up: servers repeat and correct them
+ * while they stream. Fields of the wrong type count as absent.
  */
 #ifndef KFORGE_LLM_DIALECT_H
 #define KFORGE_LLM_DIALECT_H
@@ -28,7 +28,12 @@ typedef enum kf_effort {
 extern const char *const kf_effort_names[]; /* "default", "none", … */
 
 /* What a server said it does not know; left out from then on. */
-enum { KF_WITHOUT_STREAM_OPTIONS = 1, KF_WITHOUT_TEMPERATURE = 2, KF_WITHOUT_EFFORT = 4, KF_OTHER_TOKEN_LIMIT = 8 };
+enum {
+    KF_WITHOUT_STREAM_OPTIONS = 1,
+    KF_WITHOUT_TEMPERATURE = 2,
+    KF_WITHOUT_EFFORT = 4,
+    KF_OTHER_TOKEN_LIMIT = 8
+};
 
 typedef struct kf_call_settings {
     const char *model;
@@ -55,16 +60,22 @@ typedef struct kf_answer {
     uint64_t hidden_bytes; /* of reasoning and tool calls */
     char model[128];
     kf_stop stop;
-    char stop_word[64];                                                          /* the server's own */
-    bool ended;                                                                  /* the server said that this was all */
-    int64_t prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens; /* -1 not said; the first includes both caches */
-    double cost_usd;                                                             /* where the server says it; NaN */
-    bool has_refusal;                                                            /* text of a refusal came: it is the text */
+    /* the server's own */
+    char stop_word[64];
+    /* the server said that this was all */
+    bool ended;
+    /* -1 not said; the first includes both caches */
+    int64_t prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens;
+    /* where the server says it; NaN */
+    double cost_usd;
+    /* text of a refusal came: it is the text */
+    bool has_refusal;
     bool failed, passing; /* the stream holds an error; asking again may help */
     kf_error error;
 } kf_answer;
 
-/* What is asked for. `begun`: the part of the reply that came before the token limit, to be continued; NULL none. */
+/* What is asked for. `begun`: the part of the reply that came before the token limit, to be
+ * continued; NULL none. */
 typedef struct kf_dialect_request {
     const char *system, *prompt, *begun;
 } kf_dialect_request;
@@ -80,19 +91,26 @@ typedef struct kf_dialect {
     void (*event)(kf_answer *answer, const char *name, const cJSON *json);
 } kf_dialect;
 
-extern const kf_dialect kf_dialect_chat, kf_dialect_responses, kf_dialect_anthropic, kf_dialect_gemini;
+extern const kf_dialect kf_dialect_chat, kf_dialect_responses, kf_dialect_anthropic,
+    kf_dialect_gemini;
 
 void kf_answer_open(kf_answer *answer);
 void kf_answer_close(kf_answer *answer);
-/* Data of an event: JSON, "[DONE]", or nothing of use (then false). Bare NaN and Infinity are read as -1. */
-bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name, const char *data, size_t size);
-/* The "error" of a body or an event, if there is one: its message, and whether `answer` failed for a passing reason. */
+/* Data of an event: JSON, "[DONE]", or nothing of use (then false). Bare NaN and Infinity are read
+ * as -1. */
+bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name,
+                     const char *data, size_t size);
+/* The "error" of a body or an event, if there is one: its message, and whether `answer` failed for
+ * a passing reason. */
 void kf_answer_error(kf_answer *answer, const cJSON *error);
 
 /* ---- for the dialects */
-const cJSON *kf_dialect_member(const cJSON *object, const char *path);     /* "choices.0.delta"; NULL when a part is missing */
-const char *kf_dialect_member_text(const cJSON *object, const char *path); /* NULL when it is no text */
-int64_t kf_dialect_member_count(const cJSON *object, const char *path);    /* -1 when it is no count of tokens */
+/* "choices.0.delta"; NULL when a part is missing */
+const cJSON *kf_dialect_member(const cJSON *object, const char *path);
+/* NULL when it is no text */
+const char *kf_dialect_member_text(const cJSON *object, const char *path);
+/* -1 when it is no count of tokens */
+int64_t kf_dialect_member_count(const cJSON *object, const char *path);
 void kf_answer_text(kf_answer *answer, const char *text);
 void kf_answer_hidden(kf_answer *answer, const char *text); /* NULL is fine */
 void kf_answer_model(kf_answer *answer, const char *model); /* NULL is fine */

@@ -1,12 +1,14 @@
 /* exec:COMMAND: a program of the user's answers.
  *
- * Each request is one /bin/sh -c COMMAND in a process group of its own. The prompt is a file in memory that is the child's stdin, so there
- * is nothing to feed and no pipe to break; stdout and stderr are pipes that `poll` reads, and a pidfd tells of the end. When the shell has
- * ended, what is in the pipes is read and the rest of its group is killed: a background process that holds the pipe open keeps nobody
- * waiting and does not stay behind. The group is signalled before its leader is reaped, while its number can't belong to anybody else.
+ * Each request is one /bin/sh -c COMMAND in a process group of its own. The prompt is a file in
+ * memory that is the child's stdin, so there is nothing to feed and no pipe to break; stdout and
+ * stderr are pipes that `poll` reads, and a pidfd tells of the end. When the shell has ended, what
+ * is in the pipes is read and the rest of its group is killed: a background process that holds the
+ * pipe open keeps nobody waiting and does not stay behind. The group is signalled before its leader
+ * is reaped, while its number can't belong to anybody else.
  *
- * The command is the user's own: it runs with the user's environment, but for keys of model providers (secret.h). What kforge has open is closed
- * in it.
+ * The command is the user's own: it runs with the user's environment, but for keys of model
+ * providers (secret.h). What kforge has open is closed in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,8 @@
 #define MAX_PARALLEL 64
 #define TAIL_BYTES 600 /* of stderr kept for the error */
 #define READ_BYTES 65536
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) */
+#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
+                            */
 
 enum { OPTION_TIMEOUT, OPTION_PARALLEL };
 
@@ -51,7 +54,7 @@ typedef struct exec {
     call calls[MAX_PARALLEL];
 } exec;
 
-/* ---- starting -------------------------------------------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void become_command(const char *command, pid_t parent, int in, int out, int err)
@@ -64,7 +67,8 @@ static void become_command(const char *command, pid_t parent, int in, int out, i
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    syscall(SYS_close_range, 3u, ~0u, 0u); /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    syscall(SYS_close_range, 3u, ~0u, 0u);
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
     execve("/bin/sh", argv, environ);
     static const char message[] = "/bin/sh can't be executed\n";
@@ -72,20 +76,25 @@ static void become_command(const char *command, pid_t parent, int in, int out, i
     _exit(127);
 }
 
-/* A file in memory with the system text, a blank line and the prompt; -1 and an error when it can't be made. */
+/* A file in memory with the system text, a blank line and the prompt; -1 and an error when it can't
+ * be made. */
 static int prompt_file(const kf_llm_request *request, kf_error *error)
 {
     kf_autoclose int fd = memfd_create("prompt", MFD_CLOEXEC);
     bool written = fd >= 0;
     if (written && request->system && *request->system)
-        written = kf_write_all(fd, request->system, strlen(request->system)) && kf_write_all(fd, "\n\n", 2);
-    written = written && kf_write_all(fd, request->prompt, strlen(request->prompt)) && lseek(fd, 0, SEEK_SET) == 0;
+        written = kf_write_all(fd, request->system, strlen(request->system)) &&
+                  kf_write_all(fd, "\n\n", 2);
+    written = written && kf_write_all(fd, request->prompt, strlen(request->prompt)) &&
+              lseek(fd, 0, SEEK_SET) == 0;
     /* Reopened: the child gets an offset of its own and can't write. */
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int reading = written ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (reading < 0 && written) reading = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* no /proc */
-    if (reading < 0) kf_fail(error, KF_ERROR_MACHINE, "exec: can't make a file in memory for the prompt: %s", strerror(errno));
+    if (reading < 0)
+        kf_fail(error, KF_ERROR_MACHINE, "exec: can't make a file in memory for the prompt: %s",
+                strerror(errno));
     return reading;
 }
 
@@ -93,15 +102,19 @@ static bool exec_submit(void *state, const kf_llm_request *request, kf_error *er
 {
     exec *e = state;
     if (e->in_flight >= e->parallel)
-        return kf_fail(error, KF_ERROR_BUSY, "exec: %d requests are in flight, as many as `parallel` allows", e->in_flight);
+        return kf_fail(error, KF_ERROR_BUSY,
+                       "exec: %d requests are in flight, as many as `parallel` allows",
+                       e->in_flight);
     call *c = e->calls;
     while (c->pid) c++;
     kf_autoclose int in = prompt_file(request, error);
     if (in < 0) return false;
     int out[2], err[2];
-    if (pipe2(out, O_CLOEXEC) < 0) return kf_fail(error, KF_ERROR_MACHINE, "exec: no pipe: %s", strerror(errno));
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "exec: no pipe: %s", strerror(errno));
     kf_autoclose int out_read = out[0], out_write = out[1];
-    if (pipe2(err, O_CLOEXEC) < 0) return kf_fail(error, KF_ERROR_MACHINE, "exec: no pipe: %s", strerror(errno));
+    if (pipe2(err, O_CLOEXEC) < 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "exec: no pipe: %s", strerror(errno));
     kf_autoclose int err_read = err[0], err_write = err[1];
     fcntl(out_read, F_SETFL, O_NONBLOCK);
     fcntl(err_read, F_SETFL, O_NONBLOCK);
@@ -123,7 +136,7 @@ static bool exec_submit(void *state, const kf_llm_request *request, kf_error *er
     return true;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void close_fd(int *fd)
 {
@@ -159,14 +172,15 @@ static bool read_some(call *c, int *fd, bool is_text)
     return *fd >= 0;
 }
 
-/* The pipes once nobody writes any more who counts: until they are empty, or the reply is too large. */
+/* The pipes once nobody writes any more who counts: until they are empty, or the reply is too
+ * large. */
 static void read_rest(call *c)
 {
     while (!c->text.failed && read_some(c, &c->out, true)) continue;
     for (int round = 0; round < 64 && read_some(c, &c->err, false); round++) continue;
 }
 
-/* ---- ending ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 /* Kills the group, reaps the leader; its wait status. */
 static int end_call(exec *e, call *c)
@@ -183,12 +197,14 @@ static int end_call(exec *e, call *c)
     return status;
 }
 
-/* {"text": …}: the fields that are there and of the right type count; anything else is a plain text reply. */
+/* {"text": …}: the fields that are there and of the right type count; anything else is a plain text
+ * reply. */
 static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
 {
     if (text[strspn(text, " \t\r\n")] != '{') return false;
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_REPLY_BYTES, "reply", NULL);
-    const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, "text"), *model = cJSON_GetObjectItemCaseSensitive(json, "model");
+    const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, "text"),
+                *model = cJSON_GetObjectItemCaseSensitive(json, "model");
     const cJSON *usage = cJSON_GetObjectItemCaseSensitive(json, "usage"),
                 *outcome = cJSON_GetObjectItemCaseSensitive(json, "outcome");
     if (!cJSON_IsString(answer)) return false;
@@ -196,16 +212,19 @@ static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
     if (!copy) return false;
     kf_llm_reply_set_text(reply, copy, strlen(copy));
     if (cJSON_IsString(model)) reply->model = strdup(model->valuestring);
-    double prompt = kf_json_get_number(usage, "prompt_tokens", -1), completion = kf_json_get_number(usage, "completion_tokens", -1);
+    double prompt = kf_json_get_number(usage, "prompt_tokens", -1),
+           completion = kf_json_get_number(usage, "completion_tokens", -1);
     double cost = kf_json_get_number(json, "cost_usd", -1);
     if (prompt >= 0 && prompt < 1e15) reply->prompt_tokens = (int64_t)prompt;
     if (completion >= 0 && completion < 1e15) reply->completion_tokens = (int64_t)completion;
     if (cost >= 0 && cost < 1e9) reply->cost_usd = cost;
     kf_llm_outcome known;
-    if (cJSON_IsString(outcome) && kf_llm_outcome_parse(outcome->valuestring, &known) && known != KF_LLM_EXHAUSTED) {
+    if (cJSON_IsString(outcome) && kf_llm_outcome_parse(outcome->valuestring, &known) &&
+        known != KF_LLM_EXHAUSTED) {
         reply->outcome = known;
         if (known == KF_LLM_FAILED)
-            kf_fail(&reply->error, KF_ERROR_IO, "exec: the command says that it failed: %.300s", reply->text);
+            kf_fail(&reply->error, KF_ERROR_IO, "exec: the command says that it failed: %.300s",
+                    reply->text);
     }
     return true;
 }
@@ -230,15 +249,19 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
     size_t size = c->text.size;
     kf_autofree char *text = kf_buffer_take(&c->text);
     if (timed_out) {
-        kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: no reply within %g s; it wrote to stderr: %s", e->timeout, last_words(c));
+        kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: no reply within %g s; it wrote to stderr: %s",
+                e->timeout, last_words(c));
     } else if (too_large) {
-        kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: the reply has more than %u bytes", KF_REPLY_BYTES);
+        kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: the reply has more than %u bytes",
+                KF_REPLY_BYTES);
     } else if (WIFSIGNALED(status)) {
-        kf_fail(&reply->error, KF_ERROR_IO, "exec: the command was ended by signal %d; it wrote to stderr: %s", WTERMSIG(status),
-                last_words(c));
+        kf_fail(&reply->error, KF_ERROR_IO,
+                "exec: the command was ended by signal %d; it wrote to stderr: %s",
+                WTERMSIG(status), last_words(c));
     } else if (WEXITSTATUS(status) != 0) {
-        kf_fail(&reply->error, KF_ERROR_IO, "exec: the command ended with status %d; it wrote to stderr: %s", WEXITSTATUS(status),
-                last_words(c));
+        kf_fail(&reply->error, KF_ERROR_IO,
+                "exec: the command ended with status %d; it wrote to stderr: %s",
+                WEXITSTATUS(status), last_words(c));
     } else if (!text) {
         kf_fail(&reply->error, KF_ERROR_MEMORY, "exec: out of memory for the reply");
     } else if (memchr(text, '\0', size)) {
@@ -255,7 +278,8 @@ static bool advance(exec *e, call *c, kf_llm_reply *reply)
     read_some(c, &c->out, true);
     read_some(c, &c->err, false);
     siginfo_t info = {0};
-    bool ended = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == c->pid;
+    bool ended = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                 info.si_pid == c->pid;
     bool timed_out = !ended && kf_now() >= c->deadline;
     if (!ended && !timed_out && !c->text.failed) return false;
     if (ended) read_rest(c);
@@ -278,7 +302,8 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
             if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < wake) wake = kf_now() + BLIND_SECONDS;
             const int waiting[] = {c->pidfd, c->out, c->err};
             for (int i = 0; i < 3; i++)
-                if (waiting[i] >= 0) fds[count++] = (struct pollfd){.fd = waiting[i], .events = POLLIN};
+                if (waiting[i] >= 0)
+                    fds[count++] = (struct pollfd){.fd = waiting[i], .events = POLLIN};
         }
         double left = wake - kf_now();
         if (!count || until <= kf_now()) return 0;
@@ -297,7 +322,8 @@ static size_t exec_watch(const void *state, struct pollfd *fds, size_t most, dou
         if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < *wake) *wake = kf_now() + BLIND_SECONDS;
         const int waiting[] = {c->pidfd, c->out, c->err};
         for (int i = 0; i < 3; i++)
-            if (waiting[i] >= 0 && count < most) fds[count++] = (struct pollfd){.fd = waiting[i], .events = POLLIN};
+            if (waiting[i] >= 0 && count < most)
+                fds[count++] = (struct pollfd){.fd = waiting[i], .events = POLLIN};
     }
     return count;
 }
@@ -307,7 +333,7 @@ static int exec_in_flight(const void *state)
     return ((const exec *)state)->in_flight;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void *exec_open(const char *argument, const double *options, kf_error *error)
 {
@@ -325,7 +351,9 @@ static void *exec_open(const char *argument, const double *options, kf_error *er
         char *end;
         e->timeout = strtod(from_environment, &end);
         if (end == from_environment || *end || !(e->timeout > 0 && e->timeout <= 86400)) {
-            kf_fail(error, KF_ERROR_INPUT, "KFORGE_EXEC_TIMEOUT=%s is not a number of seconds up to 86400", from_environment);
+            kf_fail(error, KF_ERROR_INPUT,
+                    "KFORGE_EXEC_TIMEOUT=%s is not a number of seconds up to 86400",
+                    from_environment);
             free(e->command);
             free(e);
             return NULL;
@@ -351,7 +379,8 @@ const kf_llm_provider kf_llm_exec = {
     .name = "exec",
     .form = "exec:COMMAND",
     .takes_argument = true,
-    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL}, [OPTION_PARALLEL] = {"parallel", 16, 1, MAX_PARALLEL, NULL}},
+    .options = {[OPTION_TIMEOUT] = {"timeout", 0, 0.01, 86400, NULL},
+                [OPTION_PARALLEL] = {"parallel", 16, 1, MAX_PARALLEL, NULL}},
     .open = exec_open,
     .submit = exec_submit,
     .in_flight = exec_in_flight,

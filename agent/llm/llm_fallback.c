@@ -1,5 +1,6 @@
-/* fallback:SPEC then SPEC…: each request goes to the first model that takes it; when it fails there, with all retries of its own, it goes to the
- * next. A model whose circuit breaker is open is passed over. What an exec: command may hold, " then " included, is its own: it ends the list.
+/* fallback:SPEC then SPEC…: each request goes to the first model that takes it; when it fails
+ * there, with all retries of its own, it goes to the next. A model whose circuit breaker is open is
+ * passed over. What an exec: command may hold, " then " included, is its own: it ends the list.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ typedef struct pending {
     char *system, *prompt;
     kf_llm_request request;
     int member;
-    int64_t prompt_tokens, completion_tokens, requests; /* of members that failed; tokens -1 as soon as one did not say */
+    /* of members that failed; tokens -1 as soon as one did not say */
+    int64_t prompt_tokens, completion_tokens, requests;
     double cost_usd, seconds;
 } pending;
 
@@ -45,12 +47,14 @@ static void fallback_close(void *state)
 
 static bool add_member(fallback *f, const char *spec, size_t length, kf_error *error)
 {
-    if (f->count == MAX_MEMBERS) return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MAX_MEMBERS);
+    if (f->count == MAX_MEMBERS)
+        return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MAX_MEMBERS);
     f->specs[f->count] = strndup(spec, length);
     if (!f->specs[f->count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
     if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
-    if (kf_llm_is_none(f->members[f->count++])) return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" answers nothing");
+    if (kf_llm_is_none(f->members[f->count++]))
+        return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" answers nothing");
     return true;
 }
 
@@ -122,7 +126,8 @@ static void add_up(pending *p, kf_llm_reply *reply)
 {
     reply->seconds += p->seconds;
     reply->requests += p->requests;
-    if (!isnan(p->cost_usd)) reply->cost_usd = p->cost_usd + (isnan(reply->cost_usd) ? 0 : reply->cost_usd);
+    if (!isnan(p->cost_usd))
+        reply->cost_usd = p->cost_usd + (isnan(reply->cost_usd) ? 0 : reply->cost_usd);
     if (p->requests && (p->prompt_tokens < 0 || reply->prompt_tokens < 0))
         reply->prompt_tokens = reply->completion_tokens = -1;
     else if (p->requests)
@@ -135,8 +140,8 @@ static bool settle(fallback *f, int member, kf_llm_reply *reply)
     pending *p = unlink_pending(f, member, reply->tag);
     if (!p) return true;
     bool charged = reply->prompt_tokens >= 0 || reply->cost_usd > 0;
-    bool goes_on =
-        (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) && member + 1 < f->count && !f->cancelled;
+    bool goes_on = (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) &&
+                   member + 1 < f->count && !f->cancelled;
     kf_error error = {0};
     add_up(p, reply);
     if (goes_on && hand_on(f, p, member + 1, &error)) {
@@ -159,7 +164,8 @@ static size_t fallback_watch(const void *state, struct pollfd *fds, size_t most,
 {
     const fallback *f = state;
     size_t count = 0;
-    for (int i = 0; i < f->count; i++) count += kf_llm_watch(f->members[i], fds + count, most - count, wake);
+    for (int i = 0; i < f->count; i++)
+        count += kf_llm_watch(f->members[i], fds + count, most - count, wake);
     return count;
 }
 
@@ -176,7 +182,8 @@ static int fallback_poll(void *state, double seconds, kf_llm_reply *reply)
         struct pollfd fds[256];
         size_t count = fallback_watch(f, fds, sizeof fds / sizeof *fds, &wake);
         if (!count) wake = fmin(wake, now + 0.02); /* a member that can't be watched */
-        if (poll(fds, count, wake > now ? (int)fmin(ceil((wake - now) * 1000), 1e6) : 0) < 0) return 0;
+        if (poll(fds, count, wake > now ? (int)fmin(ceil((wake - now) * 1000), 1e6) : 0) < 0)
+            return 0;
     }
     return 0;
 }

@@ -1,5 +1,6 @@
-/* The providers over the network are one, with a row for each service: its address, format and key. What a request has to pass before it leaves:
- * its own back-off, what the server asked to wait, requests and tokens a minute, the circuit breaker, the budget. All providers of a thread share
+/* The providers over the network are one, with a row for each service: its address, format and key.
+ * What a request has to pass before it leaves: its own back-off, what the server asked to wait,
+ * requests and tokens a minute, the circuit breaker, the budget. All providers of a thread share
  * one event loop, so that polling one of them serves all.
  */
 #include "llm_network.h"
@@ -18,7 +19,7 @@
 #define DEFAULT_MAX_TOKENS 16384
 #define MIN_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
 
-/* ---- services --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- services -------------------------------------------------------------------------------- */
 
 typedef struct service {
     const char *name;
@@ -32,12 +33,16 @@ typedef struct service {
 } service;
 
 static const service services[] = {
-    {"openai", &kf_dialect_chat, "https://api.openai.com/v1", "OPENAI_BASE_URL", "", "OPENAI_API_KEY", NULL, false},
-    {"anthropic", &kf_dialect_anthropic, "https://api.anthropic.com/v1", "ANTHROPIC_BASE_URL", "/v1", "ANTHROPIC_API_KEY", NULL,
-     false},
-    {"gemini", &kf_dialect_gemini, "https://generativelanguage.googleapis.com/v1beta", NULL, "", "GEMINI_API_KEY", NULL, false},
-    {"openrouter", &kf_dialect_chat, "https://openrouter.ai/api/v1", NULL, "", "OPENROUTER_API_KEY", NULL, true},
-    {"azure", &kf_dialect_chat, NULL, "AZURE_OPENAI_ENDPOINT", "/openai/v1", "AZURE_OPENAI_API_KEY", "api-key: %s", false},
+    {"openai", &kf_dialect_chat, "https://api.openai.com/v1", "OPENAI_BASE_URL", "",
+     "OPENAI_API_KEY", NULL, false},
+    {"anthropic", &kf_dialect_anthropic, "https://api.anthropic.com/v1", "ANTHROPIC_BASE_URL",
+     "/v1", "ANTHROPIC_API_KEY", NULL, false},
+    {"gemini", &kf_dialect_gemini, "https://generativelanguage.googleapis.com/v1beta", NULL, "",
+     "GEMINI_API_KEY", NULL, false},
+    {"openrouter", &kf_dialect_chat, "https://openrouter.ai/api/v1", NULL, "", "OPENROUTER_API_KEY",
+     NULL, true},
+    {"azure", &kf_dialect_chat, NULL, "AZURE_OPENAI_ENDPOINT", "/openai/v1", "AZURE_OPENAI_API_KEY",
+     "api-key: %s", false},
     {"compatible", &kf_dialect_chat, NULL, NULL, "", NULL, NULL, false},
 };
 enum { OPENAI, ANTHROPIC, GEMINI, OPENROUTER, AZURE, COMPATIBLE };
@@ -66,7 +71,7 @@ enum {
 
 static const char *const apis[] = {"chat", "responses", NULL};
 
-/* ---- the event loop --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the event loop -------------------------------------------------------------------------- */
 
 static __thread struct {
     kf_http *http;
@@ -87,10 +92,11 @@ static void give_http(void)
     shared.http = NULL;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* The variable of a compatible server's key: MISTRAL_API_KEY for https://api.mistral.ai, so that no key goes to another's host; KFORGE_API_KEY for
- * addresses that are numbers and for this machine. */
+/* The variable of a compatible server's key: MISTRAL_API_KEY for https://api.mistral.ai, so that no
+ * key goes to another's host; KFORGE_API_KEY for addresses that are numbers and for this machine.
+ */
 static char *key_name_of(const char *base)
 {
     const char *host = strstr(base, "://");
@@ -106,7 +112,8 @@ static char *key_name_of(const char *base)
         start = end;
         while (start && host[start - 1] != '.') start--;
         snprintf(name, sizeof name, "%.*s_API_KEY", (int)(end - start), host + start);
-        for (char *c = name; *c; c++) *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+        for (char *c = name; *c; c++)
+            *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
     }
     return strdup(*name ? name : "KFORGE_API_KEY");
 }
@@ -118,10 +125,14 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
     size_t model = at ? (size_t)(at - argument) : strlen(argument);
     const char *base = at ? at + 1 : variable && *variable ? variable : row->base;
     if (!base && row->base_variable)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: set %s to your resource's address, or write MODEL@https://…", row->name,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: set %s to your resource's address, or write MODEL@https://…", row->name,
                        row->base_variable);
-    if (!base) return kf_fail(error, KF_ERROR_INPUT, "%s: write MODEL@http://HOST:PORT/v1", row->name);
-    if (model == 0) return kf_fail(error, KF_ERROR_INPUT, "%s: the model's name is missing before @", row->name);
+    if (!base)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: write MODEL@http://HOST:PORT/v1", row->name);
+    if (model == 0)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the model's name is missing before @",
+                       row->name);
     size_t length = strlen(base);
     while (length && base[length - 1] == '/') length--;
     const char *end = !at && variable && *variable ? row->base_end : "";
@@ -132,7 +143,8 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
     if (!n->base || !n->model || asprintf(&n->label, "%s:%s", row->name, n->model) < 0)
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const char *allowed = getenv("KFORGE_PLAIN_HTTP");
-    return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) || kf_fail_prefix(error, "%s", row->name);
+    return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) ||
+           kf_fail_prefix(error, "%s", row->name);
 }
 
 static bool find_key(kf_network *n, const service *row, kf_error *error)
@@ -142,25 +154,33 @@ static bool find_key(kf_network *n, const service *row, kf_error *error)
     n->key_form = row->key_form;
     if (!n->key_name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     n->key = kf_api_key(n->key_name, &why);
-    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0) n->key = kf_api_key("GOOGLE_API_KEY", &why);
+    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0)
+        n->key = kf_api_key("GOOGLE_API_KEY", &why);
     if (why.code) return kf_fail_copy(error, &why);
-    if (n->key && strpbrk(n->key, "\r\n")) return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
+    if (n->key && strpbrk(n->key, "\r\n"))
+        return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
     bool own = n->settings.official;
     if (!n->key && own)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: no key: set %s in the environment, in .env, or in a key file of mode 600 (docs/guide/models.md)", row->name,
-                       n->key_name);
+                       "%s: no key: set %s in the environment, in .env, or in a key file of mode "
+                       "600 (docs/guide/models.md)",
+                       row->name, n->key_name);
     return true;
 }
 
 static bool find_price(kf_network *n, const service *row, const double *options, kf_error *error)
 {
     double in = options[OPTION_PRICE_IN], out = options[OPTION_PRICE_OUT];
-    if ((in >= 0) != (out >= 0)) return kf_fail(error, KF_ERROR_INPUT, "%s: price_in and price_out belong together", row->name);
+    if ((in >= 0) != (out >= 0))
+        return kf_fail(error, KF_ERROR_INPUT, "%s: price_in and price_out belong together",
+                       row->name);
     if (in < 0) return kf_price_find(row->name, n->model, &n->price, error);
     double cached = options[OPTION_PRICE_CACHED], written = options[OPTION_PRICE_CACHE_WRITE];
-    n->price = (kf_price){
-        .input = in, .output = out, .cached = cached >= 0 ? cached : in, .cache_write = written >= 0 ? written : in, .known = true};
+    n->price = (kf_price){.input = in,
+                          .output = out,
+                          .cached = cached >= 0 ? cached : in,
+                          .cache_write = written >= 0 ? written : in,
+                          .known = true};
     n->price_given = true;
     return true;
 }
@@ -177,10 +197,12 @@ static void network_close(void *state)
     free(n);
 }
 
-static bool set_up(kf_network *n, const service *row, const char *argument, const double *options, kf_error *error)
+static bool set_up(kf_network *n, const service *row, const char *argument, const double *options,
+                   kf_error *error)
 {
     n->provider = row->name;
-    n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses : row->dialect;
+    n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses
+                                                                             : row->dialect;
     n->wants_cost = row->wants_cost;
     bool elsewhere = strstr(argument, "@http");
     n->settings = (kf_call_settings){.effort = (kf_effort)options[OPTION_EFFORT],
@@ -201,7 +223,9 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
     n->tokens = kf_bucket_new(options[OPTION_TPM], now);
     if (!kf_random(&n->chance, sizeof n->chance)) n->chance = (uint64_t)(now * 1e9);
     n->chance |= 1;
-    if (!find_base(n, row, argument, error) || !find_key(n, row, error) || !find_price(n, row, options, error)) return false;
+    if (!find_base(n, row, argument, error) || !find_key(n, row, error) ||
+        !find_price(n, row, options, error))
+        return false;
     n->settings.model = n->model;
     n->http = take_http(error);
     return n->http;
@@ -219,28 +243,32 @@ static void *open_service(int index, const char *argument, const double *options
     return NULL;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static bool network_submit(void *state, const kf_llm_request *request, kf_error *error)
 {
     kf_network *n = state;
     double wait = kf_breaker_wait(&n->breaker, kf_now());
     if (wait > 0)
-        return kf_fail(error, KF_ERROR_BUSY, "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
+        return kf_fail(error, KF_ERROR_BUSY,
+                       "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
                        n->breaker.failures, wait);
     if (n->count >= n->parallel)
-        return kf_fail(error, KF_ERROR_BUSY, "%s: %d requests are in flight, as many as `parallel` allows", n->label, n->count);
+        return kf_fail(error, KF_ERROR_BUSY,
+                       "%s: %d requests are in flight, as many as `parallel` allows", n->label,
+                       n->count);
     kf_request *ask = calloc(1, sizeof *ask), **end = &n->asks;
     if (ask) {
-        *ask = (kf_request){.network = n,
-                        .system = request->system && *request->system ? strdup(request->system) : NULL,
-                        .prompt = strdup(request->prompt),
-                        .temperature = request->temperature,
-                        .max_tokens = request->max_tokens > 0 ? request->max_tokens : n->settings.max_tokens,
-                        .tag = request->tag,
-                        .asked = kf_now(),
-                        .counted = true,
-                        .reply = kf_llm_reply_empty(request->tag)};
+        *ask = (kf_request){
+            .network = n,
+            .system = request->system && *request->system ? strdup(request->system) : NULL,
+            .prompt = strdup(request->prompt),
+            .temperature = request->temperature,
+            .max_tokens = request->max_tokens > 0 ? request->max_tokens : n->settings.max_tokens,
+            .tag = request->tag,
+            .asked = kf_now(),
+            .counted = true,
+            .reply = kf_llm_reply_empty(request->tag)};
     }
     if (!ask || !ask->prompt || (request->system && *request->system && !ask->system)) {
         kf_request_free(ask);
@@ -286,12 +314,16 @@ static void try_to_send(kf_request *ask, double now, double *wake)
     case KF_BUDGET_SPENT:
         kf_breaker_end(&n->breaker, false, now);
         /* What was charged already is a failed call; where nothing was, there was none. */
-        kf_request_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT, "%s", error.text);
+        kf_request_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT,
+                        "%s", error.text);
         return;
     case KF_BUDGET_GRANTED: break;
     }
     kf_bucket_take(&n->requests, 1, now);
-    kf_bucket_take(&n->tokens, (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)), now);
+    kf_bucket_take(
+        &n->tokens,
+        (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)),
+        now);
     if (kf_request_begin(ask, max_tokens, &error)) return;
     if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &(kf_amount){0});
     kf_breaker_end(&n->breaker, true, now);
@@ -358,11 +390,12 @@ static void network_cancel(void *state)
     for (kf_request *ask = n->asks; ask; ask = ask->next) {
         if (ask->state == KF_REQUEST_DONE) continue;
         kf_request_abort(ask);
-        kf_request_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY, "%s: the run ended before the reply was there", n->label);
+        kf_request_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY,
+                        "%s: the run ended before the reply was there", n->label);
     }
 }
 
-/* ---- budgets and prices ----------------------------------------------------------------------------------------------------------------- */
+/* ---- budgets and prices ---------------------------------------------------------------------- */
 
 static void network_set_budget(void *state, kf_budget *budget)
 {
@@ -374,7 +407,8 @@ static bool network_check_budget(const void *state, const kf_budget *budget, kf_
     const kf_network *n = state;
     if (budget->limit.nanodollars <= 0 || n->price.known) return true;
     return kf_fail(error, KF_ERROR_INPUT,
-                   "the price of %s is not known, and a budget in USD needs it; say what a million tokens cost: "
+                   "the price of %s is not known, and a budget in USD needs it; say what a million "
+                   "tokens cost: "
                    "%s,price_in=USD,price_out=USD:MODEL "
                    "(0 for a server of your own), or give a price file in KFORGE_PRICES",
                    n->label, n->provider);
@@ -384,12 +418,13 @@ static bool network_freeze(const void *state, kf_buffer *options)
 {
     const kf_network *n = state;
     if (!n->price.known || n->price_given) return false;
-    kf_buffer_format(options, ",price_in=%.9g,price_out=%.9g,price_cached=%.9g,price_cache_write=%.9g", n->price.input,
-                     n->price.output, n->price.cached, n->price.cache_write);
+    kf_buffer_format(options,
+                     ",price_in=%.9g,price_out=%.9g,price_cached=%.9g,price_cache_write=%.9g",
+                     n->price.input, n->price.output, n->price.cached, n->price.cache_write);
     return !options->failed;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 // clang-format off
 #define ROW(NAME, INDEX, FORM)                                                                                          \

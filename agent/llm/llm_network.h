@@ -1,5 +1,6 @@
-/* Models over the network: the parts of the provider. llm_network.c opens them and decides when a request leaves; llm_attempt.c is one attempt,
- * from its first byte out to what its reply means. Internal to agent/.
+/* Models over the network: the parts of the provider. llm_network.c opens them and decides when a
+ * request leaves; llm_attempt.c is one attempt, from its first byte out to what its reply means.
+ * Internal to agent/.
  */
 #ifndef KFORGE_LLM_NETWORK_H
 #define KFORGE_LLM_NETWORK_H
@@ -15,7 +16,11 @@
 /* How the body of a reply reads, by its first byte rather than by what its header claims. */
 typedef enum kf_body_kind { KF_BODY_UNKNOWN, KF_BODY_EVENTS, KF_BODY_WHOLE } kf_body_kind;
 
-typedef enum kf_request_state { KF_REQUEST_WAITING, KF_REQUEST_FLYING, KF_REQUEST_DONE } kf_request_state;
+typedef enum kf_request_state {
+    KF_REQUEST_WAITING,
+    KF_REQUEST_FLYING,
+    KF_REQUEST_DONE
+} kf_request_state;
 
 typedef struct kf_network kf_network;
 
@@ -34,7 +39,8 @@ typedef struct kf_request {
     int continuations; /* asked for */
     /* What was charged until now, attempts that failed included. */
     kf_amount used;
-    int64_t prompt_tokens, completion_tokens; /* as the server counted them; -1 as soon as one attempt was not counted */
+    /* as the server counted them; -1 as soon as one attempt was not counted */
+    int64_t prompt_tokens, completion_tokens;
     bool any_cost, counted;
     /* The attempt under way. */
     kf_http_transfer *transfer;
@@ -75,13 +81,14 @@ struct kf_network {
 
 /* The most that an attempt may use with so many tokens of reply. */
 kf_amount kf_request_most(const kf_request *ask, int64_t max_tokens);
-/* Sends the request; `ask->reserved` is reserved already. False with *error when it can't even be made. */
+/* Sends the request; `ask->reserved` is reserved already. False with *error when it can't even be
+ * made. */
 bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error);
 /* Ends the attempt under way, if there is one, and books what it may have cost. */
 void kf_request_abort(kf_request *ask);
 /* DONE with this failure. */
-void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void kf_request_free(kf_request *ask);
 
 #endif

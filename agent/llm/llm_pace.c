@@ -21,7 +21,7 @@ bool kf_status_is_passing(int status)
            (status >= 500 && status < 600 && status != 501 && status != 505);
 }
 
-/* ---- what servers say --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what servers say ------------------------------------------------------------------------ */
 
 /* "1m30.5s", "250ms", "6h0m0s", "20": seconds; NaN when it is none of these. */
 static double parse_duration(const char *text)
@@ -54,8 +54,8 @@ static double parse_duration(const char *text)
 
 static double parse_date(const char *text, double wall)
 {
-    static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S", "%A, %d-%b-%y %H:%M:%S", "%a %b %d %H:%M:%S %Y",
-                                        "%Y-%m-%dT%H:%M:%S"};
+    static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S", "%A, %d-%b-%y %H:%M:%S",
+                                        "%a %b %d %H:%M:%S %Y", "%Y-%m-%dT%H:%M:%S"};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct tm parts = {0};
         if (!strptime(text, forms[i], &parts)) continue;
@@ -85,13 +85,15 @@ static bool is_none_left(const char *value)
     return end != value && left <= 0;
 }
 
-void kf_server_limits_header(kf_server_limits *limits, const char *name, const char *value, double wall)
+void kf_server_limits_header(kf_server_limits *limits, const char *name, const char *value,
+                             double wall)
 {
     double wait = kf_wait_parse(value, wall);
     if (strcmp(name, "retry-after-ms") == 0) {
         char *end;
         double milliseconds = strtod(value, &end);
-        if (end != value && milliseconds >= 0 && milliseconds < 1e12) limits->retry_after = milliseconds * 1e-3;
+        if (end != value && milliseconds >= 0 && milliseconds < 1e12)
+            limits->retry_after = milliseconds * 1e-3;
         return;
     }
     if (strcmp(name, "retry-after") == 0) {
@@ -108,19 +110,22 @@ void kf_server_limits_header(kf_server_limits *limits, const char *name, const c
         if (tokens && is_none_left(value)) limits->no_tokens = true;
     } else if (strstr(rest, "reset") && !isnan(wait)) {
         if (requests) limits->requests_reset = wait;
-        if (tokens) limits->tokens_reset = fmax(wait, isnan(limits->tokens_reset) ? 0 : limits->tokens_reset);
+        if (tokens)
+            limits->tokens_reset =
+                fmax(wait, isnan(limits->tokens_reset) ? 0 : limits->tokens_reset);
     }
 }
 
 double kf_server_limits_wait(const kf_server_limits *limits)
 {
     double wait = isnan(limits->retry_after) ? 0 : limits->retry_after;
-    if (limits->no_requests && !isnan(limits->requests_reset)) wait = fmax(wait, limits->requests_reset);
+    if (limits->no_requests && !isnan(limits->requests_reset))
+        wait = fmax(wait, limits->requests_reset);
     if (limits->no_tokens && !isnan(limits->tokens_reset)) wait = fmax(wait, limits->tokens_reset);
     return wait;
 }
 
-/* ---- limits of our own ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- limits of our own ----------------------------------------------------------------------- */
 
 kf_bucket kf_bucket_new(double per_minute, double now)
 {
@@ -129,7 +134,9 @@ kf_bucket kf_bucket_new(double per_minute, double now)
 
 static void fill(kf_bucket *bucket, double now)
 {
-    if (now > bucket->at) bucket->level = fmin(bucket->per_minute, bucket->level + (now - bucket->at) * bucket->per_minute / 60);
+    if (now > bucket->at)
+        bucket->level =
+            fmin(bucket->per_minute, bucket->level + (now - bucket->at) * bucket->per_minute / 60);
     bucket->at = now;
 }
 

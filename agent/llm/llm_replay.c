@@ -1,8 +1,10 @@
-/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run, read whole when opened, so that a fault in its last line is
- * known before the first call. Which reply a prompt gets depends only on the prompts before it: with the same prompts a run repeats itself.
+/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run, read
+ * whole when opened, so that a fault in its last line is known before the first call. Which reply a
+ * prompt gets depends only on the prompts before it: with the same prompts a run repeats itself.
  *
- * A live model takes its time, and after a failure it is left alone for a while; the search does something else meanwhile. So a recording says how
- * far the run was when it was asked for ("asked") and when it came ("after"), and a run that repeats it asks, and is answered, when it is as far
+ * A live model takes its time, and after a failure it is left alone for a while; the search does
+ * something else meanwhile. So a recording says how far the run was when it was asked for ("asked")
+ * and when it came ("after"), and a run that repeats it asks, and is answered, when it is as far
  * (kf_llm_progress): then both have done the same. */
 #include <math.h>
 #include <stdio.h>
@@ -57,14 +59,16 @@ static void replay_close(void *state)
     free(r);
 }
 
-/* ---- reading a cassette ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading a cassette ---------------------------------------------------------------------- */
 
 static bool read_header(replay *r, const cJSON *json, const char *where, kf_error *error)
 {
     kf_json_reader reader = kf_json_object(json, where, "", error);
-    const char *schema = kf_json_string(&reader, "schema"), *source = kf_json_string(&reader, "source");
+    const char *schema = kf_json_string(&reader, "schema"),
+               *source = kf_json_string(&reader, "source");
     const char *model = kf_json_string(&reader, "model");
-    if (strcmp(schema, CASSETTE_SCHEMA) != 0) kf_json_complain(&reader, "schema", "\"%s\" is not \"" CASSETTE_SCHEMA "\"", schema);
+    if (strcmp(schema, CASSETTE_SCHEMA) != 0)
+        kf_json_complain(&reader, "schema", "\"%s\" is not \"" CASSETTE_SCHEMA "\"", schema);
     if (!*source) kf_json_complain(&reader, "source", "empty; say who or what wrote the replies");
     kf_json_string_or(&reader, "task", "");
     if (!kf_json_finish(&reader)) return false;
@@ -78,30 +82,37 @@ static bool is_hash(const char *text)
 }
 
 /* Takes `text` over; NULL: there is no memory. */
-static bool set_reply(recording *rec, char *text, size_t size, const char *model, kf_llm_outcome outcome, const char *failure,
-                      const char *where, kf_error *error)
+static bool set_reply(recording *rec, char *text, size_t size, const char *model,
+                      kf_llm_outcome outcome, const char *failure, const char *where,
+                      kf_error *error)
 {
     rec->reply.model = strdup(model);
     if (text) kf_llm_reply_set_text(&rec->reply, text, size);
-    if (!text || !rec->reply.model) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+    if (!text || !rec->reply.model)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
     rec->reply.outcome = outcome;
-    if (outcome == KF_LLM_FAILED && !size) free(kf_steal(&rec->reply.text)); /* nothing came, not a text without characters */
+    /* nothing came, not a text without characters */
+    if (outcome == KF_LLM_FAILED && !size) free(kf_steal(&rec->reply.text));
     if (failure || outcome == KF_LLM_FAILED)
         kf_fail(&rec->reply.error, KF_ERROR_IO, "%s", failure ? failure : "recorded as failed");
     return true;
 }
 
-static bool read_recording(const replay *r, recording *rec, const cJSON *json, const char *where, kf_error *error)
+static bool read_recording(const replay *r, recording *rec, const cJSON *json, const char *where,
+                           kf_error *error)
 {
     kf_json_reader reader = kf_json_object(json, where, "", error);
     const cJSON *match = kf_json_any(&reader, "match");
     if (match && !cJSON_IsNull(match) && !(cJSON_IsString(match) && is_hash(match->valuestring)))
-        kf_json_complain(&reader, "match", "expected null or the 64 hexadecimal digits of a SHA-256");
+        kf_json_complain(&reader, "match",
+                         "expected null or the 64 hexadecimal digits of a SHA-256");
     kf_json_string_or(&reader, "prompt", "");
     kf_json_string_or(&reader, "system", "");
     kf_json_string_or(&reader, "note", "");
-    const char *text = kf_json_string(&reader, "reply"), *outcome = kf_json_string_or(&reader, "outcome", "ok");
-    const char *failure = kf_json_string_or(&reader, "error", NULL), *model = kf_json_string_or(&reader, "model", r->model);
+    const char *text = kf_json_string(&reader, "reply"),
+               *outcome = kf_json_string_or(&reader, "outcome", "ok");
+    const char *failure = kf_json_string_or(&reader, "error", NULL),
+               *model = kf_json_string_or(&reader, "model", r->model);
     double cost = kf_json_number_or(&reader, "cost_usd", -1, 1e6, -1);
     rec->reply.cost_usd = cost < 0 ? NAN : cost;
     rec->reply.seconds = kf_json_number_or(&reader, "seconds", 0, 1e6, 0);
@@ -109,8 +120,10 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     rec->after = kf_json_integer_or(&reader, "after", 0, INT64_C(1) << 50, 0);
     const cJSON *tokens = kf_json_object_or_null(&reader, "tokens");
     kf_llm_outcome known;
-    if (!kf_llm_outcome_parse(outcome, &known)) kf_json_complain(&reader, "outcome", "unknown outcome \"%s\"", outcome);
-    if (strlen(text) > KF_REPLY_BYTES) kf_json_complain(&reader, "reply", "more than %u bytes", KF_REPLY_BYTES);
+    if (!kf_llm_outcome_parse(outcome, &known))
+        kf_json_complain(&reader, "outcome", "unknown outcome \"%s\"", outcome);
+    if (strlen(text) > KF_REPLY_BYTES)
+        kf_json_complain(&reader, "reply", "more than %u bytes", KF_REPLY_BYTES);
     if (!kf_json_finish(&reader)) return false;
     if (tokens) {
         kf_json_reader counts = kf_json_object(tokens, where, "tokens", error);
@@ -120,7 +133,8 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     }
     if (cJSON_IsString(match)) memcpy(rec->match, match->valuestring, KF_HASH_HEX);
     char *copy = strdup(text);
-    return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known, failure && *failure ? failure : NULL, where, error);
+    return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known,
+                     failure && *failure ? failure : NULL, where, error);
 }
 
 /* Reserves one more element. */
@@ -167,27 +181,33 @@ static bool read_cassette(replay *r, kf_error *error)
         const char *feed = memchr(text + start, '\n', size - start);
         end = feed ? (size_t)(feed - text) : size;
         size_t blank = 0;
-        while (start + blank < end && (text[start + blank] == ' ' || text[start + blank] == '\t' || text[start + blank] == '\r'))
+        while (start + blank < end && (text[start + blank] == ' ' || text[start + blank] == '\t' ||
+                                       text[start + blank] == '\r'))
             blank++;
-        if (start + blank < end && !read_line(r, text + start, end - start, line, error)) return false;
+        if (start + blank < end && !read_line(r, text + start, end - start, line, error))
+            return false;
     }
     if (!r->model)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: empty; a cassette starts with a line {\"schema\": \"" CASSETTE_SCHEMA "\", …}",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: empty; a cassette starts with a line {\"schema\": \"" CASSETTE_SCHEMA
+                       "\", …}",
                        r->name);
     return true;
 }
 
-/* ---- reading a run ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading a run --------------------------------------------------------------------------- */
 
 static bool take_call(replay *r, kf_store *store, const kf_store_model_call *call, kf_error *error)
 {
     kf_llm_outcome outcome;
     size_t size, prompt_size;
     if (!kf_llm_outcome_parse(call->outcome, &outcome))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld ended as \"%s\", which is unknown", r->name, (long long)call->id,
-                       call->outcome);
-    kf_autofree char *prompt = kf_store_model_call_text(store, call->id, KF_CALL_PROMPT, &prompt_size, error);
-    char *text = prompt ? kf_store_model_call_text(store, call->id, KF_CALL_REPLY, &size, error) : NULL;
+        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld ended as \"%s\", which is unknown",
+                       r->name, (long long)call->id, call->outcome);
+    kf_autofree char *prompt =
+        kf_store_model_call_text(store, call->id, KF_CALL_PROMPT, &prompt_size, error);
+    char *text =
+        prompt ? kf_store_model_call_text(store, call->id, KF_CALL_REPLY, &size, error) : NULL;
     recording *rec = text ? add_recording(r, error) : NULL;
     if (!rec) {
         free(text);
@@ -209,15 +229,19 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     rec->reply.completion_tokens = call->completion_tokens;
     rec->reply.cost_usd = call->cost_usd;
     rec->reply.seconds = isnan(call->seconds) ? 0 : call->seconds;
-    return set_reply(rec, text, size, call->model, outcome, *call->message ? call->message : NULL, r->name, error);
+    return set_reply(rec, text, size, call->model, outcome, *call->message ? call->message : NULL,
+                     r->name, error);
 }
 
 /* `name` NULL: of all models. */
 static bool read_run(replay *r, const char *path, const char *id, const char *name, kf_error *error)
 {
-    if (kf_store_means_latest(id)) /* once the run that is asked for has begun, or goes on, that is itself */
-        return kf_fail(error, KF_ERROR_INPUT, "replay:%s: name the run by its id, \"kforge list\" shows it; %s is understood alone",
-                       r->name, id);
+    /* once the run that is asked for has begun, or goes on, that is itself */
+    if (kf_store_means_latest(id))
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "replay:%s: name the run by its id, \"kforge list\" shows it; %s is understood alone",
+            r->name, id);
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run run = {0};
     if (!store || !kf_store_find_run(store, id, &run, error)) return false;
@@ -227,7 +251,8 @@ static bool read_run(replay *r, const char *path, const char *id, const char *na
     while (row == 1 && (row = kf_store_next_model_call(cursor, &call, error)) == 1)
         if (!take_call(r, store, &call, error)) return false;
     if (row == 0 && !r->count && !name)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s asked no model", kf_store_path(store), run.id);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s asked no model", kf_store_path(store),
+                       run.id);
     return row == 0;
 }
 
@@ -275,15 +300,17 @@ static void *replay_open(const char *argument, const double *options, kf_error *
     }
     r->strict = options[OPTION_STRICT] != 0;
     for (size_t i = 0; i < r->count; i++) r->timed |= r->recordings[i].after > 0;
-    for (size_t i = 0; i < r->count && (double)i < options[OPTION_SKIP]; i++) r->recordings[i].used = true;
+    for (size_t i = 0; i < r->count && (double)i < options[OPTION_SKIP]; i++)
+        r->recordings[i].used = true;
     return r;
 }
 
-/* ---- answering -------------------------------------------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------------------- */
 
-/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the next of all. Recordings lie in the order in which they
- * came. Calls that are in flight together often have the same prompt, and not always the same part in the search: each gets its own reply back, told
- * by when it was asked for. */
+/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the
+ * next of all. Recordings lie in the order in which they came. Calls that are in flight together
+ * often have the same prompt, and not always the same part in the search: each gets its own reply
+ * back, told by when it was asked for. */
 static recording *choose(replay *r, const char *prompt)
 {
     char hex[KF_HASH_HEX];
@@ -311,13 +338,15 @@ static bool replay_submit(void *state, const kf_llm_request *request, kf_error *
     recording *rec = choose(r, request->prompt);
     *q = (queued){.reply = kf_llm_reply_empty(request->tag), .order = r->count};
     if (rec) {
-        *q = (queued){.reply = rec->reply, .after = rec->after, .order = (size_t)(rec - r->recordings)};
+        *q = (queued){
+            .reply = rec->reply, .after = rec->after, .order = (size_t)(rec - r->recordings)};
         rec->reply = (kf_llm_reply){0}; /* handed over: a recording is used once */
         rec->used = true;
     } else {
         q->reply.outcome = KF_LLM_EXHAUSTED;
         if (r->timed) q->after = INT64_MAX; /* the model was still thinking when its run ended */
-        kf_fail(&q->reply.error, KF_ERROR_LIMIT, "%s: no recorded reply is left for this prompt (%zu in all)", r->name, r->count);
+        kf_fail(&q->reply.error, KF_ERROR_LIMIT,
+                "%s: no recorded reply is left for this prompt (%zu in all)", r->name, r->count);
     }
     q->reply.tag = request->tag;
     return true;
@@ -334,7 +363,8 @@ static int replay_in_flight(const void *state)
     return (int)((const replay *)state)->queued;
 }
 
-/* The reply that is due first; NULL: none. As they were asked for, or, where it is known when they came, as they came. */
+/* The reply that is due first; NULL: none. As they were asked for, or, where it is known when they
+ * came, as they came. */
 static queued *due(const replay *r)
 {
     queued *first = NULL;
@@ -399,7 +429,8 @@ const kf_llm_provider kf_llm_replay = {
     .name = "replay",
     .form = "replay:FILE",
     .takes_argument = true,
-    .options = {[OPTION_SKIP] = {"skip", 0, 0, 1e9, NULL}, [OPTION_STRICT] = {"strict", 0, 0, 1, NULL}},
+    .options =
+        {[OPTION_SKIP] = {"skip", 0, 0, 1e9, NULL}, [OPTION_STRICT] = {"strict", 0, 0, 1, NULL}},
     .open = replay_open,
     .submit = replay_submit,
     .in_flight = replay_in_flight,

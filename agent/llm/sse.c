@@ -4,7 +4,10 @@
 
 void kf_sse_open(kf_sse *sse, kf_sse_handler handler, void *context)
 {
-    *sse = (kf_sse){.handler = handler, .context = context, .line = {.limit = KF_SSE_BYTES + 64}, .data = {.limit = KF_SSE_BYTES}};
+    *sse = (kf_sse){.handler = handler,
+                    .context = context,
+                    .line = {.limit = KF_SSE_BYTES + 64},
+                    .data = {.limit = KF_SSE_BYTES}};
 }
 
 void kf_sse_close(kf_sse *sse)
@@ -16,13 +19,16 @@ void kf_sse_close(kf_sse *sse)
 static bool fail_size(kf_sse *sse, kf_error *error)
 {
     sse->stopped = true;
-    return kf_fail(error, KF_ERROR_LIMIT, "an event of the stream has more than %u bytes", KF_SSE_BYTES);
+    return kf_fail(error, KF_ERROR_LIMIT, "an event of the stream has more than %u bytes",
+                   KF_SSE_BYTES);
 }
 
 /* The blank line: hands the event out when it has data. */
 static bool dispatch(kf_sse *sse)
 {
-    bool go_on = !sse->has_data || sse->handler(sse->context, sse->name, sse->data.data ? sse->data.data : "", sse->data.size);
+    bool go_on =
+        !sse->has_data ||
+        sse->handler(sse->context, sse->name, sse->data.data ? sse->data.data : "", sse->data.size);
     /* One large event does not keep its memory for the rest of a long stream. */
     if (sse->data.capacity > 65536) kf_buffer_free(&sse->data);
     kf_buffer_clear(&sse->data);
@@ -32,10 +38,12 @@ static bool dispatch(kf_sse *sse)
     return go_on;
 }
 
-static bool is_field(const char *line, size_t length, const char *name, const char **value, size_t *size)
+static bool is_field(const char *line, size_t length, const char *name, const char **value,
+                     size_t *size)
 {
     size_t known = strlen(name);
-    if (length < known || memcmp(line, name, known) != 0 || (length > known && line[known] != ':')) return false;
+    if (length < known || memcmp(line, name, known) != 0 || (length > known && line[known] != ':'))
+        return false;
     size_t start = length > known ? known + 1 : length;
     if (start < length && line[start] == ' ') start++;
     *value = line + start;
@@ -62,7 +70,8 @@ static bool take_line(kf_sse *sse, const char *line, size_t length, kf_error *er
     return true;
 }
 
-/* Skips a byte order mark, also one that comes in pieces; what looked like one and was none is given back to the line. */
+/* Skips a byte order mark, also one that comes in pieces; what looked like one and was none is
+ * given back to the line. */
 static void skip_mark(kf_sse *sse, const char **data, const char *end)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -88,7 +97,8 @@ bool kf_sse_feed(kf_sse *sse, const char *data, size_t size, kf_error *error)
             if (*data == '\n' && ++data == end) break;
         }
         size_t left = (size_t)(end - data);
-        const char *feed = memchr(data, '\n', left), *stop = memchr(data, '\r', feed ? (size_t)(feed - data) : left);
+        const char *feed = memchr(data, '\n', left),
+                   *stop = memchr(data, '\r', feed ? (size_t)(feed - data) : left);
         if (!stop) stop = feed;
         if (!stop) {
             kf_buffer_append(&sse->line, data, left);
@@ -113,7 +123,8 @@ bool kf_sse_feed(kf_sse *sse, const char *data, size_t size, kf_error *error)
 bool kf_sse_end(kf_sse *sse, kf_error *error)
 {
     if (sse->stopped) return false;
-    if (!sse->started && sse->mark) kf_buffer_append(&sse->line, "\xef\xbb\xbf", (size_t)sse->mark), sse->started = true;
+    if (!sse->started && sse->mark)
+        kf_buffer_append(&sse->line, "\xef\xbb\xbf", (size_t)sse->mark), sse->started = true;
     if (sse->line.size && !take_line(sse, sse->line.data, sse->line.size, error)) return false;
     kf_buffer_clear(&sse->line);
     return dispatch(sse);

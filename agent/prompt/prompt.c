@@ -1,4 +1,5 @@
-/* Which template a prompt uses and what its placeholders hold: one table, so that a template may use any of them. */
+/* Which template a prompt uses and what its placeholders hold: one table, so that a template may
+ * use any of them. */
 #include "prompt.h"
 
 #include <dirent.h>
@@ -16,7 +17,8 @@
 #include "prompt_template.h"
 
 #define TEMPLATE_BYTES (1u << 20)
-#define LOG_HEAD 4500 /* bytes of a build log from its start: the first error is the one that counts */
+/* bytes of a build log from its start: the first error is the one that counts */
+#define LOG_HEAD 4500
 #define LOG_TAIL 1500
 /* Most tokens of a block. */
 #define NOTES_TOKENS 1500
@@ -58,7 +60,8 @@ static void word_interval(const kf_interval *speedup, char *text, size_t size)
     if (isnan(speedup->low) || isnan(speedup->high))
         snprintf(text, size, "%.3g", speedup->value);
     else
-        snprintf(text, size, "%.3f (95 %% interval %.3f to %.3f)", speedup->value, speedup->low, speedup->high);
+        snprintf(text, size, "%.3f (95 %% interval %.3f to %.3f)", speedup->value, speedup->low,
+                 speedup->high);
 }
 
 /* Long logs lose their middle, at line breaks. */
@@ -76,12 +79,15 @@ static char *shorten_log(const char *log)
     return kf_buffer_take(&out);
 }
 
-/* 1: `file` is NAME.md of a template; 0: it is nothing of ours; -1: it looks like one, and no template is called so. */
+/* 1: `file` is NAME.md of a template; 0: it is nothing of ours; -1: it looks like one, and no
+ * template is called so. */
 static int is_template(const char *directory, const char *file, kf_error *error)
 {
     const char *names[64], *near;
     size_t count = 0, length = strlen(file);
-    if (length < 4 || strcmp(file + length - 3, ".md") != 0 || file[0] == '.' || strcmp(file, "README.md") == 0) return 0;
+    if (length < 4 || strcmp(file + length - 3, ".md") != 0 || file[0] == '.' ||
+        strcmp(file, "README.md") == 0)
+        return 0;
     for (const kf_template_builtin *row = kf_template_builtins; row->name && count < 64; row++) {
         if (strlen(row->name) == length - 3 && strncmp(row->name, file, length - 3) == 0) return 1;
         names[count++] = row->name;
@@ -91,10 +97,13 @@ static int is_template(const char *directory, const char *file, kf_error *error)
     for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i ? ", " : "", names[i]);
     if (!stem || all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory") - 1;
     if ((near = kf_nearest(stem, names, count)))
-        return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; did you mean %s.md?", directory, file,
-                       near) -
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s/%s: no prompt template is called so; did you mean %s.md?", directory,
+                       file, near) -
                1;
-    return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; there are %s", directory, file, all.data) - 1;
+    return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; there are %s",
+                   directory, file, all.data) -
+           1;
 }
 
 bool kf_prompt_check(const char *directory, kf_error *error)
@@ -103,18 +112,23 @@ bool kf_prompt_check(const char *directory, kf_error *error)
     DIR *folder = opendir(directory);
     if (!folder)
         return kf_fail(error, errno == ENOENT || errno == ENOTDIR ? KF_ERROR_INPUT : KF_ERROR_IO,
-                       "%s: %s; expected a folder of prompt templates (--prompts)", directory, strerror(errno));
+                       "%s: %s; expected a folder of prompt templates (--prompts)", directory,
+                       strerror(errno));
     int found = 0, kind = 0;
     for (const struct dirent *entry; kind >= 0 && (entry = readdir(folder));)
         found |= (kind = is_template(directory, entry->d_name, error)) == 1;
     closedir(folder);
     return kind >= 0 &&
-           (found || kf_fail(error, KF_ERROR_INPUT,
-                             "%s: no prompt template in it; expected NAME.md, such as improve.md (--prompts)", directory));
+           (found ||
+            kf_fail(
+                error, KF_ERROR_INPUT,
+                "%s: no prompt template in it; expected NAME.md, such as improve.md (--prompts)",
+                directory));
 }
 
 /* `stem` is the file name without ".md"; *name becomes what errors call it. */
-static char *load_template(const char *stem, const char *directory, char *name, size_t name_size, size_t *size, kf_error *error)
+static char *load_template(const char *stem, const char *directory, char *name, size_t name_size,
+                           size_t *size, kf_error *error)
 {
     if (directory) {
         char file[64];
@@ -125,7 +139,8 @@ static char *load_template(const char *stem, const char *directory, char *name, 
             return NULL;
         }
         snprintf(name, name_size, "%s", path);
-        if (access(path, F_OK) == 0 || errno != ENOENT) return kf_file_read(path, TEMPLATE_BYTES, size, error);
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            return kf_file_read(path, TEMPLATE_BYTES, size, error);
     }
     snprintf(name, name_size, "%s.md", stem);
     for (const kf_template_builtin *builtin = kf_template_builtins; builtin->name; builtin++) {
@@ -142,7 +157,8 @@ static char *load_template(const char *stem, const char *directory, char *name, 
     return NULL;
 }
 
-static char *render_file(const char *stem, const char *directory, const kf_template_value *values, size_t count, kf_error *error)
+static char *render_file(const char *stem, const char *directory, const kf_template_value *values,
+                         size_t count, kf_error *error)
 {
     char name[4096];
     size_t size;
@@ -150,7 +166,7 @@ static char *render_file(const char *stem, const char *directory, const kf_templ
     return template ? kf_template_render(name, template, size, values, count, error) : NULL;
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The text, or what of it fits, cut at a line; malloc'd. */
 static char *cut(const char *text, int64_t tokens)
@@ -164,13 +180,15 @@ static char *cut(const char *text, int64_t tokens)
     return kf_buffer_take(&out);
 }
 
-/* Sources with their speedups, each between fences that it can't close: what comes of it may be inserted as it is. */
+/* Sources with their speedups, each between fences that it can't close: what comes of it may be
+ * inserted as it is. */
 static char *word_exemplars(const kf_prompt_exemplar *list, int count, const char *title)
 {
     kf_autobuffer out = {0};
     for (int i = 0; i < count; i++) {
         if (kf_prompt_tokens(strlen(list[i].source)) > EXEMPLAR_TOKENS) continue;
-        kf_buffer_format(&out, "%s### %s %c: speedup %.3f\n\n", out.size ? "\n" : "", title, 'A' + i, list[i].speedup);
+        kf_buffer_format(&out, "%s### %s %c: speedup %.3f\n\n", out.size ? "\n" : "", title,
+                         'A' + i, list[i].speedup);
         kf_template_quote(&out, list[i].source, "cuda");
         kf_buffer_string(&out, "\n");
     }
@@ -183,7 +201,8 @@ typedef struct blocks {
 
 static void blocks_clear(blocks *b)
 {
-    char **all[] = {&b->log, &b->notes, &b->hardware, &b->figures, &b->diagnosis, &b->flags, &b->exemplars, &b->negatives};
+    char **all[] = {&b->log,       &b->notes, &b->hardware,  &b->figures,
+                    &b->diagnosis, &b->flags, &b->exemplars, &b->negatives};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(*all[i]);
 }
 
@@ -197,7 +216,8 @@ static bool make_blocks(const kf_prompt_context *context, blocks *b)
     b->flags = cut(context->flags, FLAGS_TOKENS);
     b->exemplars = word_exemplars(context->exemplars, context->exemplar_count, "Candidate");
     b->negatives = word_exemplars(context->negatives, context->negative_count, "Slower candidate");
-    return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->flags && b->exemplars && b->negatives;
+    return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->flags &&
+           b->exemplars && b->negatives;
 }
 
 /* Parts stand in lines of their own, which end already. */
@@ -207,7 +227,8 @@ static void trim(char *text)
     while (size && text[size - 1] == '\n') text[--size] = '\0';
 }
 
-static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory, kf_error *error)
+static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory,
+                   kf_error *error)
 {
     char parent_speedup[96], best_speedup[32] = "", other_speedup[32] = "";
     __attribute__((cleanup(blocks_clear))) blocks b = {0};
@@ -216,8 +237,10 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         return NULL;
     }
     word_interval(&context->parent_speedup, parent_speedup, sizeof parent_speedup);
-    if (context->best_speedup > 0) snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best_speedup);
-    if (context->other_speedup > 0) snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other_speedup);
+    if (context->best_speedup > 0)
+        snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best_speedup);
+    if (context->other_speedup > 0)
+        snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other_speedup);
     kf_template_value values[] = {
         {"task", context->task, false},
         {"description", context->description, false},
@@ -255,9 +278,12 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"notes_part", NULL, false},
     };
     enum { COUNT = sizeof values / sizeof *values, PARTS = 3 };
-    kf_autofree char *task_sheet = render_file("task_sheet", directory, values, COUNT - PARTS, error);
-    kf_autofree char *answer_format = task_sheet ? render_file("answer_format", directory, values, COUNT - PARTS, error) : NULL;
-    kf_autofree char *notes_part = answer_format ? render_file("notes_part", directory, values, COUNT - PARTS, error) : NULL;
+    kf_autofree char *task_sheet =
+        render_file("task_sheet", directory, values, COUNT - PARTS, error);
+    kf_autofree char *answer_format =
+        task_sheet ? render_file("answer_format", directory, values, COUNT - PARTS, error) : NULL;
+    kf_autofree char *notes_part =
+        answer_format ? render_file("notes_part", directory, values, COUNT - PARTS, error) : NULL;
     if (!notes_part) return NULL;
     trim(task_sheet), trim(answer_format), trim(notes_part);
     values[COUNT - 3].text = task_sheet;
@@ -266,14 +292,16 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
     return render_file(kind_names[kind], directory, values, COUNT, error);
 }
 
-/* ---- the budget --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the budget ------------------------------------------------------------------------------ */
 
 static void drop_slowest(kf_prompt_context *context)
 {
-    memmove(context->exemplars, context->exemplars + 1, (size_t)--context->exemplar_count * sizeof *context->exemplars);
+    memmove(context->exemplars, context->exemplars + 1,
+            (size_t)--context->exemplar_count * sizeof *context->exemplars);
 }
 
-/* Leaves the next block out; false when there is none. The order is part of kf_prompt_build's contract. */
+/* Leaves the next block out; false when there is none. The order is part of kf_prompt_build's
+ * contract. */
 static bool drop_one(kf_prompt_context *context)
 {
     const char **texts[] = {&context->notes, &context->hardware};
@@ -284,11 +312,13 @@ static bool drop_one(kf_prompt_context *context)
     if (context->exemplar_count > 2) return drop_slowest(context), true;
     if (context->figures && *context->figures) return context->figures = NULL, true;
     if (context->exemplar_count) return drop_slowest(context), true;
-    if (context->oracle_source && *context->oracle_source) return context->oracle_source = NULL, true;
+    if (context->oracle_source && *context->oracle_source)
+        return context->oracle_source = NULL, true;
     return false;
 }
 
-char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *given, const char *directory, kf_error *error)
+char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *given, const char *directory,
+                      kf_error *error)
 {
     if ((unsigned)kind >= KF_PROMPT_KIND_COUNT) {
         kf_fail(error, KF_ERROR_INTERNAL, "no prompt of kind %d", (int)kind);

@@ -1,5 +1,6 @@
-/* One pass over the template: text is copied, a tag is looked at. Conditions are a stack of bits; a part that is left out is still checked,
- * so that an error does not wait for the day its condition holds. */
+/* One pass over the template: text is copied, a tag is looked at. Conditions are a stack of bits; a
+ * part that is left out is still checked, so that an error does not wait for the day its condition
+ * holds. */
 #include "prompt_template.h"
 
 #include <stdlib.h>
@@ -31,15 +32,17 @@ static const kf_template_value *find_value(renderer *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(r->values[i].name, name) == 0) return &r->values[i];
-    kf_autofree const char **known = malloc((r->count + 1) * sizeof *known); /* without it there is no advice */
+    /* without it there is no advice */
+    kf_autofree const char **known = malloc((r->count + 1) * sizeof *known);
     for (size_t i = 0; known && i < r->count; i++) known[i] = r->values[i].name;
     const char *near = known ? kf_nearest(name, known, r->count) : NULL;
-    kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: unknown placeholder {{%.60s}}%s%s", r->name, r->line, name,
-            near ? "; did you mean " : "", near ? near : "");
+    kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: unknown placeholder {{%.60s}}%s%s", r->name, r->line,
+            name, near ? "; did you mean " : "", near ? near : "");
     return NULL;
 }
 
-/* The longest run of `mark` that starts a line (behind blanks). Carriage returns are left out of what is written, so they are none of either. */
+/* The longest run of `mark` that starts a line (behind blanks). Carriage returns are left out of
+ * what is written, so they are none of either. */
 static size_t longest_fence(const char *text, char mark)
 {
     size_t longest = 0;
@@ -55,7 +58,8 @@ static size_t longest_fence(const char *text, char mark)
     return longest;
 }
 
-/* Data goes between fences it can't close; control characters, which could hide text from a reader, become '?'. */
+/* Data goes between fences it can't close; control characters, which could hide text from a reader,
+ * become '?'. */
 void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 {
     size_t fence = longest_fence(text, '`') + 1;
@@ -65,7 +69,9 @@ void kf_template_quote(kf_buffer *out, const char *text, const char *info)
     size_t size = strlen(text);
     for (size_t i = 0; i < size;) {
         size_t run = i;
-        while (run < size && ((unsigned char)text[run] >= 0x20 || text[run] == '\n' || text[run] == '\t') && text[run] != 0x7f)
+        while (run < size &&
+               ((unsigned char)text[run] >= 0x20 || text[run] == '\n' || text[run] == '\t') &&
+               text[run] != 0x7f)
             run++;
         kf_buffer_append(out, text + i, run - i);
         if (run < size && text[run] != '\r') kf_buffer_append(out, "?", 1);
@@ -78,12 +84,13 @@ void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 static bool open_condition(renderer *r, const char *name)
 {
     if (r->depth == KF_TEMPLATE_DEPTH)
-        return kf_fail(r->error, KF_ERROR_LIMIT, "%s:%d: more than %d {{#if}} inside each other", r->name, r->line,
-                       KF_TEMPLATE_DEPTH);
+        return kf_fail(r->error, KF_ERROR_LIMIT, "%s:%d: more than %d {{#if}} inside each other",
+                       r->name, r->line, KF_TEMPLATE_DEPTH);
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     bool holds = value->text && *value->text;
-    r->environment_id[r->depth++] = (condition){.holds = holds, .outer = r->writing, .line = r->line};
+    r->environment_id[r->depth++] =
+        (condition){.holds = holds, .outer = r->writing, .line = r->line};
     r->writing = r->writing && holds;
     return true;
 }
@@ -91,7 +98,9 @@ static bool open_condition(renderer *r, const char *name)
 static bool turn_condition(renderer *r)
 {
     condition *top = r->depth ? &r->environment_id[r->depth - 1] : NULL;
-    if (!top || top->has_else) return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{else}} without {{#if}}", r->name, r->line);
+    if (!top || top->has_else)
+        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{else}} without {{#if}}", r->name,
+                       r->line);
     top->has_else = true;
     r->writing = top->outer && !top->holds;
     return true;
@@ -99,7 +108,9 @@ static bool turn_condition(renderer *r)
 
 static bool close_condition(renderer *r)
 {
-    if (!r->depth) return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{/if}} without {{#if}}", r->name, r->line);
+    if (!r->depth)
+        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{/if}} without {{#if}}", r->name,
+                       r->line);
     r->writing = r->environment_id[--r->depth].outer;
     return true;
 }
@@ -109,8 +120,9 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     if (value->data && !quoted)
-        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: %s holds what a candidate or a tool wrote; use {{quote %s}}", r->name,
-                       r->line, name, name);
+        return kf_fail(r->error, KF_ERROR_INPUT,
+                       "%s:%d: %s holds what a candidate or a tool wrote; use {{quote %s}}",
+                       r->name, r->line, name, name);
     if (!r->writing) return true;
     if (quoted)
         kf_template_quote(&r->out, value->text ? value->text : "", info);
@@ -123,7 +135,8 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
 static int split_words(char *text, char *words[4])
 {
     int count = 0;
-    for (char *save, *word = strtok_r(text, " \t", &save); word && count < 4; word = strtok_r(NULL, " \t", &save))
+    for (char *save, *word = strtok_r(text, " \t", &save); word && count < 4;
+         word = strtok_r(NULL, " \t", &save))
         words[count++] = word;
     return count;
 }
@@ -137,12 +150,14 @@ static bool handle_tag(renderer *r, char *text)
     if (count == 2 && strcmp(words[0], "#if") == 0) return open_condition(r, words[1]);
     if (count == 1 && strcmp(words[0], "else") == 0) return turn_condition(r);
     if (count == 1 && strcmp(words[0], "/if") == 0) return close_condition(r);
-    if (count >= 2 && count <= 3 && strcmp(words[0], "quote") == 0) return insert(r, words[1], true, count == 3 ? words[2] : "");
-    if (count == 1 && words[0][0] != '#' && words[0][0] != '/') return insert(r, words[0], false, "");
-    return kf_fail(
-        r->error, KF_ERROR_INPUT,
-        "%s:%d: {{%.60s%s}} is no tag; known are {{NAME}}, {{quote NAME}}, {{#if NAME}}, {{else}}, {{/if}}, {{! remark}}", r->name,
-        r->line, count ? words[0] : "", count > 1 ? " …" : "");
+    if (count >= 2 && count <= 3 && strcmp(words[0], "quote") == 0)
+        return insert(r, words[1], true, count == 3 ? words[2] : "");
+    if (count == 1 && words[0][0] != '#' && words[0][0] != '/')
+        return insert(r, words[0], false, "");
+    return kf_fail(r->error, KF_ERROR_INPUT,
+                   "%s:%d: {{%.60s%s}} is no tag; known are {{NAME}}, {{quote NAME}}, {{#if "
+                   "NAME}}, {{else}}, {{/if}}, {{! remark}}",
+                   r->name, r->line, count ? words[0] : "", count > 1 ? " …" : "");
 }
 
 /* Tags that shape the text and put nothing in. */
@@ -153,14 +168,18 @@ static bool is_silent(const char *tag, size_t size)
                     (size >= 4 && memcmp(tag, "else", 4) == 0 && (size == 4 || tag[4] == ' ')));
 }
 
-/* A silent tag alone on its line takes the line with it: where the line starts and where the next begins, or false. */
-static bool alone_on_line(const char *text, size_t size, size_t open, size_t behind, size_t *start, size_t *next)
+/* A silent tag alone on its line takes the line with it: where the line starts and where the next
+ * begins, or false. */
+static bool alone_on_line(const char *text, size_t size, size_t open, size_t behind, size_t *start,
+                          size_t *next)
 {
     *start = open;
     while (*start > 0 && (text[*start - 1] == ' ' || text[*start - 1] == '\t')) (*start)--;
     *next = behind;
-    while (*next < size && (text[*next] == ' ' || text[*next] == '\t' || text[*next] == '\r')) (*next)++;
-    if ((*start > 0 && text[*start - 1] != '\n') || (*next < size && text[*next] != '\n')) return false;
+    while (*next < size && (text[*next] == ' ' || text[*next] == '\t' || text[*next] == '\r'))
+        (*next)++;
+    if ((*start > 0 && text[*start - 1] != '\n') || (*next < size && text[*next] != '\n'))
+        return false;
     if (*next < size) (*next)++;
     return true;
 }
@@ -181,13 +200,14 @@ static bool render(renderer *r, const char *text, size_t size)
         const char *close = open ? memmem(open + 2, size - tag - 2, "}}", 2) : NULL;
         int line = r->line + count_lines(text, at, tag);
         if (open && (!close || memchr(open, '\n', (size_t)(close - open))))
-            return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{ without }} on the same line", r->name, line);
+            return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{ without }} on the same line",
+                           r->name, line);
         if (open) {
             size_t start, behind = (size_t)(close - text) + 2;
             next = behind;
             size_t line_next;
-            if (is_silent(open + 2, (size_t)(close - open) - 2) && alone_on_line(text, size, tag, behind, &start, &line_next) &&
-                start >= at) {
+            if (is_silent(open + 2, (size_t)(close - open) - 2) &&
+                alone_on_line(text, size, tag, behind, &start, &line_next) && start >= at) {
                 copy_to = start;
                 next = line_next;
             }
@@ -203,12 +223,13 @@ static bool render(renderer *r, const char *text, size_t size)
         at = next;
     }
     if (r->depth)
-        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name, r->environment_id[r->depth - 1].line);
+        return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name,
+                       r->environment_id[r->depth - 1].line);
     return true;
 }
 
-char *kf_template_render(const char *name, const char *text, size_t size, const kf_template_value *values, size_t count,
-                         kf_error *error)
+char *kf_template_render(const char *name, const char *text, size_t size,
+                         const kf_template_value *values, size_t count, kf_error *error)
 {
     renderer r = {.name = name,
                   .values = values,
@@ -224,6 +245,7 @@ char *kf_template_render(const char *name, const char *text, size_t size, const 
     if (r.out.failed && r.out.size < KF_PROMPT_BYTES)
         kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", name);
     else if (r.out.failed)
-        kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes", name, KF_PROMPT_BYTES);
+        kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes", name,
+                KF_PROMPT_BYTES);
     return kf_buffer_take(&r.out);
 }

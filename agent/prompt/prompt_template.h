@@ -1,4 +1,5 @@
-/* The template engine. Pure: text and values in, text out. Syntax in kforge/prompt.h. Internal to agent/. */
+/* The template engine. Pure: text and values in, text out. Syntax in kforge/prompt.h. Internal to
+ * agent/. */
 #ifndef KFORGE_AGENT_PROMPT_TEMPLATE_H
 #define KFORGE_AGENT_PROMPT_TEMPLATE_H
 
@@ -18,8 +19,8 @@ typedef struct kf_template_value {
 } kf_template_value;
 
 /* `name` is the template's, for errors. malloc'd. */
-char *kf_template_render(const char *name, const char *text, size_t size, const kf_template_value *values, size_t count,
-                         kf_error *error);
+char *kf_template_render(const char *name, const char *text, size_t size,
+                         const kf_template_value *values, size_t count, kf_error *error);
 
 /* `text` in a fence that it can't close, as {{quote}} writes it. */
 void kf_template_quote(kf_buffer *out, const char *text, const char *info);
@@ -32,8 +33,10 @@ typedef struct kf_template_builtin {
 } kf_template_builtin;
 
 extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name */
-extern const kf_template_builtin kf_report_files[];      /* agent/bench/report/: the page of a bench */
-extern const kf_template_builtin kf_price_files[];       /* agent/llm/prices.json */
-extern const kf_template_builtin kf_starter_files[];     /* agent/commands/starter/, for `kforge task new`; ditto */
+/* agent/bench/report/: the page of a bench */
+extern const kf_template_builtin kf_report_files[];
+extern const kf_template_builtin kf_price_files[]; /* agent/llm/prices.json */
+/* agent/commands/starter/, for `kforge task new`; ditto */
+extern const kf_template_builtin kf_starter_files[];
 
 #endif

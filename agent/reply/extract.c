@@ -1,9 +1,10 @@
 /* Whole sources out of replies.
  *
- * A reply is cut into fenced blocks by the rules of CommonMark (a fence closes with at least as many of the same character, so a longer
- * fence nests shorter ones); blocks that are Markdown themselves are cut again. Every block gets a rank: it defines the entry point, it is
- * tagged as CUDA or C, it is untagged and looks like code. The best rank wins, then the longer block. What the tag says matters less than
- * what the block defines, because models tag CUDA as anything.
+ * A reply is cut into fenced blocks by the rules of CommonMark (a fence closes with at least as
+ * many of the same character, so a longer fence nests shorter ones); blocks that are Markdown
+ * themselves are cut again. Every block gets a rank: it defines the entry point, it is tagged as
+ * CUDA or C, it is untagged and looks like code. The best rank wins, then the longer block. What
+ * the tag says matters less than what the block defines, because models tag CUDA as anything.
  */
 #include "extract.h"
 
@@ -18,7 +19,7 @@
 
 #define NEST_LIMIT 4 /* Markdown inside Markdown */
 
-/* ---- lines --------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 bool kf_span_line(kf_span *rest, kf_span *line)
 {
@@ -56,7 +57,7 @@ static bool starts_with(kf_span span, const char *text)
     return span.size >= length && memcmp(span.data, text, length) == 0;
 }
 
-/* ---- reasoning ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reasoning ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *open, *close;
@@ -71,19 +72,22 @@ kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
 {
     kf_span all = {reply, size}, answer = kf_span_trim(all);
     *only_reasoning = false;
-    /* Several preambles may follow each other. Some servers drop the opening tag, so a closing tag alone on its line ends one too. */
+    /* Several preambles may follow each other. Some servers drop the opening tag, so a closing tag
+     * alone on its line ends one too. */
     for (bool again = true; again;) {
         again = false;
         for (size_t k = 0; k < sizeof reasoning / sizeof *reasoning && !again; k++) {
             bool opened = starts_with(answer, reasoning[k].open);
-            const char *close = memmem(answer.data, answer.size, reasoning[k].close, strlen(reasoning[k].close));
+            const char *close =
+                memmem(answer.data, answer.size, reasoning[k].close, strlen(reasoning[k].close));
             if (opened && !close) {
                 *only_reasoning = true;
                 return all;
             }
             if (!close) continue;
             const char *behind = close + strlen(reasoning[k].close);
-            bool own_line = (close == reply || close[-1] == '\n') && (behind == reply + size || is_space(*behind));
+            bool own_line = (close == reply || close[-1] == '\n') &&
+                            (behind == reply + size || is_space(*behind));
             if (!opened && !own_line) continue;
             answer = kf_span_trim((kf_span){behind, (size_t)(answer.data + answer.size - behind)});
             again = true;
@@ -99,14 +103,18 @@ kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
 bool kf_reply_check(const char *reply, size_t size, kf_error *error)
 {
     if (size > KF_REPLY_BYTES)
-        return kf_fail(error, KF_ERROR_LIMIT, "the reply has %zu bytes, more than the limit of %u", size, KF_REPLY_BYTES);
-    if (!kf_span_trim((kf_span){reply, size}).size) return kf_fail(error, KF_ERROR_INPUT, "the reply is empty");
+        return kf_fail(error, KF_ERROR_LIMIT, "the reply has %zu bytes, more than the limit of %u",
+                       size, KF_REPLY_BYTES);
+    if (!kf_span_trim((kf_span){reply, size}).size)
+        return kf_fail(error, KF_ERROR_INPUT, "the reply is empty");
     const char *nul = memchr(reply, '\0', size);
-    if (nul) return kf_fail(error, KF_ERROR_INPUT, "the reply holds a NUL byte at offset %zu", (size_t)(nul - reply));
+    if (nul)
+        return kf_fail(error, KF_ERROR_INPUT, "the reply holds a NUL byte at offset %zu",
+                       (size_t)(nul - reply));
     return true;
 }
 
-/* ---- fenced blocks ------------------------------------------------------------------------------------------------------------- */
+/* ---- fenced blocks --------------------------------------------------------------------------- */
 
 typedef struct fence {
     char mark;     /* ` or ~ */
@@ -126,7 +134,8 @@ static bool parse_fence(kf_span line, fence *found)
     while (i < line.size && line.data[i] == mark) i++;
     if (i - start < 3) return false;
     kf_span info = kf_span_trim((kf_span){line.data + i, line.size - i});
-    if (mark == '`' && memchr(info.data, '`', info.size)) return false; /* inline code, by CommonMark 4.5 */
+    /* inline code, by CommonMark 4.5 */
+    if (mark == '`' && memchr(info.data, '`', info.size)) return false;
     *found = (fence){mark, i - start, start, info};
     return true;
 }
@@ -142,17 +151,20 @@ static bool is_tag(kf_span info, const char *const *tags)
     return false;
 }
 
-static const char *const code_tags[] = {"cuda", "cu", "cuda-c", "cuda-cpp", "cuda-c++", "cudac", "c", "cpp",
-                                        "c++",  "cc", "cxx",    "h",        "hpp",      "cuh",   NULL};
+static const char *const code_tags[] = {"cuda",  "cu", "cuda-c", "cuda-cpp", "cuda-c++",
+                                        "cudac", "c",  "cpp",    "c++",      "cc",
+                                        "cxx",   "h",  "hpp",    "cuh",      NULL};
 static const char *const markdown_tags[] = {"markdown", "md", "", NULL};
 
 /* Words at the start of a line that begin C, C++ or CUDA at file scope. */
 static bool starts_code(kf_span line)
 {
     static const char *const starts[] = {
-        "#include", "#define",  "#ifndef",    "#ifdef",     "#pragma",    "#if ",     "// ",          "//",         "/*",
-        "extern ",  "template", "static ",    "__global__", "__device__", "__host__", "__constant__", "namespace ", "using ",
-        "typedef ", "struct ",  "constexpr ", "inline ",    "void ",      "const ",   "enum "};
+        "#include",     "#define",    "#ifndef",    "#ifdef",     "#pragma",
+        "#if ",         "// ",        "//",         "/*",         "extern ",
+        "template",     "static ",    "__global__", "__device__", "__host__",
+        "__constant__", "namespace ", "using ",     "typedef ",   "struct ",
+        "constexpr ",   "inline ",    "void ",      "const ",     "enum "};
     for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
         if (starts_with(line, starts[k])) return true;
     return false;
@@ -160,7 +172,8 @@ static bool starts_code(kf_span line)
 
 static bool looks_like_code(kf_span text)
 {
-    bool marked = memmem(text.data, text.size, "__global__", 10) || memmem(text.data, text.size, "#include", 8) ||
+    bool marked = memmem(text.data, text.size, "__global__", 10) ||
+                  memmem(text.data, text.size, "#include", 8) ||
                   memmem(text.data, text.size, "extern \"C\"", 10);
     return marked && memchr(text.data, '{', text.size) && memchr(text.data, ';', text.size);
 }
@@ -218,7 +231,8 @@ static void scan_blocks(choice *best, kf_span text, int nest)
         while (kf_span_line(&text, &line)) {
             if (parse_fence(line, &next)) {
                 if (next.mark == open.mark && next.length >= open.length && !next.info.size) break;
-                /* No line of code looks like an opening fence: the block before it was never closed. */
+                /* No line of code looks like an opening fence: the block before it was never
+                 * closed. */
                 if (code && next.info.size) {
                     opened = true;
                     break;
@@ -226,7 +240,9 @@ static void scan_blocks(choice *best, kf_span text, int nest)
                 inner = true;
             }
             size_t cut = 0;
-            while (cut < open.indent && cut < line.size && (line.data[cut] == ' ' || line.data[cut] == '\t')) cut++;
+            while (cut < open.indent && cut < line.size &&
+                   (line.data[cut] == ' ' || line.data[cut] == '\t'))
+                cut++;
             kf_buffer_append(&content, line.data + cut, line.size - cut);
             kf_buffer_append(&content, "\n", 1);
         }
@@ -253,13 +269,15 @@ static void scan_bare(choice *best, kf_span text)
         kf_buffer_append(&content, "\n", 1);
         kf_span trimmed = kf_span_trim(line);
         char last = trimmed.size ? trimmed.data[trimmed.size - 1] : '\0';
-        if (last == '}' || last == ';' || starts_with(trimmed, "#") || starts_with(trimmed, "//") || last == '/')
+        if (last == '}' || last == ';' || starts_with(trimmed, "#") || starts_with(trimmed, "//") ||
+            last == '/')
             end = content.size;
     }
     if (!end) return;
     content.size = end;
     content.data[end] = '\0';
-    if (looks_like_code((kf_span){content.data, content.size})) consider(best, &content, (kf_span){"", 0});
+    if (looks_like_code((kf_span){content.data, content.size}))
+        consider(best, &content, (kf_span){"", 0});
 }
 
 char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error)
@@ -273,11 +291,14 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
     if (best.failed) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading a reply of %zu bytes", size);
     } else if (best.rank == RANK_NONE && only_reasoning) {
-        kf_fail(error, KF_ERROR_INPUT, "the reply holds only reasoning and no code; answer with one ```cuda block that defines %s",
+        kf_fail(error, KF_ERROR_INPUT,
+                "the reply holds only reasoning and no code; answer with one ```cuda block that "
+                "defines %s",
                 entry);
     } else if (best.rank == RANK_NONE) {
         kf_fail(error, KF_ERROR_INPUT,
-                "the reply holds %d fenced block%s, none of them CUDA code; answer with one ```cuda block that defines %s",
+                "the reply holds %d fenced block%s, none of them CUDA code; answer with one "
+                "```cuda block that defines %s",
                 best.blocks, best.blocks == 1 ? "" : "s", entry);
     } else {
         return kf_buffer_take(&best.text);

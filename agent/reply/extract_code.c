@@ -1,5 +1,6 @@
-/* A small lexer that tells code from comments and literals. It knows what decides that question and nothing more: comment starts,
- * escapes, raw strings, line continuations, and digit separators (1'000 is no character literal). */
+/* A small lexer that tells code from comments and literals. It knows what decides that question and
+ * nothing more: comment starts, escapes, raw strings, line continuations, and digit separators
+ * (1'000 is no character literal). */
 #include "extract_code.h"
 
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static size_t literal_end(const char *text, size_t size, size_t i)
     return size;
 }
 
-/* R"delimiter( … )delimiter": the delimiter has at most 16 characters ([lex.string] of the C++ standard). 0 when it is no raw string. */
+/* R"delimiter( … )delimiter": the delimiter has at most 16 characters ([lex.string] of the C++
+ * standard). 0 when it is no raw string. */
 static size_t raw_string_end(const char *text, size_t size, size_t quote)
 {
     size_t open = quote + 1;
@@ -59,7 +61,8 @@ static size_t raw_string_end(const char *text, size_t size, size_t quote)
     if (open >= size || text[open] != '(') return 0;
     size_t delimiter = open - quote - 1;
     for (size_t i = open + 1; i + delimiter + 1 < size; i++)
-        if (text[i] == ')' && text[i + delimiter + 1] == '"' && memcmp(text + i + 1, text + quote + 1, delimiter) == 0)
+        if (text[i] == ')' && text[i + delimiter + 1] == '"' &&
+            memcmp(text + i + 1, text + quote + 1, delimiter) == 0)
             return i + delimiter + 2;
     return size;
 }
@@ -80,7 +83,8 @@ char *kf_code_blank(const char *text, size_t size)
             end = block_comment_end(text, size, i);
             fill_span(blank, i, end, ' ');
         } else if (c == '"') {
-            bool raw = i > 0 && text[i - 1] == 'R' && (i < 2 || !kf_code_is_word(text[i - 2]) || strchr("uUL8", text[i - 2]));
+            bool raw = i > 0 && text[i - 1] == 'R' &&
+                       (i < 2 || !kf_code_is_word(text[i - 2]) || strchr("uUL8", text[i - 2]));
             end = raw ? raw_string_end(text, size, i) : 0;
             if (!end) end = literal_end(text, size, i);
             fill_span(blank, i, end, '"');
@@ -92,7 +96,8 @@ char *kf_code_blank(const char *text, size_t size)
             /* A number takes its digit separators with it. */
             if (c >= '0' && c <= '9' && !(i > 0 && kf_code_is_word(text[i - 1])))
                 while (end < size &&
-                       (kf_code_is_word(text[end]) || (text[end] == '\'' && end + 1 < size && kf_code_is_word(text[end + 1]))))
+                       (kf_code_is_word(text[end]) ||
+                        (text[end] == '\'' && end + 1 < size && kf_code_is_word(text[end + 1]))))
                     end++;
         }
         i = end;
@@ -123,19 +128,24 @@ static size_t close_parenthesis(const char *blank, size_t size, size_t i)
     return 0;
 }
 
-/* True when what stands before `at` can be the end of a return type: a word that is no keyword of a statement, or `*` or `&`. */
+/* True when what stands before `at` can be the end of a return type: a word that is no keyword of a
+ * statement, or `*` or `&`. */
 static bool type_precedes(const char *blank, size_t at)
 {
     while (at > 0 && is_blank(blank[at - 1])) at--;
     if (at == 0) return false;
     char c = blank[at - 1];
     if (c == '*' || c == '&' || c == '>') return !(c == '>' && at > 1 && blank[at - 2] == '-');
-    if (!kf_code_is_word(c)) return c == ')'; /* __attribute__((…)) or __launch_bounds__(…) before the name */
+    /* __attribute__((…)) or __launch_bounds__(…) before the name */
+    if (!kf_code_is_word(c)) return c == ')';
     size_t start = at;
     while (start > 0 && kf_code_is_word(blank[start - 1])) start--;
-    static const char *const statements[] = {"return", "else", "do", "new", "case", "goto", "define", "if", "while"};
+    static const char *const statements[] = {"return", "else",   "do", "new",  "case",
+                                             "goto",   "define", "if", "while"};
     for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
-        if (at - start == strlen(statements[k]) && memcmp(blank + start, statements[k], at - start) == 0) return false;
+        if (at - start == strlen(statements[k]) &&
+            memcmp(blank + start, statements[k], at - start) == 0)
+            return false;
     return true;
 }
 
@@ -143,13 +153,16 @@ bool kf_code_defines(const char *blank, size_t size, const char *name)
 {
     size_t length = strlen(name);
     if (!length) return false;
-    int depth = 0; /* of parentheses: a definition stands at none, which also keeps hostile nesting linear */
+    /* of parentheses: a definition stands at none, which also keeps hostile nesting linear */
+    int depth = 0;
     for (size_t i = 0; i + length <= size; i++) {
         if (blank[i] == '(') depth++;
         if (blank[i] == ')' && depth > 0) depth--;
         if (blank[i] == ';' || blank[i] == '{' || blank[i] == '}') depth = 0;
         if (depth > 0 || blank[i] != name[0] || memcmp(blank + i, name, length) != 0) continue;
-        if ((i > 0 && kf_code_is_word(blank[i - 1])) || (i + length < size && kf_code_is_word(blank[i + length]))) continue;
+        if ((i > 0 && kf_code_is_word(blank[i - 1])) ||
+            (i + length < size && kf_code_is_word(blank[i + length])))
+            continue;
         size_t open = skip_blanks(blank, size, i + length);
         if (open >= size || blank[open] != '(' || !type_precedes(blank, i)) continue;
         size_t after = close_parenthesis(blank, size, open);

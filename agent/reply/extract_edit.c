@@ -6,11 +6,12 @@
  *     lines as they shall be
  *     >>>>>>> REPLACE
  *
- * Matching is by whole lines, at three levels: exact, without trailing white space, without white space at both ends; the first level
- * that finds the lines decides. There they must be found once: a guess between two places would put an edit where the model did not mean
- * it. At the last level the replacement is moved to the indentation that was found. Lines are compared by a hash of each, with the
- * search of Knuth, Morris and Pratt (1977), and the place found is compared byte by byte, so that neither long repetitive input nor a
- * collision of hashes does harm.
+ * Matching is by whole lines, at three levels: exact, without trailing white space, without white
+ * space at both ends; the first level that finds the lines decides. There they must be found once:
+ * a guess between two places would put an edit where the model did not mean it. At the last level
+ * the replacement is moved to the indentation that was found. Lines are compared by a hash of each,
+ * with the search of Knuth, Morris and Pratt (1977), and the place found is compared byte by byte,
+ * so that neither long repetitive input nor a collision of hashes does harm.
  */
 #include "extract.h"
 
@@ -27,9 +28,10 @@
 
 typedef enum match_level { MATCH_EXACT, MATCH_TRAILING, MATCH_TRIMMED, MATCH_LEVELS } match_level;
 
-/* ---- finding the edits ----------------------------------------------------------------------------------------------------------- */
+/* ---- finding the edits ----------------------------------------------------------------------- */
 
-/* "<<<<<<< SEARCH" for mark '<' and word "SEARCH"; at least five marks, any indentation, the word in any case left out for '='. */
+/* "<<<<<<< SEARCH" for mark '<' and word "SEARCH"; at least five marks, any indentation, the word
+ * in any case left out for '='. */
 static bool is_marker(kf_span line, char mark, const char *word)
 {
     line = kf_span_trim(line);
@@ -57,8 +59,9 @@ static int next_edit(kf_span *rest, int number, edit *found, kf_error *error)
         do {
             if (!kf_span_line(rest, &line) || is_marker(line, '<', "SEARCH")) {
                 kf_fail(error, KF_ERROR_INPUT,
-                        "edit %d has no %s line; write <<<<<<< SEARCH, =======, >>>>>>> REPLACE each on its own line", number,
-                        expected);
+                        "edit %d has no %s line; write <<<<<<< SEARCH, =======, >>>>>>> REPLACE "
+                        "each on its own line",
+                        number, expected);
                 return -1;
             }
         } while (!(k ? is_marker(line, '>', "REPLACE") : is_marker(line, '=', "")));
@@ -77,7 +80,7 @@ bool kf_extract_has_edits(const char *reply, size_t size)
     return false;
 }
 
-/* ---- matching lines -------------------------------------------------------------------------------------------------------------- */
+/* ---- matching lines -------------------------------------------------------------------------- */
 
 typedef struct lines {
     kf_span *line; /* without line breaks */
@@ -95,7 +98,8 @@ static bool lines_split(kf_span text, lines *all)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.size; i++) count += text.data[i] == '\n';
-    *all = (lines){.line = malloc((count + 1) * sizeof *all->line), .hash = malloc((count + 1) * sizeof *all->hash)};
+    *all = (lines){.line = malloc((count + 1) * sizeof *all->line),
+                   .hash = malloc((count + 1) * sizeof *all->hash)};
     if (!all->line || !all->hash) return false;
     while (kf_span_line(&text, &all->line[all->count])) all->count++;
     return true;
@@ -116,7 +120,8 @@ static void lines_hash(lines *all, match_level level)
     for (size_t i = 0; i < all->count; i++) {
         kf_span line = significant(all->line[i], level);
         uint64_t hash = 14695981039346656037u;
-        for (size_t k = 0; k < line.size; k++) hash = (hash ^ (unsigned char)line.data[k]) * 1099511628211u;
+        for (size_t k = 0; k < line.size; k++)
+            hash = (hash ^ (unsigned char)line.data[k]) * 1099511628211u;
         all->hash[i] = hash;
     }
 }
@@ -165,7 +170,7 @@ static bool find_lines(const lines *text, const lines *search, match_level level
     return true;
 }
 
-/* ---- applying -------------------------------------------------------------------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------------------------------- */
 
 static kf_span indentation(kf_span line)
 {
@@ -174,14 +179,18 @@ static kf_span indentation(kf_span line)
     return (kf_span){line.data, size};
 }
 
-/* Writes the replacement; where the text found is indented otherwise than what was searched, moved by the same amount. */
-static void write_replacement(kf_buffer *out, kf_span replace, kf_span searched, kf_span found, bool move)
+/* Writes the replacement; where the text found is indented otherwise than what was searched, moved
+ * by the same amount. */
+static void write_replacement(kf_buffer *out, kf_span replace, kf_span searched, kf_span found,
+                              bool move)
 {
     kf_span line;
     while (kf_span_line(&replace, &line)) {
         if (move && kf_span_trim(line).size) {
             size_t common = 0; /* how much of the searched indentation this line has */
-            while (common < searched.size && common < line.size && line.data[common] == searched.data[common]) common++;
+            while (common < searched.size && common < line.size &&
+                   line.data[common] == searched.data[common])
+                common++;
             size_t lacking = searched.size - common;
             kf_buffer_append(out, found.data, found.size > lacking ? found.size - lacking : 0);
             line.data += common;
@@ -202,31 +211,38 @@ static void drop_blank_ends(lines *search)
     search->count -= lead;
 }
 
-static bool complain_missing(int number, const lines *text, const lines *search, const matches *found, kf_error *error)
+static bool complain_missing(int number, const lines *text, const lines *search,
+                             const matches *found, kf_error *error)
 {
-    kf_span wanted = kf_span_trim(search->line[found->longest < search->count ? found->longest : 0]);
+    kf_span wanted =
+        kf_span_trim(search->line[found->longest < search->count ? found->longest : 0]);
     if (!found->longest)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "edit %d does not apply: its first line `%.*s` is nowhere in the source; copy SEARCH lines exactly", number,
-                       (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
+                       "edit %d does not apply: its first line `%.*s` is nowhere in the source; "
+                       "copy SEARCH lines exactly",
+                       number, (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
     size_t at = found->longest_at + found->longest;
-    kf_span there = at < text->count ? kf_span_trim(text->line[at]) : (kf_span){"the end of the source", 21};
+    kf_span there =
+        at < text->count ? kf_span_trim(text->line[at]) : (kf_span){"the end of the source", 21};
     return kf_fail(error, KF_ERROR_INPUT,
-                   "edit %d does not apply: its first %zu line%s at line %zu of the source, but then it has `%.*s` where the "
+                   "edit %d does not apply: its first %zu line%s at line %zu of the source, but "
+                   "then it has `%.*s` where the "
                    "source has `%.*s`",
-                   number, found->longest, found->longest == 1 ? " matches" : "s match", found->longest_at + 1,
-                   (int)(wanted.size < 160 ? wanted.size : 160), wanted.data, (int)(there.size < 160 ? there.size : 160),
-                   there.data);
+                   number, found->longest, found->longest == 1 ? " matches" : "s match",
+                   found->longest_at + 1, (int)(wanted.size < 160 ? wanted.size : 160), wanted.data,
+                   (int)(there.size < 160 ? there.size : 160), there.data);
 }
 
 /* Applies one edit to *source (replaced on success). */
 static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_error *error)
 {
     __attribute__((cleanup(lines_free))) lines text = {0}, search = {0};
-    if (!lines_split((kf_span){source->data ? source->data : "", source->size}, &text) || !lines_split(change->search, &search))
+    if (!lines_split((kf_span){source->data ? source->data : "", source->size}, &text) ||
+        !lines_split(change->search, &search))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
     if (!kf_span_trim(change->search).size)
-        return kf_fail(error, KF_ERROR_INPUT, "edit %d has an empty SEARCH part; give the lines that it replaces", number);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "edit %d has an empty SEARCH part; give the lines that it replaces", number);
     matches found = {0};
     match_level level = MATCH_EXACT;
     for (; level < MATCH_LEVELS; level++) {
@@ -240,29 +256,36 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
     if (!found.count) return complain_missing(number, &text, &search, &found, error);
     if (found.count > 1)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "edit %d is ambiguous: its SEARCH lines are at lines %zu and %zu of the source%s; add lines around them "
+                       "edit %d is ambiguous: its SEARCH lines are at lines %zu and %zu of the "
+                       "source%s; add lines around them "
                        "until only one place fits",
-                       number, found.first + 1, found.second + 1, found.count > 2 ? " and elsewhere" : "");
+                       number, found.first + 1, found.second + 1,
+                       found.count > 2 ? " and elsewhere" : "");
     kf_span first = text.line[found.first], last = text.line[found.first + search.count - 1];
     const char *end = source->data + source->size, *behind = last.data + last.size;
     while (behind < end && *behind != '\n') behind++; /* the CR of a CRLF */
     if (behind < end) behind++;
     kf_buffer edited = {.limit = EDITED_BYTES};
     kf_buffer_append(&edited, source->data, (size_t)(first.data - source->data));
-    write_replacement(&edited, change->replace, indentation(search.line[0]), indentation(first), level == MATCH_TRIMMED);
+    write_replacement(&edited, change->replace, indentation(search.line[0]), indentation(first),
+                      level == MATCH_TRIMMED);
     kf_buffer_append(&edited, behind, (size_t)(end - behind));
     if (edited.failed) {
         bool large = edited.size >= EDITED_BYTES;
         kf_buffer_free(&edited);
-        return large ? kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes", number, EDITED_BYTES)
-                     : kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        return large
+                   ? kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes",
+                             number, EDITED_BYTES)
+                   : kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d",
+                             number);
     }
     kf_buffer_free(source);
     *source = edited;
     return true;
 }
 
-char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *applied, kf_error *error)
+char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *applied,
+                       kf_error *error)
 {
     *applied = 0;
     if (!kf_reply_check(reply, size, error)) return NULL;
@@ -272,7 +295,8 @@ char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *
     kf_buffer_string(&source, parent);
     if (source.failed) {
         if (source.size >= EDITED_BYTES)
-            kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes", EDITED_BYTES);
+            kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes",
+                    EDITED_BYTES);
         else
             kf_fail(error, KF_ERROR_MEMORY, "out of memory for the source to edit");
         return NULL;
@@ -283,7 +307,8 @@ char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *
         if (got < 0) return NULL;
         if (got == 0) break;
         if (*applied >= EDIT_LIMIT) {
-            kf_fail(error, KF_ERROR_LIMIT, "the reply has more than %d edits; send the whole source instead", EDIT_LIMIT);
+            kf_fail(error, KF_ERROR_LIMIT,
+                    "the reply has more than %d edits; send the whole source instead", EDIT_LIMIT);
             return NULL;
         }
         if (!apply_edit(&source, &change, *applied + 1, error)) return NULL;

@@ -1,4 +1,5 @@
-/* Shared by extract.c (whole sources) and extract_edit.c (search/replace edits). Internal to agent/. */
+/* Shared by extract.c (whole sources) and extract_edit.c (search/replace edits). Internal to
+ * agent/. */
 #ifndef KFORGE_AGENT_EXTRACT_INTERNAL_H
 #define KFORGE_AGENT_EXTRACT_INTERNAL_H
 
@@ -18,8 +19,8 @@ bool kf_span_line(kf_span *rest, kf_span *line);
 kf_span kf_span_trim(kf_span line);
 bool kf_span_equal(kf_span span, const char *text);
 
-/* The part of a reply behind its reasoning (<think>…</think> and the like). *only_reasoning: the reply never gets past it; then the
- * whole reply is returned. */
+/* The part of a reply behind its reasoning (<think>…</think> and the like). *only_reasoning: the
+ * reply never gets past it; then the whole reply is returned. */
 kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning);
 /* Size limit, NUL bytes, emptiness. */
 bool kf_reply_check(const char *reply, size_t size, kf_error *error);

@@ -1,9 +1,11 @@
-/* The JSON object in a reply, as models write it: in a fence or between sentences, with comments, trailing commas, single or typographic quotes, bare
- * keys, Python's True and None, line breaks within texts, and cut off at the token limit. One pass without backtracking; every object of the reply
- * is tried, the longest one counts. What can't be read as a value at all is no object: code with braces fails at its first word.
+/* The JSON object in a reply, as models write it: in a fence or between sentences, with comments,
+ * trailing commas, single or typographic quotes, bare keys, Python's True and None, line breaks
+ * within texts, and cut off at the token limit. One pass without backtracking; every object of the
+ * reply is tried, the longest one counts. What can't be read as a value at all is no object: code
+ * with braces fails at its first word.
  *
- * A try fails at the first character that fits nothing, and what lies in it is tried again from its own brace; MAX_READ bounds what hostile text
- * makes of that.
+ * A try fails at the first character that fits nothing, and what lies in it is tried again from its
+ * own brace; MAX_READ bounds what hostile text makes of that.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -45,7 +47,7 @@ static void skip_blank(reading *r)
     }
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *open, *close;
@@ -76,8 +78,9 @@ static void read_escape(reading *r, kf_buffer *text)
     unsigned code = 0;
     if (known) {
         kf_buffer_append(text, &values[known - letters], 1);
-    } else if (c == 'u' && r->end - r->at >= 4 && isxdigit((unsigned char)r->at[0]) && isxdigit((unsigned char)r->at[1]) &&
-               isxdigit((unsigned char)r->at[2]) && isxdigit((unsigned char)r->at[3])) {
+    } else if (c == 'u' && r->end - r->at >= 4 && isxdigit((unsigned char)r->at[0]) &&
+               isxdigit((unsigned char)r->at[1]) && isxdigit((unsigned char)r->at[2]) &&
+               isxdigit((unsigned char)r->at[3])) {
         char digits[5] = {r->at[0], r->at[1], r->at[2], r->at[3], 0};
         code = (unsigned)strtoul(digits, NULL, 16);
         r->at += 4;
@@ -87,15 +90,18 @@ static void read_escape(reading *r, kf_buffer *text)
     }
 }
 
-/* True when the quote at r->at ends the text, not when it is a quote within it: what follows an end is punctuation. */
+/* True when the quote at r->at ends the text, not when it is a quote within it: what follows an end
+ * is punctuation. */
 static bool ends_text(const reading *r, size_t length)
 {
     reading behind = {.at = r->at + length, .end = r->end};
     while (behind.at < behind.end && isspace((unsigned char)*behind.at)) behind.at++;
-    return behind.at == behind.end || strchr(",:}]", *behind.at) || starts(&behind, "//") || starts(&behind, "/*");
+    return behind.at == behind.end || strchr(",:}]", *behind.at) || starts(&behind, "//") ||
+           starts(&behind, "/*");
 }
 
-/* Fills `text`; false when no text begins here. One that never ends goes up to the end of the reply. */
+/* Fills `text`; false when no text begins here. One that never ends goes up to the end of the
+ * reply. */
 static bool read_text(reading *r, kf_buffer *text)
 {
     for (size_t k = 0; k < sizeof quotes / sizeof *quotes; k++) {
@@ -123,12 +129,13 @@ static bool read_text(reading *r, kf_buffer *text)
 static bool read_bare_word(reading *r, kf_buffer *text)
 {
     const char *from = r->at;
-    while (r->at < r->end && (isalnum((unsigned char)*r->at) || *r->at == '_' || *r->at == '-')) r->at++;
+    while (r->at < r->end && (isalnum((unsigned char)*r->at) || *r->at == '_' || *r->at == '-'))
+        r->at++;
     kf_buffer_append(text, from, (size_t)(r->at - from));
     return r->at > from;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static cJSON *read_value(reading *r);
 
@@ -143,12 +150,14 @@ static cJSON *read_word(reading *r)
     static const struct {
         const char *word;
         int type;
-    } words[] = {{"true", cJSON_True}, {"True", cJSON_True}, {"false", cJSON_False}, {"False", cJSON_False},  {"null", cJSON_NULL},
-                 {"None", cJSON_NULL}, {"NaN", cJSON_NULL},  {"nan", cJSON_NULL},    {"Infinity", cJSON_NULL}};
+    } words[] = {{"true", cJSON_True},   {"True", cJSON_True}, {"false", cJSON_False},
+                 {"False", cJSON_False}, {"null", cJSON_NULL}, {"None", cJSON_NULL},
+                 {"NaN", cJSON_NULL},    {"nan", cJSON_NULL},  {"Infinity", cJSON_NULL}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!starts(r, words[i].word)) continue;
         r->at += strlen(words[i].word);
-        return made(r, words[i].type == cJSON_NULL ? cJSON_CreateNull() : cJSON_CreateBool(words[i].type == cJSON_True));
+        return made(r, words[i].type == cJSON_NULL ? cJSON_CreateNull()
+                                                   : cJSON_CreateBool(words[i].type == cJSON_True));
     }
     return NULL;
 }
@@ -242,7 +251,8 @@ static cJSON *read_value(reading *r)
     if (r->at == r->end) return NULL;
     if (*r->at == '{' || *r->at == '[') return read_container(r, *r->at == '{');
     kf_autobuffer text = {0};
-    if (read_text(r, &text)) return made(r, text.failed ? NULL : cJSON_CreateString(text.data ? text.data : ""));
+    if (read_text(r, &text))
+        return made(r, text.failed ? NULL : cJSON_CreateString(text.data ? text.data : ""));
     cJSON *word = read_word(r);
     return word ? word : read_number(r);
 }
@@ -255,9 +265,11 @@ cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error)
     kf_auto(cJSON) best = NULL;
     size_t longest = 0, read = 0;
     const char *end = answer.data + answer.size;
-    for (const char *at = answer.data; read <= MAX_READ(answer.size) && (at = memchr(at, '{', (size_t)(end - at)));) {
+    for (const char *at = answer.data;
+         read <= MAX_READ(answer.size) && (at = memchr(at, '{', (size_t)(end - at)));) {
         size_t left = (size_t)(end - at);
-        reading r = {.at = at, .end = at + (left < KF_ANSWER_JSON_BYTES ? left : KF_ANSWER_JSON_BYTES)};
+        reading r = {.at = at,
+                     .end = at + (left < KF_ANSWER_JSON_BYTES ? left : KF_ANSWER_JSON_BYTES)};
         kf_auto(cJSON) found = read_container(&r, true);
         size_t length = (size_t)(r.at - at);
         if (r.out_of_memory) {
@@ -273,7 +285,8 @@ cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error)
     }
     if (!best) {
         kf_fail(error, KF_ERROR_INPUT, "%s",
-                only_reasoning ? "the reply holds only reasoning, and no JSON object" : "the reply holds no JSON object");
+                only_reasoning ? "the reply holds only reasoning, and no JSON object"
+                               : "the reply holds no JSON object");
         return NULL;
     }
     return kf_steal(&best);

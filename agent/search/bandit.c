@@ -7,7 +7,8 @@ static double weight_of(const kf_bandit_arm *arm)
     return arm->weight > 0 ? arm->weight : 1;
 }
 
-double kf_bandit_index(const kf_bandit_arm *arms, size_t count, size_t arm, const kf_bandit_rule *rule)
+double kf_bandit_index(const kf_bandit_arm *arms, size_t count, size_t arm,
+                       const kf_bandit_rule *rule)
 {
     const kf_bandit_arm *a = &arms[arm];
     double all = 0, mine = a->pulls + (double)a->flying;
@@ -15,12 +16,14 @@ double kf_bandit_index(const kf_bandit_arm *arms, size_t count, size_t arm, cons
     if (!(mine > 0)) return INFINITY;
     double exploration = rule->exploration > 0 ? rule->exploration : KF_BANDIT_EXPLORATION;
     /* A pull under way tells nothing of the reward: only the doubt about it shrinks. */
-    double reward = a->pulls > 0 ? a->reward / a->pulls : 0, cost = a->pulls > 0 ? a->cost / a->pulls : 0;
+    double reward = a->pulls > 0 ? a->reward / a->pulls : 0,
+           cost = a->pulls > 0 ? a->cost / a->pulls : 0;
     double bound = fmin(1, reward + sqrt(exploration * log(fmax(all, 1)) / mine));
     return weight_of(a) * bound / fmax(cost, rule->least_cost);
 }
 
-int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_rule *rule, uint64_t chance)
+int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_rule *rule,
+                     uint64_t chance)
 {
     int chosen = -1;
     double best = -1;
@@ -29,8 +32,11 @@ int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_ru
         if (arms[i].closed) continue;
         double index = kf_bandit_index(arms, count, i, rule);
         /* Among arms never pulled the heaviest comes first. */
-        if (isinf(index) && chosen >= 0 && isinf(best) && weight_of(&arms[i]) < weight_of(&arms[chosen])) continue;
-        bool heavier = isinf(index) && chosen >= 0 && isinf(best) && weight_of(&arms[i]) > weight_of(&arms[chosen]);
+        if (isinf(index) && chosen >= 0 && isinf(best) &&
+            weight_of(&arms[i]) < weight_of(&arms[chosen]))
+            continue;
+        bool heavier = isinf(index) && chosen >= 0 && isinf(best) &&
+                       weight_of(&arms[i]) > weight_of(&arms[chosen]);
         if (chosen < 0 || heavier || index > best)
             equals = 1;
         else if (index == best)
@@ -45,9 +51,11 @@ int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_ru
     return chosen;
 }
 
-void kf_bandit_result(kf_bandit_arm *arms, size_t count, size_t arm, double reward, double cost, const kf_bandit_rule *rule)
+void kf_bandit_result(kf_bandit_arm *arms, size_t count, size_t arm, double reward, double cost,
+                      const kf_bandit_rule *rule)
 {
-    double discount = rule->discount > 0 && rule->discount <= 1 ? rule->discount : KF_BANDIT_DISCOUNT;
+    double discount =
+        rule->discount > 0 && rule->discount <= 1 ? rule->discount : KF_BANDIT_DISCOUNT;
     for (size_t i = 0; i < count; i++) {
         arms[i].pulls *= discount;
         arms[i].reward *= discount;

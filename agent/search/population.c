@@ -17,10 +17,11 @@ struct kf_population {
     power_law *power;
     uint32_t *sorted; /* indices, the fastest first; taken out members are not among them */
     size_t count, sorted_count, capacity;
-    uint32_t *slots; /* hash table candidate → index + 1, open addressing; twice the capacity, a power of two */
+    /* hash table candidate → index + 1, open addressing; twice the capacity, a power of two */
+    uint32_t *slots;
 };
 
-/* ---- random numbers ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 uint64_t kf_draw_bits(kf_draws *draws)
 {
@@ -41,7 +42,7 @@ static size_t draw_below(kf_draws *draws, size_t count)
     return (size_t)(kf_draw_fraction(draws) * (double)count);
 }
 
-/* ---- members ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 kf_population *kf_population_new(void)
 {
@@ -65,8 +66,10 @@ void kf_population_free(kf_population *population)
 
 static size_t slot_of(const kf_population *p, int64_t candidate)
 {
-    size_t mask = 2 * p->capacity - 1, slot = ((uint64_t)candidate * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-    while (p->slots[slot] && p->members[p->slots[slot] - 1].candidate != candidate) slot = (slot + 1) & mask;
+    size_t mask = 2 * p->capacity - 1,
+           slot = ((uint64_t)candidate * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
+    while (p->slots[slot] && p->members[p->slots[slot] - 1].candidate != candidate)
+        slot = (slot + 1) & mask;
     return slot;
 }
 
@@ -87,7 +90,8 @@ static bool grow(kf_population *p)
     free(p->slots);
     p->slots = slots;
     p->capacity = capacity;
-    for (size_t i = 0; i < p->count; i++) p->slots[slot_of(p, p->members[i].candidate)] = (uint32_t)i + 1;
+    for (size_t i = 0; i < p->count; i++)
+        p->slots[slot_of(p, p->members[i].candidate)] = (uint32_t)i + 1;
     return true;
 }
 
@@ -109,7 +113,8 @@ static size_t place_of(const kf_population *p, double speedup, size_t index)
 static void put_in(kf_population *p, size_t index)
 {
     size_t place = place_of(p, p->members[index].speedup, index);
-    memmove(p->sorted + place + 1, p->sorted + place, (p->sorted_count++ - place) * sizeof *p->sorted);
+    memmove(p->sorted + place + 1, p->sorted + place,
+            (p->sorted_count++ - place) * sizeof *p->sorted);
     p->sorted[place] = (uint32_t)index;
 }
 
@@ -117,7 +122,8 @@ static void take_out(kf_population *p, size_t index)
 {
     size_t place = place_of(p, p->members[index].speedup, index);
     if (place >= p->sorted_count || p->sorted[place] != index) return;
-    memmove(p->sorted + place, p->sorted + place + 1, (--p->sorted_count - place) * sizeof *p->sorted);
+    memmove(p->sorted + place, p->sorted + place + 1,
+            (--p->sorted_count - place) * sizeof *p->sorted);
 }
 
 static kf_member *find(const kf_population *p, int64_t candidate)
@@ -160,7 +166,8 @@ void kf_population_child(kf_population *p, int64_t parent, bool correct, int mos
     kf_member *member = find(p, parent);
     if (!member) return;
     member->failures = correct ? 0 : member->failures + 1;
-    if (most > 0 && member->failures >= most && member != kf_population_best(p, -1)) member->pruned = true;
+    if (most > 0 && member->failures >= most && member != kf_population_best(p, -1))
+        member->pruned = true;
 }
 
 static bool lives_on(const kf_member *m, int island)
@@ -201,17 +208,19 @@ const kf_member *kf_population_best(const kf_population *p, int island)
     return NULL;
 }
 
-/* ---- views -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* Indices of the view, the fastest first; malloc'd, NULL when out of memory or empty. */
 static uint32_t *view_of(const kf_population *p, const kf_choice *choice, size_t *count)
 {
     uint32_t *view = malloc(KF_POPULATION_VIEW * sizeof *view);
     *count = 0;
-    size_t most = choice->beam && choice->beam < KF_POPULATION_VIEW ? choice->beam : KF_POPULATION_VIEW;
+    size_t most =
+        choice->beam && choice->beam < KF_POPULATION_VIEW ? choice->beam : KF_POPULATION_VIEW;
     for (size_t i = 0; view && i < p->sorted_count && *count < most; i++) {
         const kf_member *m = &p->members[p->sorted[i]];
-        if (lives_on(m, choice->island) && !m->pruned && m->candidate != choice->not ) view[(*count)++] = p->sorted[i];
+        if (lives_on(m, choice->island) && !m->pruned && m->candidate != choice->not )
+            view[(*count)++] = p->sorted[i];
     }
     return view;
 }
@@ -227,7 +236,8 @@ static size_t draw_power(const kf_population *p, size_t count, double exponent, 
     power_law *power = p->power;
     if (!power->known || power->exponent < exponent || power->exponent > exponent) {
         double sum = 0;
-        for (size_t k = 0; k < KF_POPULATION_VIEW; k++) power->sums[k] = sum += pow((double)k + 1, -exponent);
+        for (size_t k = 0; k < KF_POPULATION_VIEW; k++)
+            power->sums[k] = sum += pow((double)k + 1, -exponent);
         power->exponent = exponent;
         power->known = true;
     }
@@ -253,7 +263,8 @@ static size_t draw_tournament(size_t count, int size, kf_draws *draws)
     return best;
 }
 
-/* Leaves only the best of each cell, the fastest first; their number. Cells are told apart by 64 bits of hash. */
+/* Leaves only the best of each cell, the fastest first; their number. Cells are told apart by 64
+ * bits of hash. */
 static size_t only_elites(const kf_population *p, uint32_t *view, size_t count)
 {
     enum { SLOTS = 2 * KF_POPULATION_VIEW };
@@ -300,7 +311,7 @@ int64_t kf_population_draw(const kf_population *p, const kf_choice *choice, kf_d
     return p->members[view[chosen]].candidate;
 }
 
-/* ---- contrast ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- contrast -------------------------------------------------------------------------------- */
 
 typedef struct bucket {
     size_t first, count; /* ranks */
@@ -322,7 +333,8 @@ static size_t cut(const kf_population *p, double width, bucket *buckets)
     return count;
 }
 
-int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, kf_draws *draws, int64_t *candidates)
+int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, kf_draws *draws,
+                           int64_t *candidates)
 {
     if (!p->sorted_count) return 0;
     kf_autofree bucket *buckets = malloc(KF_POPULATION_VIEW * sizeof *buckets);
@@ -330,9 +342,12 @@ int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, 
     size_t count = cut(p, contrast->width, buckets);
     double mu = 0, highest = 0;
     for (size_t i = 0; i < count; i++) mu += buckets[i].mean / (double)count;
-    for (size_t i = 0; i < count; i++) highest = fmax(highest, (buckets[i].mean - mu) / contrast->tau);
-    /* The highest exponent is taken out of all, which changes no probability and cannot overflow. */
-    for (size_t i = 0; i < count; i++) buckets[i].weight = exp((buckets[i].mean - mu) / contrast->tau - highest);
+    for (size_t i = 0; i < count; i++)
+        highest = fmax(highest, (buckets[i].mean - mu) / contrast->tau);
+    /* The highest exponent is taken out of all, which changes no probability and cannot overflow.
+     */
+    for (size_t i = 0; i < count; i++)
+        buckets[i].weight = exp((buckets[i].mean - mu) / contrast->tau - highest);
     size_t drawn = 0;
     size_t ranks[16];
     while (drawn < count && (int)drawn < contrast->count && drawn < sizeof ranks / sizeof *ranks) {

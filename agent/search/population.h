@@ -1,22 +1,26 @@
-/* Who survives: the correct candidates of a run in memory, and how parents and exemplars are drawn from them.
+/* Who survives: the correct candidates of a run in memory, and how parents and exemplars are drawn
+ * from them.
  *
- * Pure: what is drawn depends on what was added, in its order, and on the random numbers given, so that a run that is rebuilt from its stored
- * attempts draws what it would have drawn. Members are kept sorted by speedup, the fastest first; among equals the older one comes first.
- * Adding costs O(n) moves of 4 bytes; drawing looks at the best KF_POPULATION_VIEW only, so that it costs the same however long a run has been.
+ * Pure: what is drawn depends on what was added, in its order, and on the random numbers given, so
+ * that a run that is rebuilt from its stored attempts draws what it would have drawn. Members are
+ * kept sorted by speedup, the fastest first; among equals the older one comes first. Adding costs
+ * O(n) moves of 4 bytes; drawing looks at the best KF_POPULATION_VIEW only, so that it costs the
+ * same however long a run has been.
  *
- * A *view* of a population is what a choice is made from: one island or all, without pruned members, at most the best `beam`, and never more
- * than the best KF_POPULATION_VIEW.
+ * A *view* of a population is what a choice is made from: one island or all, without pruned
+ * members, at most the best `beam`, and never more than the best KF_POPULATION_VIEW.
  *
- *   rank        member k of the view with probability 2^-(k+1)                                       (the rest to the last)
- *   power       P(k) = (k+1)^-exponent / sum                                                         ShinkaEvolve's power law
- *   tournament  the best of `size` uniform draws with replacement: P(k) = ((n-k)/n)^size - ((n-k-1)/n)^size
- *   grid        a uniform choice of an occupied cell, then the best of its members                   MAP-Elites (Mouret, Clune 2015)
- *   latest      the member that was added last
- *   uniform     P(k) = 1/n
+ *   rank        member k of the view with probability 2^-(k+1) (the rest to the last) power P(k) =
+ * (k+1)^-exponent / sum                                                         ShinkaEvolve's
+ * power law tournament  the best of `size` uniform draws with replacement: P(k) = ((n-k)/n)^size -
+ * ((n-k-1)/n)^size grid        a uniform choice of an occupied cell, then the best of its members
+ * MAP-Elites (Mouret, Clune 2015) latest      the member that was added last uniform     P(k) = 1/n
  *
- * Contrast (CUDA-L1): scores are cut into buckets of `width`; bucket i is drawn with P ∝ exp((mean_i - mu)/tau), mean_i the mean score of its
- * members and mu the mean of these over the buckets; `count` distinct buckets, then a uniform member of each. A score is the log2 of a speedup: on
- * speedups themselves one tau would be greedy where they reach 20 and blind where they reach 1.2.
+ * Contrast (CUDA-L1): scores are cut into buckets of `width`; bucket i is drawn with P ∝
+ * exp((mean_i - mu)/tau), mean_i the mean score of its members and mu the mean of these over the
+ * buckets; `count` distinct buckets, then a uniform member of each. A score is the log2 of a
+ * speedup: on speedups themselves one tau would be greedy where they reach 20 and blind where they
+ * reach 1.2.
  */
 #ifndef KFORGE_AGENT_POPULATION_H
 #define KFORGE_AGENT_POPULATION_H
@@ -57,7 +61,8 @@ KF_DEFINE_AUTO(kf_population, kf_population_free)
 bool kf_population_add(kf_population *population, const kf_member *member);
 /* Measured again: another speedup; NaN or less than 0 takes it out. */
 void kf_population_update(kf_population *population, int64_t candidate, double speedup);
-/* A child of `parent` was judged. `most` failures in a row prune the parent (0: never). The best member is never pruned. */
+/* A child of `parent` was judged. `most` failures in a row prune the parent (0: never). The best
+ * member is never pruned. */
 void kf_population_child(kf_population *population, int64_t parent, bool correct, int most);
 /* The best of each island comes to the next one, too (a ring, as in OpenEvolve). */
 void kf_population_migrate(kf_population *population, int islands);
@@ -89,7 +94,8 @@ typedef struct kf_choice {
 } kf_choice;
 
 /* A parent; 0 when the view is empty. */
-int64_t kf_population_draw(const kf_population *population, const kf_choice *choice, kf_draws *draws);
+int64_t kf_population_draw(const kf_population *population, const kf_choice *choice,
+                           kf_draws *draws);
 
 typedef struct kf_contrast {
     double tau, width;
@@ -97,6 +103,7 @@ typedef struct kf_contrast {
 } kf_contrast;
 
 /* Exemplars, the slowest first; their number. */
-int kf_population_contrast(const kf_population *population, const kf_contrast *contrast, kf_draws *draws, int64_t *candidates);
+int kf_population_contrast(const kf_population *population, const kf_contrast *contrast,
+                           kf_draws *draws, int64_t *candidates);
 
 #endif

@@ -1,8 +1,11 @@
-/* The loop: fill the workers, start model calls, wait, record, until a budget is spent, nothing is left to try, or somebody interrupts.
+/* The loop: fill the workers, start model calls, wait, record, until a budget is spent, nothing is
+ * left to try, or somebody interrupts.
  *
- * What is tried next, in this order: candidates whose verdict the machine spoilt, once more; the baseline and the seeds at their defaults; a
- * new best that has to be measured again; what models replied; points of the tuner. With models a few points of the tuner come between two of
- * their candidates, and as many as there is time for while all calls are in flight and a worker would be idle.
+ * What is tried next, in this order: candidates whose verdict the machine spoilt, once more; the
+ * baseline and the seeds at their defaults; a new best that has to be measured again; what models
+ * replied; points of the tuner. With models a few points of the tuner come between two of their
+ * candidates, and as many as there is time for while all calls are in flight and a worker would be
+ * idle.
  */
 #include "search.h"
 
@@ -61,7 +64,7 @@ char *kf_search_environment_id(const char *judged, const char *baseline)
     return asprintf(&text, "%s, against baseline %s", judged, baseline) < 0 ? NULL : text;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 double kf_search_elapsed(const kf_search *s)
 {
@@ -87,7 +90,8 @@ void kf_search_tell(kf_search *s, kf_search_event event, const char *format, ...
     s->progress.in_flight = kf_workers_in_flight(s->workers);
     s->progress.calls_in_flight = 0;
     for (const kf_call *call = s->calls; call; call = call->next) s->progress.calls_in_flight++;
-    if (s->observer && s->observer->notify) s->observer->notify(s->observer->context, event, &s->progress, text);
+    if (s->observer && s->observer->notify)
+        s->observer->notify(s->observer->context, event, &s->progress, text);
 }
 
 static int interrupts(const kf_search *s)
@@ -113,7 +117,8 @@ static bool sampled(const kf_search *s)
 const char *kf_search_paid(const kf_search *s)
 {
     const kf_search_budget *budget = &s->settings->budget;
-    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd) return "the money is spent";
+    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd)
+        return "the money is spent";
     if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
     return NULL;
 }
@@ -123,30 +128,35 @@ static const char *spent(const kf_search *s, bool ahead)
 {
     const kf_search_budget *budget = &s->settings->budget;
     int64_t flying = 0;
-    for (const kf_proposal *p = s->in_flight; ahead && p; p = p->next) flying += p->step != KF_STEP_VERIFY;
+    for (const kf_proposal *p = s->in_flight; ahead && p; p = p->next)
+        flying += p->step != KF_STEP_VERIFY;
     if (sampled(s)) return "all samples are drawn";
     if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
     /* A candidate under way is expected to take as long as others did. */
     double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
-    if (budget->device_seconds > 0 && s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
+    if (budget->device_seconds > 0 &&
+        s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
         return "the device's time is up";
-    /* What is paid for is judged; a search asks for nothing more, but samples under way are waited for. */
+    /* What is paid for is judged; a search asks for nothing more, but samples under way are waited
+     * for. */
     bool waiting = owes_verdicts(s) || (s->settings->samples && s->calls);
     if (!waiting && kf_search_paid(s)) return kf_search_paid(s);
     /* No model has room for another request, and what others had reserved has come back. */
-    if (s->budget_spent && !s->calls && !owes_verdicts(s) && !kf_models_alive(s)) return s->models_why.text;
+    if (s->budget_spent && !s->calls && !owes_verdicts(s) && !kf_models_alive(s))
+        return s->models_why.text;
     return kf_selection_stop(s);
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static bool make_job(kf_search *s, kf_error *error)
 {
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task) return bundle ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory for the task");
+    if (!task)
+        return bundle ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory for the task");
     s->job = kf_job_new("template", task, "x", 1, NULL, 0, error);
     if (!s->job) return false;
     const kf_search_settings *settings = s->settings;
@@ -159,10 +169,13 @@ static bool make_job(kf_search *s, kf_error *error)
         s->job->device = strdup(settings->device);
         if (!s->job->device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
-    if (settings->baseline && !(o->baseline = strdup(settings->baseline))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (settings->counters && !(o->counters = strdup(settings->counters))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (settings->baseline && !(o->baseline = strdup(settings->baseline)))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (settings->counters && !(o->counters = strdup(settings->counters)))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     uint32_t chance;
-    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    if (!kf_random(&chance, sizeof chance))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
     snprintf(s->session, sizeof s->session, "%08x", chance);
     return true;
 }
@@ -185,7 +198,8 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     if (job.options.verify) {
         static char all[] = "all"; /* what bounds the best one is worth a second */
         const char *device = kf_workers_device(s->workers);
-        if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0) job.options.counters = all;
+        if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0)
+            job.options.counters = all;
         job.options.half_width = 0.01;
         job.options.seconds = settings->verify_seconds > 0 ? settings->verify_seconds : 3;
     }
@@ -243,7 +257,8 @@ static kf_proposal *unlink_ticket(kf_search *s, int64_t ticket)
     return NULL;
 }
 
-/* Those that were under way when the run was left go to the workers once more, in the order in which they went then. */
+/* Those that were under way when the run was left go to the workers once more, in the order in
+ * which they went then. */
 static bool submit_again(kf_search *s, kf_error *error)
 {
     kf_proposal *restored = s->in_flight;
@@ -266,9 +281,11 @@ static bool submit_again(kf_search *s, kf_error *error)
         p->next = s->in_flight;
         s->in_flight = p;
         p->started = kf_now();
-        bool with_model = p->model < (int)s->model_count; /* else of one that this session does without, as replies are */
+        /* else of one that this session does without, as replies are */
+        bool with_model = p->model < (int)s->model_count;
         if (with_model && !submit_job(s, p, error)) {
-            for (kf_proposal *rest; (rest = restored);) restored = rest->next, kf_proposal_free(rest);
+            for (kf_proposal *rest; (rest = restored);)
+                restored = rest->next, kf_proposal_free(rest);
             return false;
         }
         if (!with_model) kf_proposal_free(unlink_ticket(s, p->ticket));
@@ -276,7 +293,7 @@ static bool submit_again(kf_search *s, kf_error *error)
     return true;
 }
 
-/* ---- what is tried next --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is tried next ---------------------------------------------------------------------- */
 
 static bool defaults_settled(const kf_search *s)
 {
@@ -292,13 +309,15 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
         size_t index = s->next_default++;
         kf_tunable_source *arm = s->arms[index];
         if (arm->settled || arm->in_flight) continue; /* in flight: of a run that goes on */
-        *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, arm, &arm->initial, error);
+        *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, arm,
+                                    &arm->initial, error);
         return *proposal;
     }
     return true;
 }
 
-/* Places for jobs but for those whose findings the search does not know yet: what it does must not depend on whose verdict waits to be read. */
+/* Places for jobs but for those whose findings the search does not know yet: what it does must not
+ * depend on whose verdict waits to be read. */
 static size_t free_capacity(const kf_search *s)
 {
     size_t taken = 0;
@@ -306,8 +325,8 @@ static size_t free_capacity(const kf_search *s)
     return s->capacity.jobs > taken ? s->capacity.jobs - taken : 0;
 }
 
-/* The tuner may fill the time of a call, but what the call brings is not to wait behind all its points: as long as every device has a job, there is
- * room for each reply to come. */
+/* The tuner may fill the time of a call, but what the call brings is not to wait behind all its
+ * points: as long as every device has a job, there is room for each reply to come. */
 static bool has_room_for_points(const kf_search *s)
 {
     size_t calls = 0, jobs = 0;
@@ -336,20 +355,25 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     }
     const kf_call *reply = s->replies;
     if (!kf_models_propose(s, proposal, error)) return false;
-    if (*proposal || reply || !s->calls || !s->strategy.tune || !has_room_for_points(s)) return true;
-    return kf_tunable_sources_propose(s, proposal, error); /* all that could be asked was, and a worker is idle */
+    if (*proposal || reply || !s->calls || !s->strategy.tune || !has_room_for_points(s))
+        return true;
+    /* all that could be asked was, and a worker is idle */
+    return kf_tunable_sources_propose(s, proposal, error);
 }
 
 /* Gives every free worker something to do. *stuck: there was nothing.
  *
- * One step at a time, and between two of them everything is looked at again, in the same order: a reply that has come, a call that is due, a proposal.
- * So what is done follows from the state and from what a run writes down (when replies came, calls were begun and rooms changed), never from how long the
- * search happened to wait in between; and what a run waits for, it waits for with nothing left to do. What changes without moving the run on (the tuner's
- * turn is over, a diagnosis was read) comes to the same before the next reply is there and after. */
+ * One step at a time, and between two of them everything is looked at again, in the same order: a
+ * reply that has come, a call that is due, a proposal. So what is done follows from the state and
+ * from what a run writes down (when replies came, calls were begun and rooms changed), never from
+ * how long the search happened to wait in between; and what a run waits for, it waits for with
+ * nothing left to do. What changes without moving the run on (the tuner's turn is over, a diagnosis
+ * was read) comes to the same before the next reply is there and after. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (kf_capacity_look(s), free_capacity(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
+    while (kf_capacity_look(s),
+           free_capacity(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         bool moved = false;
         /* A call is due before the tuner may fill the time until its reply. */
@@ -358,7 +382,8 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
         const kf_call *waiting = s->replies;
         int quota = s->quota;
         if (!propose(s, &proposal, error)) return false;
-        /* The tuner had nothing for its turn, or the reply was a diagnosis or of no use: a call is due now. */
+        /* The tuner had nothing for its turn, or the reply was a diagnosis or of no use: a call is
+         * due now. */
         if (!proposal && ((quota && !s->quota) || s->replies != waiting)) continue;
         if (!proposal) {
             *stuck = !s->calls && !s->replies;
@@ -369,7 +394,7 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
     return true;
 }
 
-/* ---- what comes back ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- what comes back ------------------------------------------------------------------------- */
 
 static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
 {
@@ -412,7 +437,8 @@ static bool wait_some(kf_search *s, kf_error *error)
     return got == 0 || handle(s, &result, error);
 }
 
-/* Jobs that nobody has begun are taken back. Should the run go on, points are proposed again; what a model was paid for is kept for then. */
+/* Jobs that nobody has begun are taken back. Should the run go on, points are proposed again; what
+ * a model was paid for is kept for then. */
 static void withdraw(kf_search *s)
 {
     int64_t tickets[KF_WORKERS_MAX];
@@ -429,17 +455,19 @@ static void withdraw(kf_search *s)
     }
 }
 
-/* A run that repeats another one takes back the points that nobody had begun in that one, which workers of another pace may have begun here, and no
- * others. */
+/* A run that repeats another one takes back the points that nobody had begun in that one, which
+ * workers of another pace may have begun here, and no others. */
 static void withdraw_as_then(kf_search *s)
 {
     for (kf_proposal *p = s->in_flight, *next; p; p = next) {
         next = p->next;
-        if (p->step == KF_STEP_TUNE && !kf_replay_order_expects(s, p)) kf_proposal_free(unlink_ticket(s, p->ticket));
+        if (p->step == KF_STEP_TUNE && !kf_replay_order_expects(s, p))
+            kf_proposal_free(unlink_ticket(s, p->ticket));
     }
 }
 
-/* Of a run that goes on: what is under way was begun by then, or would have been taken back by then. */
+/* Of a run that goes on: what is under way was begun by then, or would have been taken back by
+ * then. */
 static bool has_begun(const kf_search *s)
 {
     for (const kf_proposal *p = s->in_flight; p; p = p->next)
@@ -447,12 +475,13 @@ static bool has_begun(const kf_search *s)
     return false;
 }
 
-/* ---- the phases ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the phases ------------------------------------------------------------------------------ */
 
 static bool await_one(kf_search *s, double seconds, kf_error *error)
 {
     kf_workers_result result;
-    if (interrupts(s)) return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+    if (interrupts(s))
+        return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
     if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
     const char *news = kf_workers_news(s->workers);
     if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
@@ -467,7 +496,8 @@ static bool await_hello(kf_search *s, kf_error *error)
     return true;
 }
 
-/* What is tried first should not depend on which worker of a machine came up first; those that take long are not waited for. */
+/* What is tried first should not depend on which worker of a machine came up first; those that take
+ * long are not waited for. */
 static bool await_others(kf_search *s, kf_error *error)
 {
     double until = kf_now() + OTHERS_SECONDS;
@@ -527,7 +557,7 @@ static bool verify_best(kf_search *s, kf_error *error)
     return true;
 }
 
-/* ---- beginning and ending ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and ending -------------------------------------------------------------------- */
 
 /* What no prompt shows and no tuner needs is not measured. */
 static void skip_defaults(kf_search *s)
@@ -547,17 +577,19 @@ static bool note_start(kf_search *s, kf_error *error)
 
 static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
-    s->environment_id = kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
+    s->environment_id =
+        kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
     if (!s->environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_tunable_sources_start(s, error)) return false;
     skip_defaults(s);
     if (run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
-        return kf_store_resume_run(s->store, run, error) && note_start(s, error) && kf_state_restore(s, error) &&
-               kf_best_refresh(s, error);
+        return kf_store_resume_run(s->store, run, error) && note_start(s, error) &&
+               kf_state_restore(s, error) && kf_best_refresh(s, error);
     }
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
-    kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL, *options = kf_search_options_json(s->settings);
+    kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
+                     *options = kf_search_options_json(s->settings);
     kf_autofree char *state = kf_state_json(s);
     if (!text || !options || !state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const char *hash = kf_task_hash(s->task);
@@ -589,26 +621,29 @@ void kf_search_release(kf_search *s)
     free(s->system_text);
 }
 
-static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun, kf_error *error)
+static bool run_all(kf_search *s, const char *run, kf_search_result *result, bool *begun,
+                    kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
-    if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) || !make_job(s, error) ||
-        !kf_tunable_sources_defaults(s, error) || !await_hello(s, error) || !begin_run(s, run, error) || !kf_replay_order_read(s, error) ||
-        !await_others(s, error))
+    if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) ||
+        !make_job(s, error) || !kf_tunable_sources_defaults(s, error) || !await_hello(s, error) ||
+        !begin_run(s, run, error) || !kf_replay_order_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
     s->started = kf_now();
     kf_search_tell(s, KF_SEARCH_STARTED, "%s", s->progress.run);
-    if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) || !submit_again(s, error) || !search(s, result, error) ||
-        !kf_models_stop(s, error))
+    if (!kf_models_open(s, error) || !kf_pending_call_again(s, error) || !submit_again(s, error) ||
+        !search(s, result, error) || !kf_models_stop(s, error))
         return false;
     if (result->end != KF_SEARCH_INTERRUPTED && !verify_best(s, error)) return false;
     s->over = true;
     return kf_best_refresh(s, error);
 }
 
-bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings, kf_workers *workers,
-                   const volatile int *interrupted, const kf_search_observer *observer, kf_search_result *result, kf_error *error)
+bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
+                   const kf_search_settings *settings, kf_workers *workers,
+                   const volatile int *interrupted, const kf_search_observer *observer,
+                   kf_search_result *result, kf_error *error)
 {
     kf_autofree kf_search *s = calloc(1, sizeof *s);
     if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -623,17 +658,21 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run, const 
     s->population = kf_population_new();
     bool begun = false;
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
-    bool ran = s->population ? run_all(s, run, result, &begun, error) : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (kf_store_in_group(store)) kf_store_rollback(store); /* an attempt that could not be stored whole */
+    bool ran = s->population ? run_all(s, run, result, &begun, error)
+                             : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    /* an attempt that could not be stored whole */
+    if (kf_store_in_group(store)) kf_store_rollback(store);
     s->ended = ran;
     if (begun) {
-        /* After a failure what was stored last is whole, and what is in memory may be an attempt ahead that could not be stored. */
+        /* After a failure what was stored last is whole, and what is in memory may be an attempt
+         * ahead that could not be stored. */
         kf_autofree char *state = ran ? kf_state_json(s) : NULL;
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED
                                                                         : KF_RUN_FINISHED;
         bool ended = (!ran || kf_store_drop_pending_call(store, s->progress.run, 0, error)) &&
-                     (!state || kf_store_save_state(store, s->progress.run, state, strlen(state), ran ? error : NULL)) &&
+                     (!state || kf_store_save_state(store, s->progress.run, state, strlen(state),
+                                                    ran ? error : NULL)) &&
                      kf_store_end_run(store, s->progress.run, status, ran ? error : NULL);
         ran = ran && ended;
         s->progress.elapsed = kf_search_elapsed(s);

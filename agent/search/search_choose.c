@@ -1,9 +1,11 @@
 /* What a model is asked for next: the strategy's levers at work.
  *
- * In this order: what is due (a repair, a candidate that follows a critic's diagnosis); a first draft, as long as there is nothing of a model's;
- * another algorithm, once the best has not gained for `plateau` candidates; the rest of a round from one parent; else a draw by weight among
- * drafts, improvements, contrast, crossover, rethinking and the critic. All random numbers of a call come from the run's seed and the number of
- * calls before it, so a call that a crash has swallowed asks for the same once more.
+ * In this order: what is due (a repair, a candidate that follows a critic's diagnosis); a first
+ * draft, as long as there is nothing of a model's; another algorithm, once the best has not gained
+ * for `plateau` candidates; the rest of a round from one parent; else a draw by weight among
+ * drafts, improvements, contrast, crossover, rethinking and the critic. All random numbers of a
+ * call come from the run's seed and the number of calls before it, so a call that a crash has
+ * swallowed asks for the same once more.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +18,8 @@
 
 bool kf_step_is_critic(kf_step step)
 {
-    return step == KF_STEP_CRITIC_OPTIMISE || step == KF_STEP_CRITIC_REPAIR || step == KF_STEP_SUMMARY;
+    return step == KF_STEP_CRITIC_OPTIMISE || step == KF_STEP_CRITIC_REPAIR ||
+           step == KF_STEP_SUMMARY;
 }
 
 bool kf_strategy_asks(const kf_strategy *t)
@@ -24,7 +27,7 @@ bool kf_strategy_asks(const kf_strategy *t)
     return t->draft + t->improve + t->contrast + t->crossover + t->rethink + t->critic > 0;
 }
 
-/* ---- what is due ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is due ----------------------------------------------------------------------------- */
 
 static bool make_due(kf_search *s, const kf_due *what, bool first, kf_error *error)
 {
@@ -50,7 +53,8 @@ bool kf_choose_again(kf_search *s, const kf_call *call, kf_error *error)
                     true, error);
 }
 
-bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int64_t candidate, kf_error *error)
+bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int64_t candidate,
+                      kf_error *error)
 {
     const kf_strategy *t = &s->strategy;
     bool build = status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE;
@@ -76,7 +80,9 @@ bool kf_choose_summary(kf_search *s, kf_error *error)
     const kf_strategy *t = &s->strategy;
     const kf_member *best = kf_population_best(s->population, -1);
     if (!t->summary || !best || s->model_candidates % t->summary) return true;
-    return make_due(s, &(kf_due){.step = KF_STEP_SUMMARY, .candidate = best->candidate, .model = -1}, false, error);
+    return make_due(s,
+                    &(kf_due){.step = KF_STEP_SUMMARY, .candidate = best->candidate, .model = -1},
+                    false, error);
 }
 
 static bool is_diagnosis(const char *text, size_t size)
@@ -89,19 +95,23 @@ static bool is_diagnosis(const char *text, size_t size)
 
 bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_error *error)
 {
-    if (!is_diagnosis(call->text, call->size)) return kf_fail(why, KF_ERROR_INPUT, "the reply is no JSON object with a diagnosis");
+    if (!is_diagnosis(call->text, call->size))
+        return kf_fail(why, KF_ERROR_INPUT, "the reply is no JSON object with a diagnosis");
     kf_step step = KF_STEP_IMPROVE;
     if (call->step == KF_STEP_CRITIC_REPAIR) {
         kf_autoresult kf_store_candidate candidate = {0};
-        if (!kf_store_get_candidate(s->store, call->parent, s->progress.run, &candidate, error)) return false;
-        bool build = candidate.status == KF_COMPILE_ERROR || candidate.status == KF_UNSUPPORTED_DEVICE;
+        if (!kf_store_get_candidate(s->store, call->parent, s->progress.run, &candidate, error))
+            return false;
+        bool build =
+            candidate.status == KF_COMPILE_ERROR || candidate.status == KF_UNSUPPORTED_DEVICE;
         step = build ? KF_STEP_REPAIR_BUILD : KF_STEP_REPAIR_WRONG;
     }
     return make_due(s,
                     &(kf_due){.step = step,
                               .candidate = call->parent,
                               .critic = call->call,
-                              .model = -1, /* whose turn it is: the critic may be one that writes no code */
+                              /* whose turn it is: the critic may be one that writes no code */
+                              .model = -1,
                               .depth = call->depth,
                               .island = call->island},
                     true, error);
@@ -119,12 +129,14 @@ static bool take_due(kf_search *s, kf_call *call)
     call->depth = due->depth;
     call->island = due->island;
     call->due = true;
-    if (due->model >= 0 && due->model < (int)s->model_count && kf_ensemble_can_ask(s, (size_t)due->model)) call->model = due->model;
+    if (due->model >= 0 && due->model < (int)s->model_count &&
+        kf_ensemble_can_ask(s, (size_t)due->model))
+        call->model = due->model;
     free(due);
     return true;
 }
 
-/* ---- parents -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- parents --------------------------------------------------------------------------------- */
 
 static int64_t draw_parent(const kf_search *s, int island, int64_t not, kf_draws *draws)
 {
@@ -152,10 +164,10 @@ static void add_exemplars(kf_search *s, kf_call *call, kf_draws *draws)
         if (drawn[i] != call->parent) call->others[call->other_count++] = drawn[i];
 }
 
-/* ---- the draw ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the draw -------------------------------------------------------------------------------- */
 
-/* A weight as it is, or times the share of its candidates that beat what they came from; (paid + 1) / (uses + 2), twice, so that a kind that was
- * never tried keeps its weight. */
+/* A weight as it is, or times the share of its candidates that beat what they came from; (paid + 1)
+ * / (uses + 2), twice, so that a kind that was never tried keeps its weight. */
 static double weight_of(const kf_search *s, double weight, kf_step step)
 {
     const kf_move_count *m = &s->moves[step];
@@ -170,8 +182,9 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
         kf_step step;
         size_t members; /* that it needs */
     } kinds[] = {
-        {t->draft, KF_STEP_DRAFT, 0},         {t->improve, KF_STEP_IMPROVE, 1}, {t->contrast, KF_STEP_CONTRAST, 1},
-        {t->crossover, KF_STEP_CROSSOVER, 2}, {t->rethink, KF_STEP_RETHINK, 1}, {t->critic, KF_STEP_CRITIC_OPTIMISE, 1},
+        {t->draft, KF_STEP_DRAFT, 0},       {t->improve, KF_STEP_IMPROVE, 1},
+        {t->contrast, KF_STEP_CONTRAST, 1}, {t->crossover, KF_STEP_CROSSOVER, 2},
+        {t->rethink, KF_STEP_RETHINK, 1},   {t->critic, KF_STEP_CRITIC_OPTIMISE, 1},
     };
     enum { KINDS = sizeof kinds / sizeof *kinds };
     double weights[KINDS], sum = 0;
@@ -190,15 +203,19 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
     return chosen;
 }
 
-/* Several requests from one parent (CUDA-LLM's rounds): what the round asks for was settled at its first. */
+/* Several requests from one parent (CUDA-LLM's rounds): what the round asks for was settled at its
+ * first. */
 static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
     if (s->round.asked % t->round == 0) {
-        bool failed = s->round.asked && !s->round.correct && s->round.failed && s->round.repairs < t->repairs;
+        bool failed =
+            s->round.asked && !s->round.correct && s->round.failed && s->round.repairs < t->repairs;
         s->round.repairs = failed ? s->round.repairs + 1 : 0;
         s->round.parent = failed ? s->round.failed : draw_parent(s, -1, 0, draws);
-        s->round.step = failed ? KF_STEP_REPAIR_WRONG : s->model_candidates ? draw_step(s, draws) : KF_STEP_DRAFT;
+        s->round.step = failed                ? KF_STEP_REPAIR_WRONG
+                        : s->model_candidates ? draw_step(s, draws)
+                                              : KF_STEP_DRAFT;
         if (s->round.step == KF_STEP_DRAFT) s->round.parent = 0;
         s->round.correct = 0;
         s->round.failed = 0;
@@ -212,7 +229,8 @@ static bool on_plateau(const kf_search *s)
 {
     int plateau = s->strategy.plateau;
     /* Again after as many candidates more. */
-    return plateau > 0 && s->since_gain > 0 && s->since_gain % plateau == 0 && kf_population_size(s->population) > 0;
+    return plateau > 0 && s->since_gain > 0 && s->since_gain % plateau == 0 &&
+           kf_population_size(s->population) > 0;
 }
 
 /* Models that are critics are asked for diagnoses, where there are such. */
@@ -233,21 +251,24 @@ static void choose(kf_search *s, kf_call *call)
 {
     const kf_strategy *t = &s->strategy;
     if (take_due(s, call)) return;
-    kf_draws draws = {.state = s->settings->seed ^ ((uint64_t)s->progress.calls + 1) * UINT64_C(0xd1342543de82ef95)};
+    kf_draws draws = {.state = s->settings->seed ^
+                               ((uint64_t)s->progress.calls + 1) * UINT64_C(0xd1342543de82ef95)};
     call->island = t->islands > 1 ? (int)(s->progress.calls % t->islands) : 0;
     call->step = KF_STEP_DRAFT;
     if (t->round > 1) {
         choose_round(s, call, &draws);
         return;
     }
-    int64_t before = s->models[call->model].calls; /* each model drafts first, so that none only follows another */
+    /* each model drafts first, so that none only follows another */
+    int64_t before = s->models[call->model].calls;
     for (const kf_call *c = s->calls; c; c = c->next) before += c->model == call->model;
     if (before == 0 || s->progress.calls + in_flight(s) < t->drafts) return;
     call->step = on_plateau(s) ? KF_STEP_RETHINK : draw_step(s, &draws);
     if (call->step == KF_STEP_DRAFT) return;
     if (call->step == KF_STEP_CONTRAST) {
         add_exemplars(s, call, &draws);
-        if (call->other_count) call->parent = call->others[--call->other_count]; /* the fastest is what edits would be made to */
+        /* the fastest is what edits would be made to */
+        if (call->other_count) call->parent = call->others[--call->other_count];
         return;
     }
     call->parent = draw_parent(s, call->island, 0, &draws);

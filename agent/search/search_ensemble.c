@@ -1,11 +1,14 @@
 /* Several models: whose turn it is, and what came of it.
  *
- * The bandit (bandit.h) weighs a model's reward by the dollar. A reply's reward is that of its candidate, milestones as in "CUDA Agent", which found
- * them a better signal than raw speedup: incorrect or no candidate 0, correct 1/2, over 5 % faster than the baseline 3/4, the best of the run
- * until then 1. A candidate that was known already earns nothing: else repeating the best would pay. What the machine spoilt is no result at all.
+ * The bandit (bandit.h) weighs a model's reward by the dollar. A reply's reward is that of its
+ * candidate, milestones as in "CUDA Agent", which found them a better signal than raw speedup:
+ * incorrect or no candidate 0, correct 1/2, over 5 % faster than the baseline 3/4, the best of the
+ * run until then 1. A candidate that was known already earns nothing: else repeating the best would
+ * pay. What the machine spoilt is no result at all.
  *
- * Money is what a reply cost, and beside it a fixed amount for what every reply costs whoever wrote it: judging its candidate takes some seconds of
- * a device. So a model of one's own, for which no money is paid, is cheap but not infinitely so, and choices don't depend on how fast the machine
+ * Money is what a reply cost, and beside it a fixed amount for what every reply costs whoever wrote
+ * it: judging its candidate takes some seconds of a device. So a model of one's own, for which no
+ * money is paid, is cheap but not infinitely so, and choices don't depend on how fast the machine
  * was: with the same seed, verdicts and costs a run repeats itself.
  */
 #include <math.h>
@@ -18,7 +21,8 @@
 
 static const kf_bandit_rule rule = {.least_cost = JUDGING_USD};
 
-/* A model's calls in flight, replies that wait and candidates under way: pulls whose end is not known. */
+/* A model's calls in flight, replies that wait and candidates under way: pulls whose end is not
+ * known. */
 static int64_t open_pulls(const kf_search *s, int model)
 {
     int64_t count = 0;
@@ -32,11 +36,13 @@ static int64_t open_pulls(const kf_search *s, int model)
 static bool has_role(const kf_search *s, kf_llm_role role)
 {
     for (size_t i = 0; i < s->model_count; i++)
-        if (!s->models[i].exhausted && (kf_llm_traits_of(s->models[i].llm)->role & role)) return true;
+        if (!s->models[i].exhausted && (kf_llm_traits_of(s->models[i].llm)->role & role))
+            return true;
     return false;
 }
 
-/* A call that is repeated was begun now: which models were left alone then? Without that, in runs of an older kforge, all but those that were asked. */
+/* A call that is repeated was begun now: which models were left alone then? Without that, in runs
+ * of an older kforge, all but those that were asked. */
 static bool was_resting(const kf_search *s, uint64_t *models)
 {
     for (size_t i = 0; i < s->model_count; i++)
@@ -44,9 +50,11 @@ static bool was_resting(const kf_search *s, uint64_t *models)
     return false;
 }
 
-/* After a failure a model is left alone for a while; a recorded one is asked when it was asked. What it said is all recorded, what it was still thinking
- * about when its run ended included: once that is used up it was not asked again before that end, perhaps because it was left alone just then. So it is
- * asked once more, and found to have nothing left, only when nothing else goes on and no other model of its run has something left. */
+/* After a failure a model is left alone for a while; a recorded one is asked when it was asked.
+ * What it said is all recorded, what it was still thinking about when its run ended included: once
+ * that is used up it was not asked again before that end, perhaps because it was left alone just
+ * then. So it is asked once more, and found to have nothing left, only when nothing else goes on
+ * and no other model of its run has something left. */
 static bool is_pausing(const kf_search *s, size_t model, double now)
 {
     kf_llm_readiness ready = kf_llm_ready(s->models[model].llm);
@@ -95,7 +103,8 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
         if (!s->settings->by_share) arms[i].flying = open_pulls(s, (int)i);
     }
     if (s->settings->by_share) return kf_bandit_share(arms, calls, s->model_count);
-    uint64_t chance = (s->settings->seed + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t chance =
+        (s->settings->seed + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
     return kf_bandit_choose(arms, s->model_count, &rule, chance ^ chance >> 31);
 }
 
@@ -111,7 +120,8 @@ static void result(kf_search *s, int model, double reward, double cost_usd)
     kf_bandit_arm arms[KF_SEARCH_MODELS];
     if (model < 0 || model >= (int)s->model_count) return; /* of a session with more models */
     for (size_t i = 0; i < s->model_count; i++) arms[i] = s->models[i].arm;
-    kf_bandit_result(arms, s->model_count, (size_t)model, reward, (cost_usd > 0 ? cost_usd : 0) + JUDGING_USD, &rule);
+    kf_bandit_result(arms, s->model_count, (size_t)model, reward,
+                     (cost_usd > 0 ? cost_usd : 0) + JUDGING_USD, &rule);
     for (size_t i = 0; i < s->model_count; i++) s->models[i].arm = arms[i];
 }
 
@@ -120,10 +130,14 @@ void kf_ensemble_useless(kf_search *s, int model, double cost_usd)
     result(s, model, 0, cost_usd);
 }
 
-void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup)
+void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,
+                        kf_blame blame, double speedup)
 {
     if (p->model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
     bool best = !(s->progress.best_speedup.value >= speedup); /* NaN: there was none */
-    double reward = known || status != KF_CORRECT ? 0 : !(speedup > CLEARLY_FASTER) ? 0.5 : best ? 1 : 0.75;
+    double reward = known || status != KF_CORRECT ? 0
+                    : !(speedup > CLEARLY_FASTER) ? 0.5
+                    : best                        ? 1
+                                                  : 0.75;
     result(s, p->model, reward, p->cost_usd);
 }

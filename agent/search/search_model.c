@@ -1,7 +1,8 @@
-/* Models: which one is asked, and what its reply becomes. What it is asked for is search_choose.c's business, which of several models is asked
- * search_ensemble.c's.
+/* Models: which one is asked, and what its reply becomes. What it is asked for is search_choose.c's
+ * business, which of several models is asked search_ensemble.c's.
  *
- * A reply is stored, with the note that its candidate is still to be judged, before anything is made of it: money spent is never lost.
+ * A reply is stored, with the note that its candidate is still to be judged, before anything is
+ * made of it: money spent is never lost.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,12 +14,13 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define NEVER (INT64_C(1) << 50) /* kf_llm_progress of a reply that did not come before the run ended */
-#define FIRST_PAUSE 0.2          /* after a failure; doubles */
+/* kf_llm_progress of a reply that did not come before the run ended */
+#define NEVER (INT64_C(1) << 50)
+#define FIRST_PAUSE 0.2 /* after a failure; doubles */
 #define LONGEST_PAUSE 30
 #define BUSY_PAUSE 0.5 /* before a model that takes no more requests is asked again */
 
-/* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 void kf_call_free(kf_call *call)
 {
@@ -32,15 +34,17 @@ void kf_call_free(kf_call *call)
 static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
 {
     const kf_search_budget *limit = &settings->budget;
-    return (kf_budget){.limit = {kf_nanodollars(limit->cost_usd), limit->tokens, limit->requests},
-                       .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
+    return (kf_budget){
+        .limit = {kf_nanodollars(limit->cost_usd), limit->tokens, limit->requests},
+        .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
 }
 
 bool kf_models_check(const kf_search_settings *settings, kf_error *error)
 {
     const kf_budget budget = budget_of(settings, &(kf_search_progress){0});
     if (settings->model_count > KF_SEARCH_MODELS)
-        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count, KF_SEARCH_MODELS);
+        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count,
+                       KF_SEARCH_MODELS);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
         if (!llm || !kf_llm_check_budget(llm, &budget, error)) return false;
@@ -73,7 +77,8 @@ bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
     s->budget = budget_of(settings, &s->progress);
-    if (!kf_strategy_asks(&s->strategy)) return true; /* the tuner alone, whatever models there are */
+    /* the tuner alone, whatever models there are */
+    if (!kf_strategy_asks(&s->strategy)) return true;
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_model *model = &s->models[s->model_count];
         /* What the state of the run says of it holds when it is the same model. */
@@ -135,7 +140,7 @@ static void note_budget(kf_search *s, int index, const kf_error *why)
     if (!kf_models_alive(s)) s->models_why = *why;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static int64_t flying(const kf_search *s, int model)
 {
@@ -146,13 +151,17 @@ static int64_t flying(const kf_search *s, int model)
 
 static bool call_is_due(const kf_search *s)
 {
-    if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_tunable_sources_more(s))) return false;
+    if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_tunable_sources_more(s)))
+        return false;
     size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : s->capacity.devices;
     size_t busy = (size_t)flying(s, -1);
     /* busy: in flight so far. */
-    if (s->settings->samples && (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s))) return false;
+    if (s->settings->samples &&
+        (s->answered + (int64_t)busy >= s->settings->samples || kf_search_paid(s)))
+        return false;
     for (const kf_call *c = s->replies; c; c = c->next) {
-        if (kf_step_is_critic(c->step)) return false; /* it decides what is asked next, and using it does not move the clock on */
+        /* it decides what is asked next, and using it does not move the clock on */
+        if (kf_step_is_critic(c->step)) return false;
         busy++;
     }
     for (const kf_proposal *p = s->in_flight; p; p = p->next) busy += p->model >= 0;
@@ -179,7 +188,8 @@ int64_t kf_search_clock(const kf_search *s)
 /* Tells the models how far the run is. */
 static void tell_progress(kf_search *s)
 {
-    for (size_t i = 0; i < s->model_count; i++) kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : kf_search_clock(s));
+    for (size_t i = 0; i < s->model_count; i++)
+        kf_llm_progress(s->models[i].llm, s->idle ? INT64_MAX : kf_search_clock(s));
 }
 
 static bool begin_call(kf_search *s, int model, kf_error *error)
@@ -197,7 +207,10 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     /* Samples that know of each other would not be independent. */
     bool alone = s->settings->samples && kf_strategy_is_independent(&s->strategy);
     call->prompt = kf_search_prompt(s, call, alone ? NULL : m->note, error);
-    kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = call->temperature, .tag = call->tag};
+    kf_llm_request request = {.system = s->system_text,
+                              .prompt = call->prompt,
+                              .temperature = call->temperature,
+                              .tag = call->tag};
     if (!call->prompt) {
         kf_call_free(call);
         return false;
@@ -213,7 +226,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     return taken_back;
 }
 
-/* ---- replies --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 static void give_up(kf_search *s, int index, const char *what)
 {
@@ -230,9 +243,12 @@ static void count_useless(kf_search *s, int index, const char *why)
     char text[800];
     free(model->note);
     model->note = NULL;
-    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0) model->note = NULL;
-    if (++model->useless < KF_MODEL_USELESS || s->settings->samples) return; /* a sample is a sample */
-    snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s", model->useless, why);
+    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
+        model->note = NULL;
+    /* a sample is a sample */
+    if (++model->useless < KF_MODEL_USELESS || s->settings->samples) return;
+    snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s",
+             model->useless, why);
     give_up(s, index, text);
 }
 
@@ -241,7 +257,8 @@ static void count_failure(kf_search *s, int index, const char *why)
     kf_model *model = &s->models[index];
     char text[800];
     model->failures++;
-    model->not_before = kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
+    model->not_before =
+        kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
     if (model->failures < KF_MODEL_FAILURES) return;
     snprintf(text, sizeof text, "%d calls in a row failed; the last: %.500s", model->failures, why);
     give_up(s, index, text);
@@ -249,16 +266,20 @@ static void count_failure(kf_search *s, int index, const char *why)
 
 static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply)
 {
-    int64_t prompt =
-        reply->prompt_tokens >= 0 ? reply->prompt_tokens : kf_prompt_tokens(strlen(s->system_text) + strlen(call->prompt));
-    return prompt + (reply->completion_tokens >= 0 ? reply->completion_tokens : kf_prompt_tokens(reply->size));
+    int64_t prompt = reply->prompt_tokens >= 0
+                         ? reply->prompt_tokens
+                         : kf_prompt_tokens(strlen(s->system_text) + strlen(call->prompt));
+    return prompt + (reply->completion_tokens >= 0 ? reply->completion_tokens
+                                                   : kf_prompt_tokens(reply->size));
 }
 
-/* Which of several models it was, and which were left alone when the call was begun: which of them it went to depends on that, and that on the clock on the wall. */
+/* Which of several models it was, and which were left alone when the call was begun: which of them
+ * it went to depends on that, and that on the clock on the wall. */
 static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
 {
     if (s->model_count < 2) return true;
-    if (!cJSON_AddNumberToObject(json, "seat", call->model)) return false; /* two models may have one name */
+    /* two models may have one name */
+    if (!cJSON_AddNumberToObject(json, "seat", call->model)) return false;
     cJSON *list = cJSON_AddArrayToObject(json, "resting");
     for (size_t i = 0; i < s->model_count; i++)
         if (call->resting >> i & 1) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)i));
@@ -266,18 +287,22 @@ static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
 }
 
 /* What the provider was told, and when in the search that was; malloc'd. */
-static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply, int64_t after)
+static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply,
+                         int64_t after)
 {
     kf_auto(cJSON) json = reply->settings ? cJSON_Parse(reply->settings) : cJSON_CreateObject();
     bool good = json;
-    if (call->temperature >= 0 && !reply->settings) good = good && cJSON_AddNumberToObject(json, "temperature", call->temperature);
+    if (call->temperature >= 0 && !reply->settings)
+        good = good && cJSON_AddNumberToObject(json, "temperature", call->temperature);
     good = good && cJSON_AddNumberToObject(json, "asked", (double)call->asked) &&
            cJSON_AddNumberToObject(json, "after", (double)after) && add_resting(s, call, json);
     return good ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-/* Stores the call and, in the same transaction, that its reply waits. One that does not wait leaves the transaction open for what follows from that. */
-static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits, int64_t after, kf_error *error)
+/* Stores the call and, in the same transaction, that its reply waits. One that does not wait leaves
+ * the transaction open for what follows from that. */
+static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits,
+                       int64_t after, kf_error *error)
 {
     kf_model *model = &s->models[call->model];
     kf_autofree char *settings = settings_of(s, call, reply, after);
@@ -285,28 +310,31 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     s->idle = false;
     call->cost_usd = reply->cost_usd;
     /* Its candidate is not to wait for a disk. */
-    if (!(waits ? kf_store_begin_quick(s->store, error) : kf_store_begin(s->store, error))) return false;
-    call->call = kf_store_put_model_call(s->store,
-                                         &(kf_store_model_call_new){
-                                             .run = s->progress.run,
-                                             .provider = model->name,
-                                             .model = reply->model ? reply->model : "",
-                                             .purpose = kf_step_name(call->step),
-                                             .settings = settings,
-                                             .system = s->system_text,
-                                             .prompt = call->prompt,
-                                             .prompt_size = strlen(call->prompt),
-                                             .reply = reply->text,
-                                             .reply_size = reply->size,
-                                             .outcome = kf_llm_outcome_name(reply->outcome),
-                                             .message = reply->error.text[0] ? reply->error.text : NULL,
-                                             .prompt_tokens = reply->prompt_tokens,
-                                             .completion_tokens = reply->completion_tokens,
-                                             .cost_usd = reply->cost_usd,
-                                             .seconds = reply->seconds,
-                                         },
-                                         error);
-    if (!call->call || !kf_store_drop_pending_call(s->store, s->progress.run, call->tag, error)) return false;
+    if (!(waits ? kf_store_begin_quick(s->store, error) : kf_store_begin(s->store, error)))
+        return false;
+    call->call =
+        kf_store_put_model_call(s->store,
+                                &(kf_store_model_call_new){
+                                    .run = s->progress.run,
+                                    .provider = model->name,
+                                    .model = reply->model ? reply->model : "",
+                                    .purpose = kf_step_name(call->step),
+                                    .settings = settings,
+                                    .system = s->system_text,
+                                    .prompt = call->prompt,
+                                    .prompt_size = strlen(call->prompt),
+                                    .reply = reply->text,
+                                    .reply_size = reply->size,
+                                    .outcome = kf_llm_outcome_name(reply->outcome),
+                                    .message = reply->error.text[0] ? reply->error.text : NULL,
+                                    .prompt_tokens = reply->prompt_tokens,
+                                    .completion_tokens = reply->completion_tokens,
+                                    .cost_usd = reply->cost_usd,
+                                    .seconds = reply->seconds,
+                                },
+                                error);
+    if (!call->call || !kf_store_drop_pending_call(s->store, s->progress.run, call->tag, error))
+        return false;
     model->calls++;
     call->number = ++s->progress.calls;
     s->answered += reply->outcome != KF_LLM_FAILED && !kf_step_is_critic(call->step);
@@ -322,19 +350,21 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     return !waits || kf_state_commit(s, error);
 }
 
-/* A command is not made to say what its replies cost, and money that nobody counts comes to no limit: a search that counts on it would not end. */
+/* A command is not made to say what its replies cost, and money that nobody counts comes to no
+ * limit: a search that counts on it would not end. */
 static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply *reply)
 {
     const kf_model *model = &s->models[call->model];
     bool answered = reply->outcome != KF_LLM_FAILED;
-    if (s->told_costless || !s->budget.limit.nanodollars || !answered || !isnan(reply->cost_usd) || kf_llm_is_recorded(model->llm))
+    if (s->told_costless || !s->budget.limit.nanodollars || !answered || !isnan(reply->cost_usd) ||
+        kf_llm_is_recorded(model->llm))
         return;
     s->told_costless = true;
-    kf_search_tell(
-        s, KF_SEARCH_ADVICE,
-        "%s replies without \"cost_usd\", so that --cost does not bound what it spends: --time and --candidates do, or let "
-        "it say its cost (docs/reference/settings.md)",
-        model->name);
+    kf_search_tell(s, KF_SEARCH_ADVICE,
+                   "%s replies without \"cost_usd\", so that --cost does not bound what it spends: "
+                   "--time and --candidates do, or let "
+                   "it say its cost (docs/reference/settings.md)",
+                   model->name);
 }
 
 static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
@@ -358,12 +388,13 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
         call->size = reply->size;
         call->truncated = reply->outcome == KF_LLM_TRUNCATED;
     }
-    bool stored =
-        store_call(s, call, reply, usable, kf_search_clock(s) + 1, error); /* it is no longer in flight, and not counted yet */
+    bool stored = store_call(s, call, reply, usable, kf_search_clock(s) + 1,
+                             error); /* it is no longer in flight, and not counted yet */
     if (usable) reply->text = NULL;
     if (stored) tell_costless(s, call, reply);
     if (usable && stored) return true;
-    const char *why = reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
+    const char *why =
+        reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
     if (stored) {
         if (reply->outcome == KF_LLM_FAILED)
             count_failure(s, index, why);
@@ -426,18 +457,20 @@ size_t kf_models_watch(const kf_search *s, struct pollfd *fds, size_t most, doub
 {
     size_t count = 0;
     for (size_t i = 0; i < s->model_count; i++)
-        if (flying(s, (int)i)) count += kf_llm_watch(s->models[i].llm, fds + count, most - count, wake);
+        if (flying(s, (int)i))
+            count += kf_llm_watch(s->models[i].llm, fds + count, most - count, wake);
     return count;
 }
 
-/* A call that was ended with the run. Stored whether or not it has left: while it was in flight it decided what else was done, and a replay has to know
- * of it. */
+/* A call that was ended with the run. Stored whether or not it has left: while it was in flight it
+ * decided what else was done, and a replay has to know of it. */
 static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
 {
     bool is_live = kf_llm_ready(s->models[call->model].llm) == KF_LLM_LIVE;
     if (reply->outcome == KF_LLM_EXHAUSTED) reply->outcome = KF_LLM_FAILED;
     bool booked = kf_choose_again(s, call, error) &&
-                  (!is_live || (store_call(s, call, reply, false, NEVER, error) && kf_state_commit(s, error)));
+                  (!is_live ||
+                   (store_call(s, call, reply, false, NEVER, error) && kf_state_commit(s, error)));
     kf_call_free(call);
     return booked;
 }
@@ -459,8 +492,11 @@ bool kf_models_stop(kf_search *s, kf_error *error)
     }
     while (s->calls) { /* of providers that end what they do when they are closed */
         kf_call *call = s->calls;
-        kf_llm_reply none = {
-            .outcome = KF_LLM_FAILED, .prompt_tokens = -1, .completion_tokens = -1, .cost_usd = NAN, .seconds = NAN};
+        kf_llm_reply none = {.outcome = KF_LLM_FAILED,
+                             .prompt_tokens = -1,
+                             .completion_tokens = -1,
+                             .cost_usd = NAN,
+                             .seconds = NAN};
         kf_fail(&none.error, KF_ERROR_BUSY, "ended with the run");
         s->calls = call->next;
         if (!end_call(s, call, &none, error)) return false;
@@ -468,10 +504,11 @@ bool kf_models_stop(kf_search *s, kf_error *error)
     return true;
 }
 
-/* ---- candidates ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 /* The reply's source; NULL with *outcome and the reason. */
-static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *outcome, kf_error *why)
+static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *outcome,
+                       kf_error *why)
 {
     *outcome = KF_ATTEMPT_NO_SOURCE;
     if (call->parent && kf_extract_has_edits(call->text, call->size)) {
@@ -499,7 +536,8 @@ static bool use_summary(kf_search *s, const kf_call *call, kf_error *why, kf_err
 static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
 {
     kf_error why = {0};
-    bool used = call->step == KF_STEP_SUMMARY ? use_summary(s, call, &why, error) : kf_choose_diagnosis(s, call, &why, error);
+    bool used = call->step == KF_STEP_SUMMARY ? use_summary(s, call, &why, error)
+                                              : kf_choose_diagnosis(s, call, &why, error);
     if (used) {
         s->models[call->model].useless = 0;
         return true;
@@ -509,9 +547,11 @@ static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
     return kf_record_failure(s, call, KF_ATTEMPT_NO_SOURCE, why.text, error);
 }
 
-/* The arm of a reply's source. One that only renames or reformats what was judged before is not judged: the earlier source stands for it, so that a
- * verdict never goes to a source that was not judged. */
-static kf_tunable_source *arm_for(kf_search *s, const kf_call *call, char **source, bool *rewritten, kf_error *error)
+/* The arm of a reply's source. One that only renames or reformats what was judged before is not
+ * judged: the earlier source stands for it, so that a verdict never goes to a source that was not
+ * judged. */
+static kf_tunable_source *arm_for(kf_search *s, const kf_call *call, char **source, bool *rewritten,
+                                  kf_error *error)
 {
     kf_tunable_source *arm = kf_tunable_source_find(s, *source, strlen(*source));
     *rewritten = false;
@@ -527,10 +567,12 @@ static kf_tunable_source *arm_for(kf_search *s, const kf_call *call, char **sour
         *source = known;
         if ((arm = kf_tunable_source_find(s, *source, strlen(*source)))) return arm;
     }
-    return kf_tunable_source_add(s, kf_step_name(call->step), *source, strlen(*source), false, error);
+    return kf_tunable_source_add(s, kf_step_name(call->step), *source, strlen(*source), false,
+                                 error);
 }
 
-static bool propose_of(const kf_call *call, kf_tunable_source *arm, bool rewritten, kf_proposal **proposal, kf_error *error)
+static bool propose_of(const kf_call *call, kf_tunable_source *arm, bool rewritten,
+                       kf_proposal **proposal, kf_error *error)
 {
     *proposal = kf_proposal_new(call->step, arm, &arm->initial, error);
     if (!*proposal) return false;
@@ -549,19 +591,20 @@ static bool propose_of(const kf_call *call, kf_tunable_source *arm, bool rewritt
 }
 
 /* True with *proposal NULL: the reply was of no use, which is recorded. */
-static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal, kf_error *error)
+static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal,
+                          kf_error *error)
 {
     kf_error why = {0};
     kf_attempt_outcome outcome;
     *proposal = NULL;
-    if (call->model < 0 || call->model >= (int)s->model_count) return true; /* of a model that this session does without */
+    /* of a model that this session does without */
+    if (call->model < 0 || call->model >= (int)s->model_count) return true;
     if (kf_step_is_critic(call->step)) return use_diagnosis(s, call, error);
     kf_autofree char *source = source_of(s, call, &outcome, &why);
     if (!source) {
         if (call->truncated)
-            kf_fail_prefix(
-                &why,
-                "it was cut off at the token limit; answer with less: no remarks, and search/replace edits where they are allowed");
+            kf_fail_prefix(&why, "it was cut off at the token limit; answer with less: no remarks, "
+                                 "and search/replace edits where they are allowed");
         count_useless(s, call->model, why.text);
         kf_ensemble_useless(s, call->model, call->cost_usd);
         return kf_record_failure(s, call, outcome, why.text, error);
@@ -584,8 +627,8 @@ static bool is_called(const char *source, const char *digits)
     return *digits && strncmp(hex, digits, strlen(digits)) == 0;
 }
 
-bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash, kf_tunable_source *arm, kf_proposal **proposal,
-                             kf_error *error)
+bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash,
+                             kf_tunable_source *arm, kf_proposal **proposal, kf_error *error)
 {
     kf_error why = {0};
     kf_attempt_outcome outcome;
@@ -595,7 +638,8 @@ bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash
     bool rewritten = !is_called(source, hash);
     if (!arm && rewritten) {
         char *known;
-        if (!kf_record_find_like(s, call->number, source, strlen(source), &known, error)) return false;
+        if (!kf_record_find_like(s, call->number, source, strlen(source), &known, error))
+            return false;
         if (!known || !is_called(known, hash)) {
             free(known);
             return true;
@@ -603,7 +647,9 @@ bool kf_models_propose_again(kf_search *s, const kf_call *call, const char *hash
         free(source);
         source = known;
     }
-    if (!arm) arm = kf_tunable_source_add(s, kf_step_name(call->step), source, strlen(source), false, error);
+    if (!arm)
+        arm = kf_tunable_source_add(s, kf_step_name(call->step), source, strlen(source), false,
+                                    error);
     return arm && propose_of(call, arm, rewritten, proposal, error);
 }
 
@@ -618,8 +664,10 @@ bool kf_models_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
     return proposed;
 }
 
-/* A candidate that was judged before costs a call and tells nothing: its model is told so, and one that only repeats itself is given up. */
-static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_status status, double speedup)
+/* A candidate that was judged before costs a call and tells nothing: its model is told so, and one
+ * that only repeats itself is given up. */
+static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_status status,
+                         double speedup)
 {
     int index = p->model;
     kf_model *model = &s->models[index];
@@ -627,29 +675,34 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
     model->repeats = known ? model->repeats + 1 : 0;
     if (!known) return;
     if (status == KF_CORRECT && speedup > 0)
-        snprintf(came_of_it, sizeof came_of_it, "correct, %.2f times as fast as the baseline", speedup);
+        snprintf(came_of_it, sizeof came_of_it, "correct, %.2f times as fast as the baseline",
+                 speedup);
     else
         snprintf(came_of_it, sizeof came_of_it, "%s", kf_status_name(status));
     free(model->note);
-    if (asprintf(&model->note, "Your last candidate is one that was judged before%s: %s. Change something that was not tried yet.",
+    if (asprintf(&model->note,
+                 "Your last candidate is one that was judged before%s: %s. Change something that "
+                 "was not tried yet.",
                  p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
         model->note = NULL;
     if (model->repeats < KF_MODEL_REPEATS || model->exhausted || s->settings->samples) return;
     /* No failure: it has nothing new to say, as if its recorded replies were used up. */
     model->exhausted = true;
     kf_error why = {0};
-    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates were known already", model->name, model->repeats);
+    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates were known already",
+            model->name, model->repeats);
     if (!kf_models_alive(s)) s->models_why = why;
     kf_search_tell(s, KF_SEARCH_NEWS, "%s; it is not asked again", why.text);
 }
 
-bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup,
-                      int64_t candidate, kf_error *error)
+bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,
+                      kf_blame blame, double speedup, int64_t candidate, kf_error *error)
 {
     s->quota = s->strategy.tune;
     if (p->model < (int)s->model_count) count_repeat(s, p, known, status, speedup);
     bool counts = status == KF_CORRECT || blame == KF_BLAME_CANDIDATE;
     if (counts && !kf_choose_summary(s, error)) return false;
-    bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT && status != KF_CHEATING && status != KF_IMPOSSIBLE;
+    bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT &&
+                      status != KF_CHEATING && status != KF_IMPOSSIBLE;
     return !repairable || kf_choose_repair(s, p, status, candidate, error);
 }

@@ -1,11 +1,13 @@
-/* Notes: what models say that they changed, with what it brought. A note that paid much is worth knowing on other tasks, too. What stands in
- * one was written by a model: prompts quote it as data.
+/* Notes: what models say that they changed, with what it brought. A note that paid much is worth
+ * knowing on other tasks, too. What stands in one was written by a model: prompts quote it as data.
  *
- * Prompts show few notes. Every `summary` candidates a model condenses all of them (prompts/summary.md), and its answer is a note of the kind "summary":
- * from then on prompts show the latest summary, and of single moves those that came after it.
+ * Prompts show few notes. Every `summary` candidates a model condenses all of them
+ * (prompts/summary.md), and its answer is a note of the kind "summary": from then on prompts show
+ * the latest summary, and of single moves those that came after it.
  *
- * Of other runs a run knows what was noted before it began, and a run that repeats one what was noted before that one began, in the store where that is: what
- * others note meanwhile, the repeated run itself to begin with, would change the prompts. */
+ * Of other runs a run knows what was noted before it began, and a run that repeats one what was
+ * noted before that one began, in the store where that is: what others note meanwhile, the repeated
+ * run itself to begin with, would change the prompts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,8 @@ void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
     }
 }
 
-bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double speedup, int64_t candidate, kf_error *error)
+bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double speedup,
+                    int64_t candidate, kf_error *error)
 {
     const kf_member *parent = p->parent ? kf_population_find(s->population, p->parent) : NULL;
     if (!*p->move || p->depth > 0 || !parent) return true;
@@ -53,15 +56,16 @@ bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double
         snprintf(text, sizeof text, "%s", p->move);
     else
         snprintf(text, sizeof text, "%s (%s)", p->move, kf_status_name(status));
-    return kf_store_put_note(s->store,
-                             &(kf_store_note_new){.task = correct && effect >= TRAVELS ? NULL : kf_task_hash(s->task),
-                                                  .run = s->progress.run,
-                                                  .device = s->environment_id,
-                                                  .kind = correct && effect > 1 ? "paid" : "failed",
-                                                  .text = text,
-                                                  .effect = effect,
-                                                  .candidate = candidate},
-                             error);
+    return kf_store_put_note(
+        s->store,
+        &(kf_store_note_new){.task = correct && effect >= TRAVELS ? NULL : kf_task_hash(s->task),
+                             .run = s->progress.run,
+                             .device = s->environment_id,
+                             .kind = correct && effect > 1 ? "paid" : "failed",
+                             .text = text,
+                             .effect = effect,
+                             .candidate = candidate},
+        error);
 }
 
 static void word_entries(const cJSON *json, const char *key, const char *title, kf_buffer *out)
@@ -85,7 +89,9 @@ bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_err
     kf_auto(cJSON) json = kf_extract_json(call->text, call->size, NULL);
     word_entries(json, "paid", "paid", &text);
     word_entries(json, "did_not_pay", "did not pay", &text);
-    if (!text.size) return kf_fail(why, KF_ERROR_INPUT, "the reply is no JSON object with \"paid\" and \"did_not_pay\"");
+    if (!text.size)
+        return kf_fail(why, KF_ERROR_INPUT,
+                       "the reply is no JSON object with \"paid\" and \"did_not_pay\"");
     return kf_store_put_note(s->store,
                              &(kf_store_note_new){.task = kf_task_hash(s->task),
                                                   .run = s->progress.run,
@@ -145,12 +151,14 @@ static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
     kf_auto(kf_store_cursor) cursor = kf_store_notes(store, kf_task_hash(s->task), error);
     kf_autoresult kf_store_note note = {0};
     int row = cursor ? 1 : -1;
-    while (n->seen < LOOK && !n->summary && (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1) {
+    while (n->seen < LOOK && !n->summary &&
+           (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1) {
         bool is_own = strcmp(note.run, s->progress.run) == 0;
         if (own != (is_own && *note.run)) continue;
         if (!own && note.created > s->notes_until) continue;
         n->seen++;
-        if (*note.device && s->environment_id && strcmp(note.device, s->environment_id) != 0) continue;
+        if (*note.device && s->environment_id && strcmp(note.device, s->environment_id) != 0)
+            continue;
         if (!show(n, &note, error)) return false;
     }
     return row >= 0;
@@ -171,6 +179,7 @@ bool kf_notes_read(kf_search *s, int count, kf_buffer *out, kf_error *error)
         if (isnan(n.failed[i].effect))
             kf_buffer_format(out, "failed: %s\n", n.failed[i].text);
         else
-            kf_buffer_format(out, "did not pay, %.2f times as fast: %s\n", n.failed[i].effect, n.failed[i].text);
+            kf_buffer_format(out, "did not pay, %.2f times as fast: %s\n", n.failed[i].effect,
+                             n.failed[i].text);
     return true;
 }

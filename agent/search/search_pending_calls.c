@@ -1,7 +1,9 @@
-/* Calls under way. Each is written down before it leaves, with its prompt and its place in the run, and until its reply is stored. So a run that was killed
- * asks the same once more, of the same model, and does nothing else before; the reply is then one that took longer.
+/* Calls under way. Each is written down before it leaves, with its prompt and its place in the run,
+ * and until its reply is stored. So a run that was killed asks the same once more, of the same
+ * model, and does nothing else before; the reply is then one that took longer.
  *
- * A recorded model (`replay:`) also has to know what it was asked in earlier sessions, and when: which of its replies are used up follows from that. */
+ * A recorded model (`replay:`) also has to know what it was asked in earlier sessions, and when:
+ * which of its replies are used up follows from that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +13,12 @@
 bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error)
 {
     return kf_store_begin_quick(s->store, error) &&
-           kf_store_put_pending_call(s->store, s->progress.run, call->tag, call->prompt, strlen(call->prompt), error) &&
+           kf_store_put_pending_call(s->store, s->progress.run, call->tag, call->prompt,
+                                     strlen(call->prompt), error) &&
            kf_state_commit(s, error);
 }
 
-/* ---- going on -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- going on -------------------------------------------------------------------------------- */
 
 /* A call that its model was asked before, answered or not. */
 typedef struct earlier {
@@ -38,8 +41,10 @@ typedef struct earlier_list {
 
 static bool add(earlier_list *list, earlier item, kf_error *error)
 {
-    earlier *grown = list->count & (list->count - 1) ? list->items /* grows at powers of two */
-                                                     : realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof *grown);
+    earlier *grown =
+        list->count & (list->count - 1)
+            ? list->items /* grows at powers of two */
+            : realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof *grown);
     if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the calls of a run");
     list->items = grown;
     item.order = (int64_t)list->count;
@@ -50,13 +55,18 @@ static bool add(earlier_list *list, earlier item, kf_error *error)
 static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error *error)
 {
     if (!kf_llm_is_recorded(s->models[model].llm)) return true;
-    kf_auto(kf_store_cursor) cursor = kf_store_model_calls(s->store, s->progress.run, s->models[model].name, error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_model_calls(s->store, s->progress.run, s->models[model].name, error);
     kf_autoresult kf_store_model_call call = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_model_call(cursor, &call, error) : row) == 1) {
         kf_auto(cJSON) settings = *call.settings ? cJSON_Parse(call.settings) : NULL;
         if ((int)kf_json_get_number(settings, "seat", model) != model) continue;
-        if (!add(list, (earlier){.asked = (int64_t)kf_json_get_number(settings, "asked", 0), .call = call.id}, error)) return false;
+        if (!add(list,
+                 (earlier){.asked = (int64_t)kf_json_get_number(settings, "asked", 0),
+                           .call = call.id},
+                 error))
+            return false;
     }
     return row == 0;
 }
@@ -64,7 +74,10 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
 /* Gives a model that takes no more requests now another chance later. */
 static bool send(kf_search *s, kf_call *call, kf_error *error)
 {
-    kf_llm_request request = {.system = s->system_text, .prompt = call->prompt, .temperature = call->temperature, .tag = call->tag};
+    kf_llm_request request = {.system = s->system_text,
+                              .prompt = call->prompt,
+                              .temperature = call->temperature,
+                              .tag = call->tag};
     kf_error why = {0};
     if (kf_llm_submit(s->models[call->model].llm, &request, &why)) {
         call->unsent = false;
@@ -81,7 +94,8 @@ static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
     kf_llm *llm = s->models[model].llm;
     kf_llm_progress(llm, e->asked);
     if (e->open) return send(s, e->open, error);
-    kf_autofree char *prompt = kf_store_model_call_text(s->store, e->call, KF_CALL_PROMPT, NULL, error);
+    kf_autofree char *prompt =
+        kf_store_model_call_text(s->store, e->call, KF_CALL_PROMPT, NULL, error);
     if (!prompt) return false;
     kf_llm_pass(llm, prompt);
     return true;
@@ -93,7 +107,8 @@ static bool go_on(kf_search *s, int model, kf_error *error)
     earlier_list list = {0};
     bool good = read_answered(s, model, &list, error);
     for (kf_call *call = s->calls; call && good; call = call->next)
-        if (call->model == model) good = add(&list, (earlier){.asked = call->asked, .open = call}, error);
+        if (call->model == model)
+            good = add(&list, (earlier){.asked = call->asked, .open = call}, error);
     if (good && list.count) qsort(list.items, list.count, sizeof *list.items, compare);
     for (size_t i = 0; i < list.count && good; i++) good = tell(s, model, &list.items[i], error);
     free(list.items);

@@ -1,4 +1,5 @@
-/* What would be sent: the next request of a run, or of a run that would begin now, without sending it. */
+/* What would be sent: the next request of a run, or of a run that would begin now, without sending
+ * it. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
         kf_choose(s, call);
         return true;
     }
-    if (!kf_step_parse(step, &wanted) || wanted == KF_STEP_BASELINE || wanted == KF_STEP_SEED || wanted == KF_STEP_TUNE ||
-        wanted == KF_STEP_VERIFY)
+    if (!kf_step_parse(step, &wanted) || wanted == KF_STEP_BASELINE || wanted == KF_STEP_SEED ||
+        wanted == KF_STEP_TUNE || wanted == KF_STEP_VERIFY)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "no prompt \"%.40s\"; there are draft, improve, repair_build, repair_wrong, contrast, crossover, rethink, "
+                       "no prompt \"%.40s\"; there are draft, improve, repair_build, repair_wrong, "
+                       "contrast, crossover, rethink, "
                        "critic_optimise, critic_repair",
                        step);
     kf_draws draws = {.state = s->settings->seed};
@@ -27,7 +29,9 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
     if (wanted == KF_STEP_DRAFT) return true;
     call->parent = kf_population_draw(s->population, &best, &draws);
     best.not = call->parent;
-    if (wanted == KF_STEP_CROSSOVER && (call->others[0] = kf_population_draw(s->population, &best, &draws))) call->other_count = 1;
+    if (wanted == KF_STEP_CROSSOVER &&
+        (call->others[0] = kf_population_draw(s->population, &best, &draws)))
+        call->other_count = 1;
     if (wanted == KF_STEP_CONTRAST) {
         kf_contrast contrast = {s->strategy.tau, s->strategy.width, s->strategy.exemplars};
         call->other_count = kf_population_contrast(s->population, &contrast, &draws, call->others);
@@ -35,28 +39,37 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
     }
     bool complete = call->parent && (wanted != KF_STEP_CROSSOVER || call->other_count);
     return complete ||
-           kf_fail(error, KF_ERROR_INPUT, "%s needs candidates to start from: give --run RUN of a run that has some", step);
+           kf_fail(error, KF_ERROR_INPUT,
+                   "%s needs candidates to start from: give --run RUN of a run that has some",
+                   step);
 }
 
-bool kf_search_preview(kf_store *store, const kf_task *task, const char *run, const kf_search_settings *settings,
-                       const char *hardware, const char *step, kf_search_preview_text *text, kf_error *error)
+bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
+                       const kf_search_settings *settings, const char *hardware, const char *step,
+                       kf_search_preview_text *text, kf_error *error)
 {
     kf_autofree kf_search *s = calloc(1, sizeof *s);
     if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    *s = (kf_search){.store = store, .task = task, .settings = settings, .progress = {.best_speedup = {NAN, NAN, NAN}}};
+    *s = (kf_search){.store = store,
+                     .task = task,
+                     .settings = settings,
+                     .progress = {.best_speedup = {NAN, NAN, NAN}}};
     s->strategy = *settings->strategy.name ? settings->strategy : *kf_strategy_named("auto");
     s->population = kf_population_new();
     s->notes_until = INFINITY;
     const char *mark = strstr(hardware, KF_JUDGE_MARK);
-    snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s", mark ? (int)(mark - hardware) : INT_MAX, hardware);
+    snprintf(s->progress.hardware, sizeof s->progress.hardware, "%.*s",
+             mark ? (int)(mark - hardware) : INT_MAX, hardware);
     kf_call call = {0};
-    bool ready = s->population ? kf_prompt_check(settings->prompts, error) && kf_tunable_sources_defaults(s, error)
+    bool ready = s->population ? kf_prompt_check(settings->prompts, error) &&
+                                     kf_tunable_sources_defaults(s, error)
                                : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (ready && run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         ready = kf_state_restore(s, error) && kf_best_refresh(s, error);
     }
-    s->environment_id = kf_search_environment_id(hardware, settings->baseline); /* from here on: sources need no tuners here */
+    /* from here on: sources need no tuners here */
+    s->environment_id = kf_search_environment_id(hardware, settings->baseline);
     if (ready && choose(s, step, &call, error)) {
         text->step = kf_step_name(call.step);
         text->system = kf_search_system(s, error);

@@ -1,4 +1,5 @@
-/* What a prompt says: the task in words, and what was really measured of the candidate under discussion. */
+/* What a prompt says: the task in words, and what was really measured of the candidate under
+ * discussion. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool no_memory(kf_error *error)
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a prompt");
 }
 
-/* ---- the task ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the task -------------------------------------------------------------------------------- */
 
 /* "cuda" or "cpu" of "cuda:0". */
 static void device_family(const kf_search *s, char family[16])
@@ -37,12 +38,17 @@ static void word_workloads(const kf_search *s, kf_buffer *out)
         kf_autofree kf_problem *problem = malloc(sizeof *problem);
         kf_binding bindings[KF_MAX_PARAMS];
         bool applies;
-        if (!problem || !kf_task_resolve(s->task, i, family, problem, &applies, NULL) || !applies || problem->hidden) continue;
+        if (!problem || !kf_task_resolve(s->task, i, family, problem, &applies, NULL) || !applies ||
+            problem->hidden)
+            continue;
         int count = kf_task_params(s->task, i, family, bindings, NULL);
-        if (!out->size) kf_buffer_string(out, "| workload | parameters | counts for the speedup |\n|---|---|---|\n");
+        if (!out->size)
+            kf_buffer_string(out,
+                             "| workload | parameters | counts for the speedup |\n|---|---|---|\n");
         kf_buffer_format(out, "| %s | ", problem->workload);
         for (int k = 0; k < count; k++)
-            kf_buffer_format(out, "%s%s = %lld", k ? ", " : "", bindings[k].name, (long long)bindings[k].value);
+            kf_buffer_format(out, "%s%s = %lld", k ? ", " : "", bindings[k].name,
+                             (long long)bindings[k].value);
         kf_buffer_format(out, " | %s |\n", problem->timed ? "yes" : "no, correctness only");
     }
 }
@@ -62,9 +68,15 @@ static void word_tolerance(const kf_search *s, kf_buffer *out)
         kf_buffer_format(out, "%s%s: ", out->size ? "; " : "", argument->name);
         switch (t->kind) {
         case KF_ERROR_RATIO:
-            kf_buffer_format(out, "error against float64 at most %g times the baseline's own, plus one unit of rounding", t->ratio);
+            kf_buffer_format(out,
+                             "error against float64 at most %g times the baseline's own, plus one "
+                             "unit of rounding",
+                             t->ratio);
             break;
-        case KF_ALLCLOSE: kf_buffer_format(out, "|got - expected| <= %g + %g |expected| for each element", t->atol, t->rtol); break;
+        case KF_ALLCLOSE:
+            kf_buffer_format(out, "|got - expected| <= %g + %g |expected| for each element",
+                             t->atol, t->rtol);
+            break;
         case KF_EXACT: kf_buffer_string(out, "exactly equal"); break;
         case KF_ANY_ORDER: kf_buffer_string(out, "the same values in any order"); break;
         }
@@ -75,12 +87,16 @@ static void word_device(const kf_search *s, kf_buffer *out)
 {
     char family[16];
     device_family(s, family);
-    kf_buffer_format(out, "%s.", s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware);
+    kf_buffer_format(out, "%s.",
+                     s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware);
     if (strcmp(family, "cpu") == 0)
         kf_buffer_string(
-            out, " CUDA C++ is compiled for this CPU: blocks are spread over its cores, the threads of a block run one after the "
-                 "other between barriers. What helps is little synchronisation, inner loops that the compiler can vectorise, "
-                 "and cache reuse. Inline PTX, tensor cores, TMA, clusters and textures are not there.");
+            out,
+            " CUDA C++ is compiled for this CPU: blocks are spread over its cores, the threads of "
+            "a block run one after the "
+            "other between barriers. What helps is little synchronisation, inner loops that the "
+            "compiler can vectorise, "
+            "and cache reuse. Inline PTX, tensor cores, TMA, clusters and textures are not there.");
 }
 
 static void word_libraries(const kf_search *s, kf_buffer *out)
@@ -89,9 +105,10 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
         kf_buffer_format(out, "%s%s", out->size ? ", " : "", *library);
 }
 
-/* ---- the candidate under discussion ----------------------------------------------------------------------------------------------------------- */
+/* ---- the candidate under discussion ---------------------------------------------------------- */
 
-/* Models are not told of hidden workloads: neither their names nor anything that their shapes could be read from. */
+/* Models are not told of hidden workloads: neither their names nor anything that their shapes could
+ * be read from. */
 static bool is_hidden(const kf_search *s, const char *workload)
 {
     char family[16];
@@ -111,12 +128,13 @@ static void word_workload_figures(const kf_search *s, const kf_verdict *verdict,
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         if (!(w->candidate_seconds > 0) || is_hidden(s, w->workload)) continue;
-        kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload, w->candidate_seconds * 1e6,
-                         w->baseline_seconds * 1e6);
+        kf_buffer_format(out, "%s: %.4g us a call, baseline %.4g us", w->workload,
+                         w->candidate_seconds * 1e6, w->baseline_seconds * 1e6);
         if (w->speedup.value > 0) kf_buffer_format(out, ", speedup %.3f", w->speedup.value);
         if (w->floor_seconds > 0)
-            kf_buffer_format(out, "; memory and arithmetic alone need %.4g us (%.0f %% of the time)", w->floor_seconds * 1e6,
-                             100 * w->floor_seconds / w->candidate_seconds);
+            kf_buffer_format(out,
+                             "; memory and arithmetic alone need %.4g us (%.0f %% of the time)",
+                             w->floor_seconds * 1e6, 100 * w->floor_seconds / w->candidate_seconds);
         kf_buffer_string(out, "\n");
     }
 }
@@ -133,13 +151,16 @@ static void word_numbers(const cJSON *object, const char *title, kf_buffer *out)
     if (count) kf_buffer_string(out, "\n");
 }
 
-static void word_findings(const kf_finding *findings, size_t count, const char *workload, int *left, kf_buffer *out)
+static void word_findings(const kf_finding *findings, size_t count, const char *workload, int *left,
+                          kf_buffer *out)
 {
     for (size_t i = 0; i<count && * left> 0; i++, --*left) {
-        kf_buffer_format(out, "- %s%s%s: %s", workload, *workload ? ": " : "", kf_status_name(findings[i].status),
-                         findings[i].text);
-        if (!isnan(findings[i].measured)) kf_buffer_format(out, " (measured %g", findings[i].measured);
-        if (!isnan(findings[i].measured) && !isnan(findings[i].limit)) kf_buffer_format(out, ", limit %g", findings[i].limit);
+        kf_buffer_format(out, "- %s%s%s: %s", workload, *workload ? ": " : "",
+                         kf_status_name(findings[i].status), findings[i].text);
+        if (!isnan(findings[i].measured))
+            kf_buffer_format(out, " (measured %g", findings[i].measured);
+        if (!isnan(findings[i].measured) && !isnan(findings[i].limit))
+            kf_buffer_format(out, ", limit %g", findings[i].limit);
         kf_buffer_string(out, isnan(findings[i].measured) ? "\n" : ")\n");
     }
 }
@@ -158,14 +179,20 @@ static void word_hint(const kf_error_figures *f, kf_buffer *out)
 {
     double share = (double)f->mismatched / (double)(f->compared > 0 ? f->compared : 1);
     const char *hint =
-        strstr(f->pattern, "not written") ? "elements were never written: a bound or a tail is missing"
-        : strstr(f->pattern, "tail")      ? "a tail that no thread covers, or a bound that is rounded down"
-        : strstr(f->pattern, "column")    ? "an edge of the tile or of the row: check the bounds of the inner index"
-        : strstr(f->pattern, "every")     ? "one lane or one element of a group: check strides and the mapping of threads"
-        : share > 0.99 && f->rms < 100 * f->allowed_rms ? "all elements, by little: too low a precision or another formula"
-        : share > 0.99                                  ? "all elements: an index, an operand or the formula itself"
-        : strstr(f->pattern, "scattered")               ? "scattered elements: a race or a missing barrier is possible"
-                                                        : NULL;
+        strstr(f->pattern, "not written")
+            ? "elements were never written: a bound or a tail is missing"
+        : strstr(f->pattern, "tail")
+            ? "a tail that no thread covers, or a bound that is rounded down"
+        : strstr(f->pattern, "column")
+            ? "an edge of the tile or of the row: check the bounds of the inner index"
+        : strstr(f->pattern, "every")
+            ? "one lane or one element of a group: check strides and the mapping of threads"
+        : share > 0.99 && f->rms < 100 * f->allowed_rms
+            ? "all elements, by little: too low a precision or another formula"
+        : share > 0.99 ? "all elements: an index, an operand or the formula itself"
+        : strstr(f->pattern, "scattered")
+            ? "scattered elements: a race or a missing barrier is possible"
+            : NULL;
     if (hint) kf_buffer_format(out, "  perhaps: %s\n", hint);
 }
 
@@ -174,13 +201,18 @@ static void word_outputs(const kf_workload_verdict *w, kf_buffer *out)
     for (size_t k = 0; k < w->output_count; k++) {
         const kf_error_figures *f = &w->outputs[k].figures;
         if (!f->mismatched) continue;
-        const char *at = f->compared > 0 && f->first_index >= 0 ? place_of(f->first_index, f->compared) : "";
+        const char *at =
+            f->compared > 0 && f->first_index >= 0 ? place_of(f->first_index, f->compared) : "";
         kf_buffer_format(
-            out, "- %s: %s: %lld of %lld elements are off (%.3g %%); the first at flat index %lld%s: expected %.9g, got %.9g%s%s\n",
+            out,
+            "- %s: %s: %lld of %lld elements are off (%.3g %%); the first at flat index %lld%s: "
+            "expected %.9g, got %.9g%s%s\n",
             w->workload, w->outputs[k].argument, (long long)f->mismatched, (long long)f->compared,
-            100.0 * (double)f->mismatched / (double)f->compared, (long long)f->first_index, at, f->first_expected, f->first_got,
-            *f->pattern ? "; pattern: " : "", f->pattern);
-        kf_buffer_format(out, "  error: %.3g root mean square (allowed %.3g, the baseline has %.3g), %.3g at most (allowed %.3g)\n",
+            100.0 * (double)f->mismatched / (double)f->compared, (long long)f->first_index, at,
+            f->first_expected, f->first_got, *f->pattern ? "; pattern: " : "", f->pattern);
+        kf_buffer_format(out,
+                         "  error: %.3g root mean square (allowed %.3g, the baseline has %.3g), "
+                         "%.3g at most (allowed %.3g)\n",
                          f->rms, f->allowed_rms, f->baseline_rms, f->max, f->allowed_max);
         word_hint(f, out);
     }
@@ -194,7 +226,8 @@ static void word_failure(const kf_search *s, const kf_verdict *verdict, kf_buffe
     for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *w = &verdict->workloads[i];
         if (w->finding_count && is_hidden(s, w->workload)) {
-            kf_buffer_format(out, "- %s in a workload whose shape is not shown\n", kf_status_name(w->findings[0].status));
+            kf_buffer_format(out, "- %s in a workload whose shape is not shown\n",
+                             kf_status_name(w->findings[0].status));
             continue;
         }
         word_findings(w->findings, w->finding_count, w->workload, &left, out);
@@ -230,7 +263,9 @@ static char *source_as_judged(kf_store *store, const kf_store_candidate *candida
 char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
-    return kf_store_get_candidate(store, id, run, &candidate, error) ? source_as_judged(store, &candidate, error) : NULL;
+    return kf_store_get_candidate(store, id, run, &candidate, error)
+               ? source_as_judged(store, &candidate, error)
+               : NULL;
 }
 
 /* `figures`: with its verdict. */
@@ -254,7 +289,7 @@ static void word_flag(void *context, const kf_scan_flag *flag)
     kf_buffer_string(context, "\n");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static const char *const no_text = "";
 
@@ -279,12 +314,14 @@ static kf_prompt_kind kind_of(kf_step step)
     }
 }
 
-static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context, kf_buffer *figures, kf_buffer *failure)
+static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context,
+                        kf_buffer *figures, kf_buffer *failure)
 {
     context->parent_source = p->source;
     context->parent_speedup = p->candidate.speedup;
     kf_edit_policy edits = s->strategy.edits;
-    context->edits = edits == KF_EDIT_ALWAYS || (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
+    context->edits = edits == KF_EDIT_ALWAYS ||
+                     (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
     if (s->strategy.figures) {
         word_workload_figures(s, p->verdict, figures);
@@ -293,12 +330,14 @@ static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *
     }
     word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
-    context->build_log = cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
+    context->build_log =
+        cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
     context->figures = text_of(figures);
     context->failure = text_of(failure);
 }
 
-static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent, kf_error *error)
+static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent,
+                     kf_error *error)
 {
     if (!best) return true;
     if (!load_parent(s, best, false, best_parent, error)) return false;
@@ -317,7 +356,8 @@ static void beside_clear(beside *b)
     for (size_t i = 0; i < b->count; i++) parent_clear(&b->list[i]);
 }
 
-static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar *exemplar, kf_error *error)
+static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar *exemplar,
+                        kf_error *error)
 {
     parent *p = &b->list[b->count++];
     *p = (parent){0};
@@ -327,7 +367,8 @@ static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar 
 }
 
 /* Exemplars, the other parent of a crossover, and the latest negative examples. */
-static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b, kf_error *error)
+static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b,
+                       kf_error *error)
 {
     for (int i = 0; i < call->other_count; i++) {
         kf_prompt_exemplar exemplar;
@@ -340,8 +381,11 @@ static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *con
         }
     }
     int64_t first = s->negative_count > KF_NEGATIVES ? s->negative_count - KF_NEGATIVES : 0;
-    for (int64_t i = s->negative_count - 1; i >= first && context->negative_count < s->strategy.negatives; i--)
-        if (!load_beside(s, b, s->negatives[i % KF_NEGATIVES], &context->negatives[context->negative_count++], error)) return false;
+    for (int64_t i = s->negative_count - 1;
+         i >= first && context->negative_count < s->strategy.negatives; i--)
+        if (!load_beside(s, b, s->negatives[i % KF_NEGATIVES],
+                         &context->negatives[context->negative_count++], error))
+            return false;
     return true;
 }
 
@@ -355,7 +399,9 @@ static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
 
 static bool shows_best(const kf_search *s, const kf_call *call)
 {
-    if (!s->strategy.best || !s->progress.best || s->progress.best == call->parent || call->step != KF_STEP_IMPROVE) return false;
+    if (!s->strategy.best || !s->progress.best || s->progress.best == call->parent ||
+        call->step != KF_STEP_IMPROVE)
+        return false;
     for (int i = 0; i < call->other_count; i++)
         if (call->others[i] == s->progress.best) return false;
     return true;
@@ -363,21 +409,26 @@ static bool shows_best(const kf_search *s, const kf_call *call)
 
 char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_error *error)
 {
-    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0}, failure = {0}, notes = {0},
-                  hardware = {0}, flags = {0};
+    kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0},
+                  failure = {0}, notes = {0}, hardware = {0}, flags = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
     __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
-    kf_autofree char *prototype = kf_task_prototype(s->task, false), *diagnosis = diagnosis_of(s, call, error);
+    kf_autofree char *prototype = kf_task_prototype(s->task, false),
+                     *diagnosis = diagnosis_of(s, call, error);
     if (!prototype || !diagnosis) return no_memory(error), NULL;
     word_workloads(s, &workloads);
     word_tolerance(s, &tolerance);
     word_device(s, &device);
     word_libraries(s, &libraries);
-    kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware, &hardware);
-    if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes, error)) return NULL;
+    kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware,
+                     &hardware);
+    if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes,
+                       error))
+        return NULL;
     char hash[16] = "";
     const kf_task_file *baseline = /* no candidate of the search where it is a module for PyTorch */
-        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline) : kf_task_baseline(s->task);
+        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
+                              : kf_task_baseline(s->task);
     kf_prompt_context context = {
         .task = kf_task_name(s->task),
         .description = kf_task_description(s->task),
@@ -408,17 +459,20 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
             !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
             return NULL;
         context.flags = text_of(&flags);
-        if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error)) return NULL;
+        if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error))
+            return NULL;
     }
     if (!add_others(s, call, &context, &others, error)) return NULL;
-    if (workloads.failed || tolerance.failed || device.failed || libraries.failed || figures.failed || failure.failed ||
-        notes.failed || flags.failed)
+    if (workloads.failed || tolerance.failed || device.failed || libraries.failed ||
+        figures.failed || failure.failed || notes.failed || flags.failed)
         return no_memory(error), NULL;
     return kf_prompt_build(kind_of(call->step), &context, s->settings->prompts, error);
 }
 
 char *kf_search_system(kf_search *s, kf_error *error)
 {
-    return kf_prompt_build(KF_PROMPT_SYSTEM, &(kf_prompt_context){.task = kf_task_name(s->task), .entry = kf_task_entry(s->task)},
-                           s->settings->prompts, error);
+    return kf_prompt_build(
+        KF_PROMPT_SYSTEM,
+        &(kf_prompt_context){.task = kf_task_name(s->task), .entry = kf_task_entry(s->task)},
+        s->settings->prompts, error);
 }

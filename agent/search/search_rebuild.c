@@ -1,9 +1,13 @@
-/* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes on.
+/* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes
+ * on.
  *
- * An attempt has a beginning, when its source became an arm or its point was handed out by a tuner, and an end, its verdict. With several workers others end
- * in between, and both matter: a tuner takes a point that it was waiting for otherwise than one that it has never handed out, and of two sources that are
- * equally good the one that came first gets the next point. So each attempt is stored with the number that the next one had when it began, and beginnings
- * and ends are gone through in the order in which they happened; what was under way when the run was left has but a beginning. */
+ * An attempt has a beginning, when its source became an arm or its point was handed out by a tuner,
+ * and an end, its verdict. With several workers others end in between, and both matter: a tuner
+ * takes a point that it was waiting for otherwise than one that it has never handed out, and of two
+ * sources that are equally good the one that came first gets the next point. So each attempt is
+ * stored with the number that the next one had when it began, and beginnings and ends are gone
+ * through in the order in which they happened; what was under way when the run was left has but a
+ * beginning. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +41,8 @@ typedef struct history {
     size_t family_count, next_parent;
     beginning *beginnings; /* in the order in which they happened */
     size_t count, next;
-    size_t *of_attempt; /* by number - 1: index among the beginnings, plus 1; 0 it yielded no candidate */
+    /* by number - 1: index among the beginnings, plus 1; 0 it yielded no candidate */
+    size_t *of_attempt;
     int64_t attempts;
     flake *flakes;
     size_t flake_count;
@@ -63,7 +68,7 @@ static bool no_memory(kf_error *error)
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the history of a run");
 }
 
-/* ---- what has begun, and when ---------------------------------------------------------------------------------------------------------------- */
+/* ---- what has begun, and when ---------------------------------------------------------------- */
 
 static bool read_family(history *h, kf_error *error)
 {
@@ -83,7 +88,8 @@ static bool read_family(history *h, kf_error *error)
 /* The parent of an attempt, 0 none; asked for in order of attempts. */
 static int64_t parent_of(history *h, int64_t attempt)
 {
-    while (h->next_parent < h->family_count && h->family[h->next_parent].attempt < attempt) h->next_parent++;
+    while (h->next_parent < h->family_count && h->family[h->next_parent].attempt < attempt)
+        h->next_parent++;
     bool found = h->next_parent < h->family_count && h->family[h->next_parent].attempt == attempt;
     return found ? h->family[h->next_parent].parent : 0;
 }
@@ -103,7 +109,8 @@ static bool read_beginnings(history *h, kf_error *error)
     kf_autoresult kf_store_attempt a = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &a, error) : row) == 1) {
-        beginning b = {.began = a.began ? a.began : a.number, /* runs of an older kforge do not say it */
+        /* runs of an older kforge do not say it */
+        beginning b = {.began = a.began ? a.began : a.number,
                        .number = a.number,
                        .call = a.model_call ? a.model_call : INT64_MAX,
                        .candidate = a.candidate,
@@ -147,16 +154,18 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
     return true;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
-/* The arm of the attempt's source, which is made where the task does not have it; NULL: one of the task's that it does not have any more. */
+/* The arm of the attempt's source, which is made where the task does not have it; NULL: one of the
+ * task's that it does not have any more. */
 static bool source_arm(kf_search *s, beginning *b, kf_error *error)
 {
     size_t size;
     kf_autofree char *source = kf_store_source(s->store, b->candidate, &size, error);
     if (!source) return false;
     b->arm = kf_tunable_source_find(s, source, size);
-    if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE) return true;
+    if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE)
+        return true;
     b->arm = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
     return b->arm;
 }
@@ -174,7 +183,8 @@ static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
     if (!b->arm && !source_arm(s, b, error)) return false;
     if (!b->arm) return true;
     kf_tune_point point = b->arm->initial;
-    bool known = b->step != KF_STEP_TUNE || !b->tunables[0] || kf_point_read(b->arm, b->tunables, &point);
+    bool known =
+        b->step != KF_STEP_TUNE || !b->tunables[0] || kf_point_read(b->arm, b->tunables, &point);
     if (b->step == KF_STEP_TUNE && known) hand_out(b, &point);
     if (b->number != b->began) b->arm->in_flight++; /* others end meanwhile */
     return true;
@@ -194,7 +204,8 @@ static bool begin_work(kf_search *s, beginning *b, kf_error *error)
     if (w->step == KF_STEP_VERIFY) return kf_verify_again(s, w->candidate, &w->proposal, error);
     b->arm = arm_called(s, w->arm);
     if (w->reply) {
-        if (!kf_models_propose_again(s, w->reply, w->arm, b->arm, &w->proposal, error)) return false;
+        if (!kf_models_propose_again(s, w->reply, w->arm, b->arm, &w->proposal, error))
+            return false;
         b->arm = w->proposal ? w->proposal->arm : NULL;
     } else if (b->arm) {
         kf_tune_point point = b->arm->initial;
@@ -220,21 +231,26 @@ static bool begin_until(history *h, int64_t number, kf_error *error)
     return true;
 }
 
-/* ---- ending ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static bool is_fault(const kf_store_attempt *attempt)
 {
-    return attempt->outcome == KF_ATTEMPT_JUDGED && attempt->status == KF_JUDGE_ERROR && attempt->blame == KF_BLAME_MACHINE;
+    return attempt->outcome == KF_ATTEMPT_JUDGED && attempt->status == KF_JUDGE_ERROR &&
+           attempt->blame == KF_BLAME_MACHINE;
 }
 
-/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its last word, and on a sample of a bench none is that finds the
- * machine at fault. */
+/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its
+ * last word, and on a sample of a bench none is that finds the machine at fault. */
 static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
 {
-    bool aside = h->s->settings->samples && attempt->model_call && (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
-    *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED && (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
+    bool aside = h->s->settings->samples && attempt->model_call &&
+                 (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
+    *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED &&
+              (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
     for (size_t i = 0; i < h->flake_count && *spoilt; i++)
-        if (h->flakes[i].candidate == attempt->candidate && h->flakes[i].call == attempt->model_call) return *spoilt = aside, true;
+        if (h->flakes[i].candidate == attempt->candidate &&
+            h->flakes[i].call == attempt->model_call)
+            return *spoilt = aside, true;
     if (!*spoilt) return *spoilt = aside, true;
     flake *flakes = grown(h->flakes, h->flake_count, sizeof *flakes);
     if (!flakes) return no_memory(error);
@@ -247,19 +263,22 @@ static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt,
 static bool take(history *h, const kf_store_attempt *attempt, const beginning *b, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
-    if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate, error)) return false;
-    return kf_selection_take(h->s,
-                             &(kf_outcome){.step = b->step,
-                                           .candidate = attempt->candidate,
-                                           .parent = b->parent,
-                                           .island = attempt->island,
-                                           .of_model = attempt->model_call > 0,
-                                           .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
-                                           .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
-                                           .speedup = attempt->verdict ? attempt->speedup.value : NAN,
-                                           .floor_share = kf_features_floor(candidate.features),
-                                           .cell = candidate.cell},
-                             error);
+    if (!kf_store_get_candidate(h->s->store, attempt->candidate, h->s->progress.run, &candidate,
+                                error))
+        return false;
+    return kf_selection_take(
+        h->s,
+        &(kf_outcome){.step = b->step,
+                      .candidate = attempt->candidate,
+                      .parent = b->parent,
+                      .island = attempt->island,
+                      .of_model = attempt->model_call > 0,
+                      .status = attempt->verdict ? attempt->status : KF_JUDGE_ERROR,
+                      .blame = attempt->verdict ? attempt->blame : KF_BLAME_MACHINE,
+                      .speedup = attempt->verdict ? attempt->speedup.value : NAN,
+                      .floor_share = kf_features_floor(candidate.features),
+                      .cell = candidate.cell},
+        error);
 }
 
 static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *b, kf_error *error)
@@ -270,9 +289,11 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
         kf_verify_tried(s, attempt->candidate);
         return take(h, attempt, b, error);
     }
-    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE || attempt->outcome == KF_ATTEMPT_LOST)
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
+        attempt->outcome == KF_ATTEMPT_LOST)
         s->progress.judged += !is_fault(attempt);
-    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE) s->judged_since_verify++;
+    if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE)
+        s->judged_since_verify++;
     kf_tunable_source *arm = b->arm;
     if (arm && b->number != b->began) arm->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;
@@ -280,7 +301,9 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
     if (!take(h, attempt, b, error)) return false;
     if (!arm) return true;
     kf_tune_point point = arm->initial;
-    if (attempt->tunables[0] && b->step == KF_STEP_TUNE && !kf_point_read(arm, attempt->tunables, &point)) return true;
+    if (attempt->tunables[0] && b->step == KF_STEP_TUNE &&
+        !kf_point_read(arm, attempt->tunables, &point))
+        return true;
     bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
     kf_tunable_source_report(arm, &point, timed ? attempt->speedup.value : NAN);
     if (b->step == KF_STEP_TUNE) {
@@ -311,8 +334,8 @@ static bool end_attempts(history *h, kf_error *error)
 bool kf_rebuild(kf_search *s, kf_under_way *work, size_t work_count, kf_error *error)
 {
     history h = {.s = s};
-    bool rebuilt = read_family(&h, error) && read_beginnings(&h, error) && order_beginnings(&h, work, work_count, error) &&
-                   end_attempts(&h, error);
+    bool rebuilt = read_family(&h, error) && read_beginnings(&h, error) &&
+                   order_beginnings(&h, work, work_count, error) && end_attempts(&h, error);
     history_clear(&h);
     return rebuilt;
 }

@@ -1,5 +1,5 @@
-/* What becomes of a proposal: one attempt in the store, what it teaches the arms and the models, and in the same transaction the state of the
- * search that holds it. */
+/* What becomes of a proposal: one attempt in the store, what it teaches the arms and the models,
+ * and in the same transaction the state of the search that holds it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,9 @@
 static const char *proposer_of(const kf_search *s, kf_step step, int model)
 {
     if (model >= 0) return s->models[model].name;
-    return step == KF_STEP_BASELINE || step == KF_STEP_SEED ? "seed" : step == KF_STEP_VERIFY ? "judge" : "tuner";
+    return step == KF_STEP_BASELINE || step == KF_STEP_SEED ? "seed"
+           : step == KF_STEP_VERIFY                         ? "judge"
+                                                            : "tuner";
 }
 
 static const char *strategy_of(const kf_search *s)
@@ -21,8 +23,10 @@ static const char *strategy_of(const kf_search *s)
     return s->model_count ? s->strategy.name : "tune";
 }
 
-/* What an attempt on `proposal` has in common, however it ended. `parents` is storage for the lineage. */
-static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p, kf_store_parent parents[1 + KF_EXEMPLARS])
+/* What an attempt on `proposal` has in common, however it ended. `parents` is storage for the
+ * lineage. */
+static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
+                                       kf_store_parent parents[1 + KF_EXEMPLARS])
 {
     kf_store_attempt_new attempt = {.proposer = proposer_of(s, p->step, p->model),
                                     .strategy = strategy_of(s),
@@ -40,20 +44,25 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
     }
     attempt.island = p->island;
     attempt.parents = parents;
-    if (p->parent) parents[attempt.parent_count++] = (kf_store_parent){p->parent, p->step == KF_STEP_TUNE ? "tuned" : "base"};
+    if (p->parent)
+        parents[attempt.parent_count++] =
+            (kf_store_parent){p->parent, p->step == KF_STEP_TUNE ? "tuned" : "base"};
     for (int i = 0; i < p->other_count; i++)
-        parents[attempt.parent_count++] = (kf_store_parent){p->others[i], p->step == KF_STEP_CROSSOVER ? "crossed" : "exemplar"};
+        parents[attempt.parent_count++] =
+            (kf_store_parent){p->others[i], p->step == KF_STEP_CROSSOVER ? "crossed" : "exemplar"};
     return attempt;
 }
 
-/* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal must have left the lists that the state tells of. */
-static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *arm, const kf_tune_point *point,
-                  kf_store_recorded *recorded, kf_error *error)
+/* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal
+ * must have left the lists that the state tells of. */
+static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *arm,
+                  const kf_tune_point *point, kf_store_recorded *recorded, kf_error *error)
 {
     kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
     attempt->run = s->progress.run;
     attempt->tunables = tunables;
-    if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) || !kf_store_record(s->store, attempt, recorded, error))
+    if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) ||
+        !kf_store_record(s->store, attempt, recorded, error))
         return false;
     s->progress.attempts = recorded->attempt;
     return true;
@@ -65,16 +74,19 @@ static bool finish(kf_search *s, kf_error *error)
     return kf_state_commit(s, error);
 }
 
-/* A verdict that settles the candidate wherever it comes up again: not one that blames the machine, not one without a time. */
+/* A verdict that settles the candidate wherever it comes up again: not one that blames the machine,
+ * not one without a time. */
 static bool usable(const kf_store_candidate *known)
 {
     if (!known->verdict) return false;
-    return known->status == KF_CORRECT ? known->speedup.value > 0 : known->blame == KF_BLAME_CANDIDATE;
+    return known->status == KF_CORRECT ? known->speedup.value > 0
+                                       : known->blame == KF_BLAME_CANDIDATE;
 }
 
 /* What an attempt means for its arm and its model. Measuring again means nothing to either. */
-static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame, double speedup,
-                   int64_t candidate, const char *cell, double floor_share, kf_error *error)
+static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame,
+                   double speedup, int64_t candidate, const char *cell, double floor_share,
+                   kf_error *error)
 {
     double score = status == KF_CORRECT && speedup > 0 ? speedup : NAN;
     kf_ensemble_judged(s, p, known, status, blame, score);
@@ -106,40 +118,48 @@ static const char *label(const kf_proposal *p)
     return p->arm ? p->arm->name : "candidate";
 }
 
-static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status, kf_interval speedup,
-                 const char *message)
+static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status,
+                 kf_interval speedup, const char *message)
 {
     char point[200] = "";
-    if (p->arm && p->step == KF_STEP_TUNE) kf_tune_point_describe(p->arm->space, &p->point, point, sizeof point);
+    if (p->arm && p->step == KF_STEP_TUNE)
+        kf_tune_point_describe(p->arm->space, &p->point, point, sizeof point);
     if (status == KF_CORRECT && speedup.value > 0)
-        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->step), label(p), *point ? " " : "", point,
-                       kf_attempt_outcome_name(outcome), speedup.value);
+        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->step),
+                       label(p), *point ? " " : "", point, kf_attempt_outcome_name(outcome),
+                       speedup.value);
     else
-        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->step), label(p), *point ? " " : "", point,
-                       outcome == KF_ATTEMPT_LOST || outcome == KF_ATTEMPT_REJECTED ? kf_attempt_outcome_name(outcome)
-                                                                                    : kf_status_name(status),
+        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->step), label(p),
+                       *point ? " " : "", point,
+                       outcome == KF_ATTEMPT_LOST || outcome == KF_ATTEMPT_REJECTED
+                           ? kf_attempt_outcome_name(outcome)
+                           : kf_status_name(status),
                        message);
 }
 
 /* The attempt counts by a verdict that is stored already. */
-static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcome, const kf_store_candidate *known, kf_error *error)
+static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcome,
+                         const kf_store_candidate *known, kf_error *error)
 {
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
-    attempt.features = *known->features ? known->features : NULL; /* what it means is looked up there when the run goes on */
+    /* what it means is looked up there when the run goes on */
+    attempt.features = *known->features ? known->features : NULL;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate, known->cell,
-                kf_features_floor(known->features), error) ||
+        !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate,
+                known->cell, kf_features_floor(known->features), error) ||
         !finish(s, error))
         return false;
     tell(s, p, outcome, known->status, known->speedup, known->message);
-    return kf_best_note(s, recorded.candidate, known->reverified, known->status, known->speedup.value, error);
+    return kf_best_note(s, recorded.candidate, known->reverified, known->status,
+                        known->speedup.value, error);
 }
 
-/* May this run count by what is stored of the candidate? One that is to judge everything itself only by what it has judged. */
+/* May this run count by what is stored of the candidate? One that is to judge everything itself
+ * only by what it has judged. */
 static bool counts_here(kf_search *s, int64_t candidate, bool *counts, kf_error *error)
 {
     kf_autoresult kf_store_candidate here = {0};
@@ -156,15 +176,20 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
     char hash[KF_HASH_HEX];
     *known = false;
     if (p->candidate) return true;
-    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
-    if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->environment_id, &candidate, known, error)) return false;
+    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
+                            (size_t)p->flag_count, hash);
+    if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->environment_id,
+                                 &candidate, known, error))
+        return false;
     *known = *known && usable(&candidate);
     if (*known && !counts_here(s, candidate.id, known, error)) return false;
-    if (!*known && !kf_replay_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error)) return false;
+    if (!*known && !kf_replay_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error))
+        return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
 }
 
-bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_t size, char **known, kf_error *error)
+bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_t size,
+                         char **known, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
     char form[KF_HASH_HEX], hash[KF_HASH_HEX];
@@ -175,7 +200,9 @@ bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_
     if (!kf_replay_order_told_source(s, number, form, known, error)) return false;
     if (*known) return true;
     kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
-    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id, &candidate, &found, error)) return false;
+    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id,
+                                 &candidate, &found, error))
+        return false;
     found = found && usable(&candidate);
     if (found && !counts_here(s, candidate.id, &found, error)) return false;
     return !found || (*known = kf_store_source(s->store, candidate.id, NULL, error));
@@ -190,24 +217,29 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     attempt.outcome = KF_ATTEMPT_REJECTED;
     attempt.message = message;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error) || !finish(s, error))
+        !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0,
+                error) ||
+        !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
     return true;
 }
 
-/* A sample of a bench counts by a verdict on itself, whatever became of the machine meanwhile: it is kept for when the run goes on. */
+/* A sample of a bench counts by a verdict on itself, whatever became of the machine meanwhile: it
+ * is kept for when the run goes on. */
 static bool put_aside(kf_search *s, kf_proposal *p, const char *why)
 {
     if (!s->settings->samples || p->model < 0) return false;
     p->next = s->aside;
     s->aside = p;
-    kf_fail(&s->aside_why, KF_ERROR_MACHINE, "the machine failed with a candidate, which is not judged: %s", why);
+    kf_fail(&s->aside_why, KF_ERROR_MACHINE,
+            "the machine failed with a candidate, which is not judged: %s", why);
     return true;
 }
 
 /* No verdict, or none that counts. *kept: the proposal is not the caller's any more. */
-static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result, const char *why, bool *kept, kf_error *error)
+static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result,
+                        const char *why, bool *kept, kf_error *error)
 {
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
@@ -222,38 +254,49 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
         s->progress.judged++;
     *kept = p->step != KF_STEP_VERIFY && put_aside(s, p, why);
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        (!*kept && !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0, error)) ||
+        (!*kept && !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate,
+                           "", 0, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->refusals < KF_REFUSALS ||
-           kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s", s->refusals, why);
+           kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s",
+                   s->refusals, why);
 }
 
-/* Another candidate of the same machine code was judged before: its verdict counts, so that equal programs don't differ by noise. */
-static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict, kf_store_candidate *known, bool *found,
-                           kf_error *error)
+/* Another candidate of the same machine code was judged before: its verdict counts, so that equal
+ * programs don't differ by noise. */
+static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict,
+                           kf_store_candidate *known, bool *found, kf_error *error)
 {
     char hash[KF_HASH_HEX];
     *found = false;
     if (!*verdict->code_hash || p->step == KF_STEP_VERIFY) return true;
-    if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->environment_id, known, found, error)) return false;
-    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hash);
+    if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->environment_id,
+                            known, found, error))
+        return false;
+    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
+                            (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
     if (*found && !counts_here(s, known->id, found, error)) return false;
     return *found || kf_replay_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
-bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again, kf_error *error)
+bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,
+                      kf_error *error)
 {
     *again = false;
     double judged = result->verdict ? result->verdict->judge_seconds : NAN;
     s->progress.device_seconds += judged > 0 ? judged : kf_now() - p->started;
-    if (result->outcome != KF_WORKERS_JUDGED) return record_lost(s, p, result, result->error.text, again, error);
+    if (result->outcome != KF_WORKERS_JUDGED)
+        return record_lost(s, p, result, result->error.text, again, error);
     const kf_verdict *verdict = result->verdict;
-    /* It was in time before: a busy machine is the likelier reason, so the first time this does not unseat it. */
-    if (p->step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT && kf_verify_tries(s, p->candidate) == 0)
-        return record_lost(s, p, result, "measured again it took too long; it is tried once more", again, error);
+    /* It was in time before: a busy machine is the likelier reason, so the first time this does not
+     * unseat it. */
+    if (p->step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT &&
+        kf_verify_tries(s, p->candidate) == 0)
+        return record_lost(s, p, result, "measured again it took too long; it is tried once more",
+                           again, error);
     kf_autoresult kf_store_candidate known = {0};
     bool same;
     s->refusals = 0;
@@ -272,7 +315,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     attempt.verdict = verdict;
     attempt.verdict_json = result->json;
     attempt.verdict_size = result->json_size;
-    kf_autofree char *counters = verdict->counters ? cJSON_PrintUnformatted(verdict->counters) : NULL;
+    kf_autofree char *counters =
+        verdict->counters ? cJSON_PrintUnformatted(verdict->counters) : NULL;
     attempt.counters = counters;
     char cell[KF_CELL_TEXT];
     double floor_share;
@@ -293,16 +337,17 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
-        (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value, recorded.candidate, cell,
-                            floor_share, error)) ||
+        (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value,
+                            recorded.candidate, cell, floor_share, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
-    return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
-                        verdict->speedup.value, error);
+    return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified,
+                        verdict->status, verdict->speedup.value, error);
 }
 
-bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome, const char *message, kf_error *error)
+bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome,
+                       const char *message, kf_error *error)
 {
     kf_store_attempt_new attempt = {.outcome = outcome,
                                     .message = message,
@@ -312,7 +357,7 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
                                     .model_call = call->call};
     kf_store_recorded recorded = {0};
     if (!store(s, &attempt, NULL, NULL, &recorded, error) || !finish(s, error)) return false;
-    kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->step), s->models[call->model].name,
-                   kf_attempt_outcome_name(outcome), message);
+    kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->step),
+                   s->models[call->model].name, kf_attempt_outcome_name(outcome), message);
     return true;
 }

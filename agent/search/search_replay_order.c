@@ -1,13 +1,18 @@
-/* The order of verdicts in a run that is repeated. With one worker it follows from the decisions; with several it depends on who was faster, and what comes
- * first decides what is tried next. So a run that replays a stored one (its models are replay:STORE#RUN) hands verdicts on in the order in which
- * that run had them: one that comes too early is held, and counts as still under way, until those before it have come.
+/* The order of verdicts in a run that is repeated. With one worker it follows from the decisions;
+ * with several it depends on who was faster, and what comes first decides what is tried next. So a
+ * run that replays a stored one (its models are replay:STORE#RUN) hands verdicts on in the order in
+ * which that run had them: one that comes too early is held, and counts as still under way, until
+ * those before it have come.
  *
- * Verdicts are told apart by their candidates, and those of the same candidate by the call that proposed it. One that the stored run did not wait for (it
- * knew it, or has left the path) is handed on at once; one that this run does not wait for is passed over. So nothing is ever waited for that can't come,
- * and a replay that goes another way, because times differ, goes on as any other run.
+ * Verdicts are told apart by their candidates, and those of the same candidate by the call that
+ * proposed it. One that the stored run did not wait for (it knew it, or has left the path) is
+ * handed on at once; one that this run does not wait for is passed over. So nothing is ever waited
+ * for that can't come, and a replay that goes another way, because times differ, goes on as any
+ * other run.
  *
- * A run may count by what others have judged before: candidates that it found in the store. The one that repeats it judges all that it has judged, and counts
- * by the same verdicts where it counted by others': what it began with is no result of it.
+ * A run may count by what others have judged before: candidates that it found in the store. The one
+ * that repeats it judges all that it has judged, and counts by the same verdicts where it counted
+ * by others': what it began with is no result of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +36,9 @@ static bool parse(const char *spec, char **path, char **run)
 
 static bool is_of_worker(const kf_store_attempt *attempt)
 {
-    return attempt->candidate && (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
-                                  attempt->outcome == KF_ATTEMPT_REVERIFIED || attempt->outcome == KF_ATTEMPT_LOST);
+    return attempt->candidate &&
+           (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
+            attempt->outcome == KF_ATTEMPT_REVERIFIED || attempt->outcome == KF_ATTEMPT_LOST);
 }
 
 /* The calls of a run, in the order in which their replies came. */
@@ -47,8 +53,10 @@ static bool read_calls(kf_store *store, const char *run, calls *list, kf_error *
     kf_autoresult kf_store_model_call call = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_model_call(cursor, &call, error) : row) == 1) {
-        int64_t *grown = list->count & (list->count - 1) ? list->ids /* grows at powers of two */
-                                                         : realloc(list->ids, (list->count ? 2 * list->count : 1) * sizeof *grown);
+        int64_t *grown =
+            list->count & (list->count - 1)
+                ? list->ids /* grows at powers of two */
+                : realloc(list->ids, (list->count ? 2 * list->count : 1) * sizeof *grown);
         if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
         list->ids = grown;
         list->ids[list->count++] = call.id;
@@ -100,7 +108,8 @@ static bool is_own(const reading *r, int64_t verdict)
     return find(r->judged, r->judged_count, verdict) < r->judged_count;
 }
 
-static bool append_place(reading *r, const kf_store_attempt *attempt, int64_t number, kf_error *error)
+static bool append_place(reading *r, const kf_store_attempt *attempt, int64_t number,
+                         kf_error *error)
 {
     kf_replay_order *order = r->order;
     if (!grow(&order->places, order->count, sizeof *order->places, error)) return false;
@@ -111,7 +120,8 @@ static bool append_place(reading *r, const kf_store_attempt *attempt, int64_t nu
     return true;
 }
 
-static bool append_told(reading *r, const kf_store_attempt *attempt, int64_t number, kf_error *error)
+static bool append_told(reading *r, const kf_store_attempt *attempt, int64_t number,
+                        kf_error *error)
 {
     kf_replay_order *order = r->order;
     if (!grow(&order->told, order->told_count, sizeof *order->told, error)) return false;
@@ -131,11 +141,14 @@ static bool append(reading *r, const kf_store_attempt *attempt, kf_error *error)
 {
     kf_replay_order *order = r->order;
     int64_t number = attempt->model_call ? number_of(&r->list, attempt->model_call) : 0;
-    bool judged = attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_REVERIFIED;
+    bool judged =
+        attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_REVERIFIED;
     bool reused = attempt->outcome == KF_ATTEMPT_KNOWN || attempt->outcome == KF_ATTEMPT_SAME_CODE;
-    if (number > 0 && (size_t)number <= order->candidate_count) order->candidates[number - 1] = attempt->candidate;
+    if (number > 0 && (size_t)number <= order->candidate_count)
+        order->candidates[number - 1] = attempt->candidate;
     if (is_of_worker(attempt) && !append_place(r, attempt, number, error)) return false;
-    if (reused && attempt->verdict && !is_own(r, attempt->verdict)) return append_told(r, attempt, number, error);
+    if (reused && attempt->verdict && !is_own(r, attempt->verdict))
+        return append_told(r, attempt, number, error);
     if (!judged || !attempt->verdict) return true;
     if (!grow(&r->judged, r->judged_count, sizeof *r->judged, error)) return false;
     r->judged[r->judged_count++] = attempt->verdict;
@@ -143,7 +156,8 @@ static bool append(reading *r, const kf_store_attempt *attempt, kf_error *error)
 }
 
 /* Takes the attempts of `run` in, or, with `r` NULL, counts those that a worker had. */
-static bool read_attempts(kf_store *store, const char *run, reading *r, size_t *count, kf_error *error)
+static bool read_attempts(kf_store *store, const char *run, reading *r, size_t *count,
+                          kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
@@ -162,17 +176,21 @@ static bool read_run(kf_search *s, kf_store *store, const kf_store_run *run, kf_
     size_t count;
     bool good = read_calls(store, run->id, &r.list, error);
     s->order.candidates = good ? calloc(r.list.count + 1, sizeof *s->order.candidates) : NULL;
-    if (good && !s->order.candidates) good = kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
+    if (good && !s->order.candidates)
+        good = kf_fail(error, KF_ERROR_MEMORY, "out of memory for the order of a run");
     s->order.candidate_count = good ? r.list.count : 0;
     good = good && read_attempts(store, run->id, &r, &count, error);
-    /* Verdicts under other conditions are none here; and a run that does not judge anew finds them itself. */
-    if (!s->settings->anew || strcmp(run->device, s->environment_id) != 0) s->order.told_count = s->order.candidate_count = 0;
+    /* Verdicts under other conditions are none here; and a run that does not judge anew finds them
+     * itself. */
+    if (!s->settings->anew || strcmp(run->device, s->environment_id) != 0)
+        s->order.told_count = s->order.candidate_count = 0;
     free(r.list.ids);
     free(r.judged);
     return good;
 }
 
-/* How many workers that run had, and when; which notes it knew, where it repeated another one. A run of an older kforge does not say it. */
+/* How many workers that run had, and when; which notes it knew, where it repeated another one. A
+ * run of an older kforge does not say it. */
 static bool read_state(kf_search *s, kf_store *store, const char *run, kf_error *error)
 {
     kf_autofree char *text = NULL;
@@ -219,11 +237,13 @@ static const kf_proposal *proposal_of(const kf_search *s, int64_t ticket)
 
 static void hash_of(const kf_proposal *p, char hex[KF_HASH_HEX])
 {
-    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags, (size_t)p->flag_count, hex);
+    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
+                            (size_t)p->flag_count, hex);
 }
 
-/* The place of a candidate's next verdict in the stored run; order.count: there is none. One that came from the same call goes before any other: two calls
- * that are in flight at a time may bring the same source, and both are judged. */
+/* The place of a candidate's next verdict in the stored run; order.count: there is none. One that
+ * came from the same call goes before any other: two calls that are in flight at a time may bring
+ * the same source, and both are judged. */
 static size_t place_of(const kf_search *s, const kf_proposal *p)
 {
     const kf_replay_order *order = &s->order;
@@ -255,12 +275,14 @@ void kf_replay_order_known(kf_search *s, const kf_proposal *p)
 {
     if (s->order.next == s->order.count) return;
     size_t place = place_of(s, p);
-    /* That of another call is still to come: both were under way at a time, and it was this one that was known by then. */
-    if (place < s->order.count && s->order.places[place].number == p->number) strike(&s->order, place);
+    /* That of another call is still to come: both were under way at a time, and it was this one
+     * that was known by then. */
+    if (place < s->order.count && s->order.places[place].number == p->number)
+        strike(&s->order, place);
 }
 
-bool kf_replay_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_store_candidate *known, bool *told,
-                   kf_error *error)
+bool kf_replay_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome,
+                          kf_store_candidate *known, bool *told, kf_error *error)
 {
     const kf_replay_order *order = &s->order;
     char hex[KF_HASH_HEX];
@@ -282,14 +304,17 @@ bool kf_replay_order_told(kf_search *s, const kf_proposal *p, kf_attempt_outcome
     return true;
 }
 
-bool kf_replay_order_told_source(kf_search *s, int64_t number, const char *form, char **known, kf_error *error)
+bool kf_replay_order_told_source(kf_search *s, int64_t number, const char *form, char **known,
+                                 kf_error *error)
 {
     const kf_replay_order *order = &s->order;
     char hash[KF_HASH_HEX];
     size_t size;
     *known = NULL;
-    if (number < 1 || (size_t)number > order->candidate_count || !order->candidates[number - 1]) return true;
-    kf_autofree char *source = kf_store_source(s->store, order->candidates[number - 1], &size, error);
+    if (number < 1 || (size_t)number > order->candidate_count || !order->candidates[number - 1])
+        return true;
+    kf_autofree char *source =
+        kf_store_source(s->store, order->candidates[number - 1], &size, error);
     if (!source || !kf_canonical_source_hash(source, size, hash, error)) return false;
     if (strcmp(hash, form) == 0) *known = kf_steal(&source);
     return true;
@@ -299,7 +324,9 @@ bool kf_replay_order_hold(kf_search *s, kf_workers_result *result)
 {
     kf_replay_order *order = &s->order;
     const kf_proposal *p = proposal_of(s, result->ticket);
-    if (!p || order->next == order->count || order->held_count == KF_REPLAY_ORDER_HELD || !kf_replay_order_expects(s, p)) return false;
+    if (!p || order->next == order->count || order->held_count == KF_REPLAY_ORDER_HELD ||
+        !kf_replay_order_expects(s, p))
+        return false;
     order->held[order->held_count++] = *result;
     *result = (kf_workers_result){0};
     return true;
@@ -318,7 +345,8 @@ bool kf_replay_order_take(kf_search *s, kf_workers_result *result)
     for (size_t i = 0; i < order->held_count; i++) {
         if (order->held[i].ticket != ticket && first < order->count) continue;
         *result = order->held[i];
-        memmove(order->held + i, order->held + i + 1, (--order->held_count - i) * sizeof *order->held);
+        memmove(order->held + i, order->held + i + 1,
+                (--order->held_count - i) * sizeof *order->held);
         strike(order, first);
         return true;
     }

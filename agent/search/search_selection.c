@@ -1,24 +1,29 @@
-/* What judged attempts mean for those that follow: the population, which kinds of request paid, how long the best has not gained. Called for every
- * attempt when it is stored, and for every stored attempt in order when a run goes on: both come to the same state.
+/* What judged attempts mean for those that follow: the population, which kinds of request paid, how
+ * long the best has not gained. Called for every attempt when it is stored, and for every stored
+ * attempt in order when a run goes on: both come to the same state.
  *
  * The grid of elites has a cell for each combination of
- *   the share of the physical limit reached (what bounds it: near the limit or far from it)     b0 unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 over
- *   registers a thread, as ptxas reports them                                                    r0 unknown, r1 up to 32, r2 64, r3 128, r4 more
- *   shared memory                                                                                s0 none, s1 up to 16 KiB, s2 more
- *   tensor cores                                                                                 t0 no, t1 the source names their instructions
- *   structure: the smallest hash of the source's 4-token shingles, its last 3 bits (MinHash: Broder 1997); sources that share most
- *   shingles mostly share it                                                                     h0 … h7
+ *   the share of the physical limit reached (what bounds it: near the limit or far from it)     b0
+ * unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 over registers a thread, as ptxas reports them r0
+ * unknown, r1 up to 32, r2 64, r3 128, r4 more shared memory s0 none, s1 up to 16 KiB, s2 more
+ *   tensor cores                                                                                 t0
+ * no, t1 the source names their instructions structure: the smallest hash of the source's 4-token
+ * shingles, its last 3 bits (MinHash: Broder 1997); sources that share most shingles mostly share
+ * it                                                                     h0 … h7
  *
  * When to stop. What the next candidate of a model is expected to add to the best is
  *
  *     P(it gains) · E[log of the gain]  =  1 / (n + 2) · m
  *
- * n: candidates of models since the last gain (a new best that is `gain` times the old one). After n failures in a row and no success, Laplace's rule of
- * succession puts the chance of the next at 1/(n + 2); for independent draws from one distribution the chance that the (n+1)th is a record is 1/(n + 1)
- * (Rényi 1962), which is the same but for the prior. Unlike a fit to all of the history it holds for a search that learns or runs dry, since it only looks
- * back to the last gain. m: exponentially weighted mean of log(new best / old best) over the gains, the latest counting half; before the first one
- * log(1.25), so that a run that has not begun to gain is given time: with the default threshold of 0.002 it stops after 110 candidates without any
- * gain, after gains of 5 % each sooner, after a doubling later. For small values the log is the relative gain.
+ * n: candidates of models since the last gain (a new best that is `gain` times the old one). After
+ * n failures in a row and no success, Laplace's rule of succession puts the chance of the next at
+ * 1/(n + 2); for independent draws from one distribution the chance that the (n+1)th is a record is
+ * 1/(n + 1) (Rényi 1962), which is the same but for the prior. Unlike a fit to all of the history
+ * it holds for a search that learns or runs dry, since it only looks back to the last gain. m:
+ * exponentially weighted mean of log(new best / old best) over the gains, the latest counting half;
+ * before the first one log(1.25), so that a run that has not begun to gain is given time: with the
+ * default threshold of 0.002 it stops after 110 candidates without any gain, after gains of 5 %
+ * each sooner, after a doubling later. For small values the log is the relative gain.
  */
 #include <ctype.h>
 #include <math.h>
@@ -33,9 +38,10 @@
 #define SHINGLE 4
 #define SLOWER 0.97 /* of the parent's speedup: a negative example */
 
-/* ---- features ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- features -------------------------------------------------------------------------------- */
 
-/* The next token of C at *at: a word, a number or one other character; comments and white space are passed over. 0 at the end. */
+/* The next token of C at *at: a word, a number or one other character; comments and white space are
+ * passed over. 0 at the end. */
 static size_t next_token(const char **at)
 {
     for (;;) {
@@ -56,7 +62,8 @@ static size_t next_token(const char **at)
 static uint64_t hash_token(const char *text, size_t size)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
 
@@ -68,7 +75,8 @@ static unsigned structure_of(const char *source)
         window[count++ % SHINGLE] = hash_token(at, size);
         if (count < SHINGLE) continue;
         uint64_t hash = 0;
-        for (size_t k = 0; k < SHINGLE; k++) hash = (hash ^ window[(count + k) % SHINGLE]) * UINT64_C(0x9e3779b97f4a7c15);
+        for (size_t k = 0; k < SHINGLE; k++)
+            hash = (hash ^ window[(count + k) % SHINGLE]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 31;
         if (hash < least) least = hash;
     }
@@ -90,19 +98,27 @@ static double floor_share_of(const kf_verdict *verdict)
 
 static double built(const kf_verdict *verdict, const char *key)
 {
-    const cJSON *item = verdict->build ? cJSON_GetObjectItemCaseSensitive(verdict->build, key) : NULL;
+    const cJSON *item =
+        verdict->build ? cJSON_GetObjectItemCaseSensitive(verdict->build, key) : NULL;
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-char *kf_features(const kf_verdict *verdict, const char *source, size_t size, char cell[KF_CELL_TEXT], double *floor_share)
+char *kf_features(const kf_verdict *verdict, const char *source, size_t size,
+                  char cell[KF_CELL_TEXT], double *floor_share)
 {
     (void)size;
-    double share = floor_share_of(verdict), registers = built(verdict, "registers"), shared = built(verdict, "shared_bytes");
+    double share = floor_share_of(verdict), registers = built(verdict, "registers"),
+           shared = built(verdict, "shared_bytes");
     int b = !(share > 0) ? 0 : share < 0.25 ? 1 : share < 0.5 ? 2 : share < 0.75 ? 3 : 4;
-    int r = !(registers > 0) ? 0 : registers <= 32 ? 1 : registers <= 64 ? 2 : registers <= 128 ? 3 : 4;
+    int r = !(registers > 0)   ? 0
+            : registers <= 32  ? 1
+            : registers <= 64  ? 2
+            : registers <= 128 ? 3
+                               : 4;
     bool names_shared = strstr(source, "__shared__");
     int m = !(shared > 0) ? (names_shared ? 1 : 0) : shared <= 16384 ? 1 : 2;
-    bool tensor = strstr(source, "wmma") || strstr(source, "mma.sync") || strstr(source, "wgmma") || strstr(source, "tcgen05");
+    bool tensor = strstr(source, "wmma") || strstr(source, "mma.sync") || strstr(source, "wgmma") ||
+                  strstr(source, "tcgen05");
     snprintf(cell, KF_CELL_TEXT, "b%d r%d s%d t%d h%u", b, r, m, tensor, structure_of(source));
     *floor_share = share;
     kf_auto(cJSON) json = cJSON_CreateObject();
@@ -119,12 +135,14 @@ double kf_features_floor(const char *text)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* ---- taking an attempt ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- taking an attempt ----------------------------------------------------------------------- */
 
 static bool take_verification(kf_search *s, const kf_outcome *o)
 {
-    if (o->status == KF_CORRECT && o->speedup > 0) kf_population_update(s->population, o->candidate, o->speedup);
-    if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE) kf_population_update(s->population, o->candidate, NAN);
+    if (o->status == KF_CORRECT && o->speedup > 0)
+        kf_population_update(s->population, o->candidate, o->speedup);
+    if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE)
+        kf_population_update(s->population, o->candidate, NAN);
     return true;
 }
 
@@ -143,20 +161,23 @@ static void take_move(kf_search *s, const kf_outcome *o, bool correct)
     s->moves[o->step].paid += correct && o->speedup > reference;
     if (correct) s->round.correct++;
     if (o->parent) kf_population_child(s->population, o->parent, correct, s->strategy.prune);
-    if (correct && o->parent && o->speedup < SLOWER * reference) s->negatives[s->negative_count++ % KF_NEGATIVES] = o->candidate;
+    if (correct && o->parent && o->speedup < SLOWER * reference)
+        s->negatives[s->negative_count++ % KF_NEGATIVES] = o->candidate;
 }
 
 static void migrate(kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
-    if (t->islands > 1 && t->migrate > 0 && s->model_candidates % t->migrate == 0) kf_population_migrate(s->population, t->islands);
+    if (t->islands > 1 && t->migrate > 0 && s->model_candidates % t->migrate == 0)
+        kf_population_migrate(s->population, t->islands);
 }
 
 /* The first figure of a run is no gain over anything. */
 static void take_gain(kf_search *s, double speedup)
 {
     double before = s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE;
-    if (s->gain_best > 0) s->gain_mean = before + GAIN_WEIGHT * (log(speedup / s->gain_best) - before);
+    if (s->gain_best > 0)
+        s->gain_mean = before + GAIN_WEIGHT * (log(speedup / s->gain_best) - before);
     s->gain_best = speedup;
 }
 
@@ -172,13 +193,16 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
     if (!correct && o->blame != KF_BLAME_CANDIDATE) return true; /* says nothing of the candidate */
     if (o->of_model) take_move(s, o, correct);
     if (correct) {
-        kf_member member = {.candidate = o->candidate, .speedup = o->speedup, .island = o->of_model ? o->island : -1};
+        kf_member member = {.candidate = o->candidate,
+                            .speedup = o->speedup,
+                            .island = o->of_model ? o->island : -1};
         if (o->step == KF_STEP_TUNE) { /* where its source lives */
             const kf_member *parent = kf_population_find(s->population, o->parent);
             if (parent) member.island = parent->island;
         }
         snprintf(member.cell, sizeof member.cell, "%s", o->cell);
-        if (!kf_population_add(s->population, &member)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
+        if (!kf_population_add(s->population, &member))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
     }
     bool gained = correct && o->speedup > s->gain_best * s->strategy.gain;
     if (gained) take_gain(s, o->speedup);
@@ -193,9 +217,11 @@ const char *kf_selection_stop(const kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
     if (!s->model_count) return NULL;
-    if (t->stop_floor > 0 && s->floor_share >= t->stop_floor) return "the best is as fast as the device allows (stop_floor)";
+    if (t->stop_floor > 0 && s->floor_share >= t->stop_floor)
+        return "the best is as fast as the device allows (stop_floor)";
     if (t->stop_gain > 0 && s->model_candidates > 0 && kf_selection_expected(s) < t->stop_gain)
         return "the next candidate is expected to gain less than stop_gain";
-    if (t->stop_after > 0 && s->since_gain >= t->stop_after) return "no gain for as many candidates as stop_after allows";
+    if (t->stop_after > 0 && s->since_gain >= t->stop_after)
+        return "no gain for as many candidates as stop_after allows";
     return NULL;
 }

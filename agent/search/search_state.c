@@ -1,7 +1,9 @@
-/* What a run needs to go on. The attempts in the store tell most of it: which sources there are, which points their tuners have measured and
- * with what result, what was measured again (search_rebuild.c). Only what no attempt tells is kept as the run's state, as JSON: time and money used, the
- * models' histories, repairs that are due, replies that wait, and all that is under way. It is written in the transaction of everything that changes it, so
- * a run that was killed goes on with the jobs and calls that it had, as if they had only taken longer.
+/* What a run needs to go on. The attempts in the store tell most of it: which sources there are,
+ * which points their tuners have measured and with what result, what was measured again
+ * (search_rebuild.c). Only what no attempt tells is kept as the run's state, as JSON: time and
+ * money used, the models' histories, repairs that are due, replies that wait, and all that is under
+ * way. It is written in the transaction of everything that changes it, so a run that was killed
+ * goes on with the jobs and calls that it had, as if they had only taken longer.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +13,11 @@
 #include "search_internal.h"
 
 #define STATE_SCHEMA "kforge-search/3"
-#define STATE_BEFORE "kforge-search/2" /* what was under way is used or asked again as if it had not been */
+/* what was under way is used or asked again as if it had not been */
+#define STATE_BEFORE "kforge-search/2"
 #define STATE_BYTES (16u << 20)
 
-/* ---- settings as JSON -------------------------------------------------------------------------------------------------------------------- */
+/* ---- settings as JSON ------------------------------------------------------------------------ */
 
 char *kf_search_options_json(const kf_search_settings *settings)
 {
@@ -22,11 +25,13 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON *models = cJSON_AddArrayToObject(json, "models");
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
-    for (size_t i = 0; i < settings->model_count; i++) cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
+    for (size_t i = 0; i < settings->model_count; i++)
+        cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
     cJSON_AddBoolToObject(json, "by-share", settings->by_share);
     cJSON_AddBoolToObject(json, "anew", settings->anew);
     cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
-    if (*settings->strategy.name) cJSON_AddItemToObject(json, "strategy", kf_strategy_json(&settings->strategy));
+    if (*settings->strategy.name)
+        cJSON_AddItemToObject(json, "strategy", kf_strategy_json(&settings->strategy));
     if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
     if (settings->baseline) cJSON_AddStringToObject(json, "baseline", settings->baseline);
     cJSON_AddNumberToObject(json, "calls", settings->calls);
@@ -43,12 +48,13 @@ char *kf_search_options_json(const kf_search_settings *settings)
     cJSON_AddBoolToObject(json, "strict-sandbox", settings->strict_sandbox);
     cJSON_AddBoolToObject(json, "declared-flags", settings->declared_flags);
     if (settings->samples) cJSON_AddNumberToObject(json, "samples", (double)settings->samples);
-    if (settings->bench) cJSON_AddItemToObject(json, "bench", cJSON_Duplicate(settings->bench, true));
+    if (settings->bench)
+        cJSON_AddItemToObject(json, "bench", cJSON_Duplicate(settings->bench, true));
     return models ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-bool kf_search_options_read(const char *text, kf_search_settings *settings, const char *models[KF_SEARCH_MODELS], cJSON **memory,
-                            kf_error *error)
+bool kf_search_options_read(const char *text, kf_search_settings *settings,
+                            const char *models[KF_SEARCH_MODELS], cJSON **memory, kf_error *error)
 {
     *settings = (kf_search_settings){.models = models};
     *memory = kf_json_parse(text, strlen(text), STATE_BYTES, "options of the run", error);
@@ -58,14 +64,16 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     cJSON_ArrayForEach(model, list)
     {
         if (!cJSON_IsString(model) || settings->model_count == KF_SEARCH_MODELS)
-            return kf_json_complain(&reader, "models", "expected at most %d texts", KF_SEARCH_MODELS);
+            return kf_json_complain(&reader, "models", "expected at most %d texts",
+                                    KF_SEARCH_MODELS);
         models[settings->model_count++] = model->valuestring;
     }
     settings->by_share = kf_json_boolean_or(&reader, "by-share", true);
     settings->anew = kf_json_boolean_or(&reader, "anew", false);
     settings->seed = strtoull(kf_json_string_or(&reader, "seed", "0"), NULL, 10);
     const cJSON *strategy = kf_json_object_or_null(&reader, "strategy");
-    if (strategy && !kf_strategy_read(strategy, "options of the run", &settings->strategy, error)) return false;
+    if (strategy && !kf_strategy_read(strategy, "options of the run", &settings->strategy, error))
+        return false;
     settings->prompts = kf_json_string_or(&reader, "prompts", NULL);
     settings->baseline = kf_json_string_or(&reader, "baseline", NULL);
     settings->calls = (int)kf_json_integer_or(&reader, "calls", 0, 1000, 0);
@@ -80,13 +88,14 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings, cons
     settings->half_width = kf_json_number_or(&reader, "half-width", 0, 1, 0);
     settings->timeout_seconds = kf_json_number_or(&reader, "timeout", 0, 1e6, 0);
     settings->strict_sandbox = kf_json_boolean_or(&reader, "strict-sandbox", false);
-    settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true); /* runs of before there were others */
+    /* runs of before there were others */
+    settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true);
     settings->samples = kf_json_integer_or(&reader, "samples", 0, INT64_C(1) << 50, 0);
     settings->bench = kf_json_object_or_null(&reader, "bench");
     return kf_json_finish(&reader);
 }
 
-/* ---- writing the state ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- writing the state ----------------------------------------------------------------------- */
 
 static void add_models(const kf_search *s, cJSON *json)
 {
@@ -110,7 +119,8 @@ static void add_models(const kf_search *s, cJSON *json)
     }
 }
 
-static void add_due(cJSON *list, kf_step step, int64_t candidate, int64_t critic, int model, int depth, int island)
+static void add_due(cJSON *list, kf_step step, int64_t candidate, int64_t critic, int model,
+                    int depth, int island)
 {
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "step", kf_step_name(step));
@@ -133,11 +143,13 @@ static void add_reply(cJSON *list, const kf_call *c)
     cJSON_AddNumberToObject(entry, "depth", c->depth);
     cJSON_AddNumberToObject(entry, "island", c->island);
     cJSON *others = cJSON_AddArrayToObject(entry, "others");
-    for (int i = 0; i < c->other_count; i++) cJSON_AddItemToArray(others, cJSON_CreateNumber((double)c->others[i]));
+    for (int i = 0; i < c->other_count; i++)
+        cJSON_AddItemToArray(others, cJSON_CreateNumber((double)c->others[i]));
     cJSON_AddItemToArray(list, entry);
 }
 
-/* A request that has gone to a model, whose prompt is stored beside the state (search_pending_calls.c). */
+/* A request that has gone to a model, whose prompt is stored beside the state
+ * (search_pending_calls.c). */
 static void add_call(cJSON *list, const kf_call *c)
 {
     add_reply(list, c);
@@ -183,20 +195,23 @@ static void add_work(cJSON *list, const kf_proposal *p, bool waits)
         digits[sizeof digits - 1] = '\0';
         cJSON_AddStringToObject(entry, "arm", digits);
     }
-    kf_autofree char *point = p->arm && p->step == KF_STEP_TUNE ? kf_point_json(p->arm, &p->point) : NULL;
+    kf_autofree char *point =
+        p->arm && p->step == KF_STEP_TUNE ? kf_point_json(p->arm, &p->point) : NULL;
     if (point) cJSON_AddStringToObject(entry, "point", point);
     if (p->call) cJSON_AddItemToObject(entry, "reply", reply_of(p));
     cJSON_AddItemToArray(list, entry);
 }
 
-/* Which arms have nothing left: a tuner that has nothing now may have something again when it is told what is under way, and is not asked again all the same. */
+/* Which arms have nothing left: a tuner that has nothing now may have something again when it is
+ * told what is under way, and is not asked again all the same. */
 static void add_exhausted(const kf_search *s, cJSON *json)
 {
     char digits[KF_TUNABLE_SOURCES / 4 + 1];
     size_t count = (s->arm_count + 3) / 4;
     for (size_t i = 0; i < count; i++) {
         unsigned bits = 0;
-        for (size_t k = 0; k < 4; k++) bits |= (4 * i + k < s->arm_count && s->arms[4 * i + k]->exhausted) << k;
+        for (size_t k = 0; k < 4; k++)
+            bits |= (4 * i + k < s->arm_count && s->arms[4 * i + k]->exhausted) << k;
         digits[i] = "0123456789abcdef"[bits];
     }
     digits[count] = '\0';
@@ -217,8 +232,10 @@ static void add_end(const kf_search *s, cJSON *json)
 static void add_limits(const kf_search *s, cJSON *json)
 {
     const kf_amount *limit = &s->budget.limit;
-    const double limits[] = {(double)limit->nanodollars, (double)limit->tokens, (double)limit->requests};
-    if (!s->ended && s->budget_spent) cJSON_AddItemToObject(json, "budget-spent", cJSON_CreateDoubleArray(limits, 3));
+    const double limits[] = {(double)limit->nanodollars, (double)limit->tokens,
+                             (double)limit->requests};
+    if (!s->ended && s->budget_spent)
+        cJSON_AddItemToObject(json, "budget-spent", cJSON_CreateDoubleArray(limits, 3));
 }
 
 static void add_round(const kf_search *s, cJSON *json)
@@ -254,11 +271,15 @@ char *kf_state_json(const kf_search *s)
     add_exhausted(s, json);
     add_end(s, json);
     add_limits(s, json);
-    cJSON *dues = cJSON_AddArrayToObject(json, "due"), *calls = cJSON_AddArrayToObject(json, "calls");
-    cJSON *work = cJSON_AddArrayToObject(json, "under-way"), *replies = cJSON_AddArrayToObject(json, "replies");
+    cJSON *dues = cJSON_AddArrayToObject(json, "due"),
+          *calls = cJSON_AddArrayToObject(json, "calls");
+    cJSON *work = cJSON_AddArrayToObject(json, "under-way"),
+          *replies = cJSON_AddArrayToObject(json, "replies");
     for (const kf_call *c = s->calls; c; c = c->next) add_call(calls, c);
-    for (const kf_due *d = s->dues; d; d = d->next) add_due(dues, d->step, d->candidate, d->critic, d->model, d->depth, d->island);
-    /* A run that was ended in order measures what nobody had to pay for another time; that is not under way any more. */
+    for (const kf_due *d = s->dues; d; d = d->next)
+        add_due(dues, d->step, d->candidate, d->critic, d->model, d->depth, d->island);
+    /* A run that was ended in order measures what nobody had to pay for another time; that is not
+     * under way any more. */
     for (const kf_proposal *p = s->in_flight; p; p = p->next)
         if (!s->ended || p->call) add_work(work, p, false);
     for (const kf_proposal *p = s->retries; p; p = p->next) add_work(work, p, true);
@@ -271,10 +292,11 @@ bool kf_state_commit(kf_search *s, kf_error *error)
 {
     kf_autofree char *state = kf_state_json(s);
     if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
-    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) && kf_store_commit(s->store, error);
+    return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) &&
+           kf_store_commit(s->store, error);
 }
 
-/* ---- reading it ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading it ------------------------------------------------------------------------------ */
 
 static double number_of(const cJSON *object, const char *key)
 {
@@ -303,12 +325,14 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         model->repeats = (int)number_of(entry, "repeats");
         model->exhausted = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "exhausted"));
         model->spec = strdup(text_of(entry, "spec"));
-        model->arm = (kf_bandit_arm){
-            .pulls = number_of(entry, "pulls"), .reward = number_of(entry, "reward"), .cost = number_of(entry, "cost")};
+        model->arm = (kf_bandit_arm){.pulls = number_of(entry, "pulls"),
+                                     .reward = number_of(entry, "reward"),
+                                     .cost = number_of(entry, "cost")};
         const char *note = text_of(entry, "note");
         model->note = *note ? strdup(note) : NULL;
         s->progress.calls += model->calls;
-        if (!model->spec || (*note && !model->note)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!model->spec || (*note && !model->note))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     return true;
 }
@@ -334,7 +358,8 @@ static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
-/* A reply that is stored already, or, with no `call`, a request. *result NULL: it is of a kind that this kforge does not know. */
+/* A reply that is stored already, or, with no `call`, a request. *result NULL: it is of a kind that
+ * this kforge does not know. */
 static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_error *error)
 {
     const cJSON *other;
@@ -352,7 +377,8 @@ static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_err
                    .island = (int)number_of(entry, "island")};
     cJSON_ArrayForEach(other, cJSON_GetObjectItemCaseSensitive(entry, "others"))
     {
-        if (cJSON_IsNumber(other) && c->other_count < KF_EXEMPLARS) c->others[c->other_count++] = (int64_t)other->valuedouble;
+        if (cJSON_IsNumber(other) && c->other_count < KF_EXEMPLARS)
+            c->others[c->other_count++] = (int64_t)other->valuedouble;
     }
     if (!c->call) return true;
     kf_autoresult kf_store_model_call stored = {0};
@@ -392,7 +418,8 @@ static bool read_calls(kf_search *s, const cJSON *json, kf_error *error)
         c->asked = (int64_t)number_of(entry, "asked");
         c->resting = (uint64_t)number_of(entry, "resting");
         c->unsent = true;
-        if (!kf_store_get_pending_call(s->store, s->progress.run, c->tag, &c->prompt, error)) return false;
+        if (!kf_store_get_pending_call(s->store, s->progress.run, c->tag, &c->prompt, error))
+            return false;
         end = &c->next;
     }
     return true;
@@ -413,7 +440,8 @@ static bool read_work(kf_search *s, const cJSON *entry, kf_under_way *w, kf_erro
     return !reply || read_call(s, reply, &w->reply, error);
 }
 
-/* To where they were, in the same order. A reply whose proposal can't be made again waits to be used. */
+/* To where they were, in the same order. A reply whose proposal can't be made again waits to be
+ * used. */
 static void put_back(kf_search *s, kf_under_way *work, size_t count)
 {
     for (size_t i = count; i-- > 0;) {
@@ -442,7 +470,8 @@ static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
     bool good = work || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     cJSON_ArrayForEach(entry, list)
     {
-        if (good && kf_step_parse(text_of(entry, "step"), &work[count].step)) good = read_work(s, entry, &work[count++], error);
+        if (good && kf_step_parse(text_of(entry, "step"), &work[count].step))
+            good = read_work(s, entry, &work[count++], error);
     }
     good = good && kf_rebuild(s, work, count, error);
     if (work) put_back(s, work, count); /* freed with the search, whatever went wrong */
@@ -468,7 +497,8 @@ static void read_end(kf_search *s, const cJSON *json)
 {
     const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "end"),
                 *limits = cJSON_GetObjectItemCaseSensitive(json, "budget-spent");
-    if (end) kf_fail(&s->models_why, (kf_error_code)number_of(end, "code"), "%s", text_of(end, "why"));
+    if (end)
+        kf_fail(&s->models_why, (kf_error_code)number_of(end, "code"), "%s", text_of(end, "why"));
     s->models_gone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(end, "gone"));
     s->budget_spent = cJSON_GetArraySize(limits) == 3;
     for (int i = 0; i < 3 && s->budget_spent; i++) {
@@ -500,7 +530,9 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
 {
     const char *schema = text_of(json, "schema");
     if (strcmp(schema, STATE_SCHEMA) != 0 && strcmp(schema, STATE_BEFORE) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "run %s was left by another version of kforge; start a new one", s->progress.run);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "run %s was left by another version of kforge; start a new one",
+                       s->progress.run);
     if (!rebuild(s, json, error)) return false;
     s->elapsed_before = number_of(json, "elapsed");
     s->progress.cost_usd = number_of(json, "cost");
@@ -520,8 +552,8 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     /* What could not be made a proposal again comes before the replies that waited behind it. */
     kf_call *first = s->replies, **end = &first;
     s->replies = NULL;
-    bool good =
-        read_models(s, json, error) && read_dues(s, json, error) && read_calls(s, json, error) && read_replies(s, json, error);
+    bool good = read_models(s, json, error) && read_dues(s, json, error) &&
+                read_calls(s, json, error) && read_replies(s, json, error);
     while (*end) end = &(*end)->next;
     *end = s->replies;
     s->replies = first;

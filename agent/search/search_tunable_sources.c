@@ -1,13 +1,14 @@
 /* Arms: sources with tunables, and which of them gets the next point.
  *
- * Every source is measured at its defaults first. After that each point goes to the arm with the highest upper confidence bound on the logarithm
- * of its best speedup,
+ * Every source is measured at its defaults first. After that each point goes to the arm with the
+ * highest upper confidence bound on the logarithm of its best speedup,
  *
  *     log(best_i) + C sqrt(log(1 + N) / (1 + n_i))        n_i points tried of arm i, N of all
  *
- * (UCB1: Auer, Cesa-Bianchi, Fischer 2002, with the best instead of the mean, since only the best point of a source will ever be used). A source
- * that is several times slower than another would need many points before its bound overtakes; one slower than 1/KF_HOPELESS of the best is
- * never tuned. A source whose defaults failed is tuned only when all did.
+ * (UCB1: Auer, Cesa-Bianchi, Fischer 2002, with the best instead of the mean, since only the best
+ * point of a source will ever be used). A source that is several times slower than another would
+ * need many points before its bound overtakes; one slower than 1/KF_HOPELESS of the best is never
+ * tuned. A source whose defaults failed is tuned only when all did.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #define EXPLORATION 0.35
 #define HOPELESS 8.0
 
-/* ---- arms --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- arms ------------------------------------------------------------------------------------ */
 
 void kf_tunable_source_free(kf_tunable_source *arm)
 {
@@ -50,11 +51,13 @@ kf_tunable_source *kf_tunable_source_find(kf_search *s, const char *source, size
 /* Found when it is first asked for: many sources are never compared. */
 static bool form_of(kf_tunable_source *arm, kf_error *error)
 {
-    if (!arm->formed && !kf_canonical_source_hash(arm->source, arm->size, arm->form, error)) return false;
+    if (!arm->formed && !kf_canonical_source_hash(arm->source, arm->size, arm->form, error))
+        return false;
     return arm->formed = true;
 }
 
-bool kf_tunable_source_like(kf_search *s, const char *source, size_t size, kf_tunable_source **arm, kf_error *error)
+bool kf_tunable_source_like(kf_search *s, const char *source, size_t size, kf_tunable_source **arm,
+                            kf_error *error)
 {
     char form[KF_HASH_HEX];
     *arm = NULL;
@@ -82,7 +85,9 @@ static bool make_room(kf_search *s)
         const kf_tunable_source *arm = s->arms[i];
         if (arm->in_flight) continue;
         double score = isnan(arm->best) ? 0 : arm->best;
-        if (worst == s->arm_count || score < (isnan(s->arms[worst]->best) ? 0 : s->arms[worst]->best)) worst = i;
+        if (worst == s->arm_count ||
+            score < (isnan(s->arms[worst]->best) ? 0 : s->arms[worst]->best))
+            worst = i;
     }
     if (worst == s->arm_count) return false;
     kf_tunable_source_free(s->arms[worst]);
@@ -90,17 +95,21 @@ static bool make_room(kf_search *s)
     return true;
 }
 
-/* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags leaves out what a source sets itself. There is no
- * flag for nvcc that unrolls loops; sources declare a tunable for `#pragma unroll`. */
-static const char *const cuda_flags[] = {"| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
+/* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags
+ * leaves out what a source sets itself. There is no flag for nvcc that unrolls loops; sources
+ * declare a tunable for `#pragma unroll`. */
+static const char *const cuda_flags[] = {
+    "| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
 static const char *const cpu_flags[] = {"| -Xcompiler=-funroll-loops", "| --use_fast_math", NULL};
 
 static bool add_tuner(const kf_search *s, kf_tunable_source *arm, kf_error *error)
 {
     bool cpu = strncmp(kf_workers_hardware(s->workers), "cpu ", 4) == 0;
-    for (const char *const *flags = cpu ? cpu_flags : cuda_flags; *flags && !s->settings->declared_flags; flags++) {
+    for (const char *const *flags = cpu ? cpu_flags : cuda_flags;
+         *flags && !s->settings->declared_flags; flags++) {
         kf_error full = {0}; /* a source with so many axes of its own can do without */
-        if (!kf_tune_space_add_flags(arm->space, *flags, &full) && full.code != KF_ERROR_LIMIT) return *error = full, false;
+        if (!kf_tune_space_add_flags(arm->space, *flags, &full) && full.code != KF_ERROR_LIMIT)
+            return *error = full, false;
     }
     kf_tune_point_default(arm->space, &arm->initial);
     bool exact;
@@ -119,7 +128,8 @@ bool kf_tunable_sources_start(kf_search *s, kf_error *error)
     return true;
 }
 
-kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const char *source, size_t size, bool strict, kf_error *error)
+kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const char *source,
+                                         size_t size, bool strict, kf_error *error)
 {
     kf_tunable_source *arm = calloc(1, sizeof *arm);
     if (arm) arm->name = strdup(name), arm->source = malloc(size + 1);
@@ -161,23 +171,30 @@ void kf_tunable_source_report(kf_tunable_source *arm, const kf_tune_point *point
 
 bool kf_tunable_sources_defaults(kf_search *s, kf_error *error)
 {
-    const kf_task_file *baseline =
-        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline) : kf_task_baseline(s->task);
-    if (!baseline) return kf_fail(error, KF_ERROR_INPUT, "%s has no baseline \"%s\"", kf_task_name(s->task), s->settings->baseline);
+    const kf_task_file *baseline = s->settings->baseline
+                                       ? kf_task_baseline_named(s->task, s->settings->baseline)
+                                       : kf_task_baseline(s->task);
+    if (!baseline)
+        return kf_fail(error, KF_ERROR_INPUT, "%s has no baseline \"%s\"", kf_task_name(s->task),
+                       s->settings->baseline);
     /* A problem file is no candidate; the search then begins with seeds and models. */
-    if (baseline->kind == KF_SOURCE_CUDA && !kf_tunable_source_add(s, "baseline", baseline->text, baseline->size, true, error)) return false;
+    if (baseline->kind == KF_SOURCE_CUDA &&
+        !kf_tunable_source_add(s, "baseline", baseline->text, baseline->size, true, error))
+        return false;
     for (int i = 0; i < kf_task_seed_count(s->task); i++) {
         const kf_task_file *seed = kf_task_seed(s->task, i);
-        if (!kf_tunable_source_find(s, seed->text, seed->size) && !kf_tunable_source_add(s, seed->name, seed->text, seed->size, true, error))
+        if (!kf_tunable_source_find(s, seed->text, seed->size) &&
+            !kf_tunable_source_add(s, seed->name, seed->text, seed->size, true, error))
             return false;
     }
     s->defaults = s->arm_count;
     return true;
 }
 
-/* ---- points as JSON, for people, the store and resuming ---------------------------------------------------------------------------------------- */
+/* ---- points as JSON, for people, the store and resuming -------------------------------------- */
 
-/* {"BLOCK":256,"flags":["-maxrregcount=64"]}: values in order, then one text for each line of compiler flags. NULL when there is nothing. */
+/* {"BLOCK":256,"flags":["-maxrregcount=64"]}: values in order, then one text for each line of
+ * compiler flags. NULL when there is nothing. */
 char *kf_point_json(const kf_tunable_source *arm, const kf_tune_point *point)
 {
     char text[8192], *at = text;
@@ -207,7 +224,8 @@ char *kf_point_json(const kf_tunable_source *arm, const kf_tune_point *point)
     return json ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-/* A space read from the source alone lacks the axes that kf_tunable_sources_start added: their flags, the last ones, are passed over. */
+/* A space read from the source alone lacks the axes that kf_tunable_sources_start added: their
+ * flags, the last ones, are passed over. */
 bool kf_point_read(const kf_tunable_source *arm, const char *text, kf_tune_point *point)
 {
     kf_auto(cJSON) json = *text ? kf_json_parse(text, strlen(text), 0, "tunables", NULL) : NULL;
@@ -217,15 +235,18 @@ bool kf_point_read(const kf_tunable_source *arm, const char *text, kf_tune_point
     kf_buffer_string(&words, "");
     cJSON_ArrayForEach(item, json)
     {
-        if (cJSON_IsNumber(item)) kf_buffer_format(&words, "%s%s=%.0f", axes++ ? " " : "", item->string, item->valuedouble);
+        if (cJSON_IsNumber(item))
+            kf_buffer_format(&words, "%s%s=%.0f", axes++ ? " " : "", item->string,
+                             item->valuedouble);
         const cJSON *list = cJSON_IsArray(item) ? item : NULL;
-        cJSON_ArrayForEach(flag, list) if (axes < kf_tune_space_axes(arm->space))
-            kf_buffer_format(&words, "%s[%s]", axes++ ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "");
+        cJSON_ArrayForEach(flag, list) if (axes < kf_tune_space_axes(arm->space)) kf_buffer_format(
+            &words, "%s[%s]", axes++ ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "");
     }
-    return (json || !*text) && words.data && !words.failed && kf_tune_point_parse(arm->space, words.data, point, NULL);
+    return (json || !*text) && words.data && !words.failed &&
+           kf_tune_point_parse(arm->space, words.data, point, NULL);
 }
 
-/* ---- proposals ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- proposals ------------------------------------------------------------------------------- */
 
 void kf_proposal_free(kf_proposal *proposal)
 {
@@ -235,7 +256,8 @@ void kf_proposal_free(kf_proposal *proposal)
     free(proposal);
 }
 
-kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *arm, const kf_tune_point *point, kf_error *error)
+kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *arm, const kf_tune_point *point,
+                             kf_error *error)
 {
     kf_proposal *proposal = calloc(1, sizeof *proposal);
     if (proposal) proposal->source = malloc(arm->size + 1);
@@ -261,7 +283,8 @@ kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *arm, const kf_tune
         return NULL;
     }
     if (*arm->form)
-        kf_store_candidate_hash(arm->form, strlen(arm->form), (const char *const *)proposal->flags, (size_t)count, proposal->form);
+        kf_store_candidate_hash(arm->form, strlen(arm->form), (const char *const *)proposal->flags,
+                                (size_t)count, proposal->form);
     return proposal;
 }
 
@@ -292,8 +315,10 @@ static kf_tunable_source *choose(kf_search *s, const bool *passed, size_t *index
         if (arm->exhausted || passed[i]) continue;
         bool any = !isnan(best);
         if (any && (isnan(arm->best) || arm->best * HOPELESS < best)) continue;
-        if (any && s->model_count && arm->best < s->strategy.tune_above * best) continue; /* models find better use for the time */
-        double bound = (any ? log(arm->best) : 0) + EXPLORATION * sqrt(log1p((double)total) / (1.0 + (double)arm->points));
+        /* models find better use for the time */
+        if (any && s->model_count && arm->best < s->strategy.tune_above * best) continue;
+        double bound = (any ? log(arm->best) : 0) +
+                       EXPLORATION * sqrt(log1p((double)total) / (1.0 + (double)arm->points));
         if (chosen && bound <= highest_bound) continue;
         chosen = arm;
         highest_bound = bound;

@@ -1,9 +1,10 @@
 /* The best, and measuring it again.
  *
- * The highest of many noisy measurements is high partly by luck (the winner's curse): what is called best is measured once more, in fresh
- * processes and longer, and stands with that figure. Should it fall behind the next one, that one is measured again too, until the highest
- * standing figure is a re-verified one. While searching this is done only when a candidate is clearly ahead of the last one that was verified,
- * and not often, since it takes the time of several candidates.
+ * The highest of many noisy measurements is high partly by luck (the winner's curse): what is
+ * called best is measured once more, in fresh processes and longer, and stands with that figure.
+ * Should it fall behind the next one, that one is measured again too, until the highest standing
+ * figure is a re-verified one. While searching this is done only when a candidate is clearly ahead
+ * of the last one that was verified, and not often, since it takes the time of several candidates.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,17 +39,20 @@ void kf_verify_tried(kf_search *s, int64_t candidate)
     s->tries[s->tries_count++] = (kf_tries){candidate, 1};
 }
 
-/* Measuring again has said what it can: a candidate that seems faster and whose interval still reaches below 1 may be tried once more. */
+/* Measuring again has said what it can: a candidate that seems faster and whose interval still
+ * reaches below 1 may be tried once more. */
 static bool is_settled(const kf_store_candidate *candidate)
 {
     return candidate->reverified && (candidate->speedup.low > 1 || candidate->speedup.value <= 1);
 }
 
-/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best that is not settled and may be tried. */
+/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best
+ * that is not settled and may be tried. */
 static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
-        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1}, untried ? LOOK : 2, error);
+        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1},
+                      untried ? LOOK : 2, error);
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
         if (best->id == s->baseline_candidate) continue;
@@ -72,8 +76,9 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     s->progress.correct = run.correct;
     int found = find_best(s, false, &best, error);
     if (found < 0) return false;
-    kf_auto(kf_store_cursor) cursor =
-        kf_store_best(s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, LOOK, error);
+    kf_auto(kf_store_cursor) cursor = kf_store_best(
+        s->store, &(kf_store_scope){.run = s->progress.run, .island = -1, .reverified = true}, LOOK,
+        error);
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1) {
         if (verified.id == s->baseline_candidate) continue;
@@ -82,9 +87,11 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     }
     if (row < 0) return false;
     s->verified_best = row == 1 ? verified.speedup.value : 0;
-    /* In the end only what was measured again is called best, where there is such a one: by the rule that the store reads a run's best by, too
-     * (kf_store_run), or `list` and `show` would tell of another. */
-    choice chosen = found ? (choice){best.id, best.speedup, best.reverified} : (choice){0, {NAN, NAN, NAN}, false};
+    /* In the end only what was measured again is called best, where there is such a one: by the
+     * rule that the store reads a run's best by, too (kf_store_run), or `list` and `show` would
+     * tell of another. */
+    choice chosen = found ? (choice){best.id, best.speedup, best.reverified}
+                          : (choice){0, {NAN, NAN, NAN}, false};
     if (s->over && found && !is_settled(&best)) {
         if (row == 1 && verified.speedup.low > 1)
             chosen = (choice){verified.id, verified.speedup, true};
@@ -98,16 +105,19 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     p->best_speedup = chosen.speedup;
     p->best_reverified = chosen.reverified;
     if (p->best && p->best_reverified && (p->best != before || !was_verified))
-        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]", chosen.speedup.value, chosen.speedup.low,
-                       chosen.speedup.high);
+        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
+                       chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
     else if (p->best && p->best != before)
-        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet", chosen.speedup.value);
+        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
+                       chosen.speedup.value);
     return true;
 }
 
-bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup, kf_error *error)
+bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup,
+                  kf_error *error)
 {
-    bool lower = status != KF_CORRECT || !(speedup > 0) || speedup <= s->progress.best_speedup.value;
+    bool lower =
+        status != KF_CORRECT || !(speedup > 0) || speedup <= s->progress.best_speedup.value;
     if (!lower || verified || candidate == s->progress.best) return kf_best_refresh(s, error);
     s->progress.correct = (int64_t)kf_population_size(s->population);
     return true;
@@ -122,13 +132,15 @@ static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
     {
         if (!cJSON_IsString(flag) || proposal->flag_count == KF_MAX_TUNE_FLAGS) continue;
         proposal->flags[proposal->flag_count] = strdup(flag->valuestring);
-        if (!proposal->flags[proposal->flag_count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!proposal->flags[proposal->flag_count])
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         proposal->flag_count++;
     }
     return true;
 }
 
-static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_proposal **result, kf_error *error)
+static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_proposal **result,
+                    kf_error *error)
 {
     kf_proposal *p = calloc(1, sizeof *p);
     *result = NULL;

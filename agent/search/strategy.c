@@ -11,13 +11,18 @@
 
 #define FILE_BYTES (1u << 20)
 
-/* ---- the strategies -------------------------------------------------------------------------------------------------------------------------
- * Sources: sample: KernelBench's repeated sampling. evolve: OpenEvolve (islands, MAP-Elites, ring migration) with ShinkaEvolve's power-law
- * parents and its shares of whole, edited and crossed candidates. contrast: CUDA-L1 (two exemplars of distinct buckets). critic: CudaForge (one
- * chain; a judge's JSON before each optimisation and each repair). fsr: CUDA-LLM (rounds of N; the fastest seeds the next). None of these
- * has a tuner; tune has nothing else; auto is what measured best in bench_search. */
+/* ---- the strategies
+ * -------------------------------------------------------------------------------------------------------------------------
+ * Sources: sample: KernelBench's repeated sampling. evolve: OpenEvolve (islands, MAP-Elites, ring
+ * migration) with ShinkaEvolve's power-law parents and its shares of whole, edited and crossed
+ * candidates. contrast: CUDA-L1 (two exemplars of distinct buckets). critic: CudaForge (one chain;
+ * a judge's JSON before each optimisation and each repair). fsr: CUDA-LLM (rounds of N; the fastest
+ * seeds the next). None of these has a tuner; tune has nothing else; auto is what measured best in
+ * bench_search. */
 
-#define COMMON .gain = 1.02, .tau = 0.5, .width = 0.1, .tokens = 24000, .exponent = 1, .tournament = 3, .edits = KF_EDIT_LARGE
+#define COMMON                                                                               \
+    .gain = 1.02, .tau = 0.5, .width = 0.1, .tokens = 24000, .exponent = 1, .tournament = 3, \
+    .edits = KF_EDIT_LARGE
 
 static const struct row {
     kf_strategy strategy;
@@ -47,7 +52,7 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* ---- the levers ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the levers ------------------------------------------------------------------------------ */
 
 typedef enum lever_type { NUMBER, INTEGER, BOOLEAN, WORD } lever_type;
 
@@ -60,57 +65,84 @@ typedef struct lever {
     const char *help;
 } lever;
 
-static const char *const parents_words[] = {"rank", "power", "tournament", "grid", "latest", "uniform", NULL};
+static const char *const parents_words[] = {"rank",   "power",   "tournament", "grid",
+                                            "latest", "uniform", NULL};
 static const char *const edits_words[] = {"never", "large", "always", NULL};
 
 #define AT(FIELD) offsetof(kf_strategy, FIELD)
 static const lever levers[] = {
-    {"proposers", "draft", NUMBER, AT(draft), 0, 1e6, NULL, "weight of a first draft, from the task alone"},
+    {"proposers", "draft", NUMBER, AT(draft), 0, 1e6, NULL,
+     "weight of a first draft, from the task alone"},
     {"proposers", "improve", NUMBER, AT(improve), 0, 1e6, NULL, "weight of improving a parent"},
     {"proposers", "contrast", NUMBER, AT(contrast), 0, 1e6, NULL,
      "weight of writing a candidate after comparing exemplars of different speed"},
-    {"proposers", "crossover", NUMBER, AT(crossover), 0, 1e6, NULL, "weight of joining two parents"},
-    {"proposers", "rethink", NUMBER, AT(rethink), 0, 1e6, NULL, "weight of asking for another algorithm"},
-    {"proposers", "critic", NUMBER, AT(critic), 0, 1e6, NULL, "weight of an improvement after a critic's diagnosis (two calls)"},
-    {"proposers", "drafts", INTEGER, AT(drafts), 1, 1000, NULL, "first drafts, before anything else is asked for"},
+    {"proposers", "crossover", NUMBER, AT(crossover), 0, 1e6, NULL,
+     "weight of joining two parents"},
+    {"proposers", "rethink", NUMBER, AT(rethink), 0, 1e6, NULL,
+     "weight of asking for another algorithm"},
+    {"proposers", "critic", NUMBER, AT(critic), 0, 1e6, NULL,
+     "weight of an improvement after a critic's diagnosis (two calls)"},
+    {"proposers", "drafts", INTEGER, AT(drafts), 1, 1000, NULL,
+     "first drafts, before anything else is asked for"},
     {"proposers", "adapt", BOOLEAN, AT(adapt), 0, 0, NULL,
      "weights are multiplied by the share of each kind's candidates that beat what they came from"},
-    {"proposers", "repairs", INTEGER, AT(repairs), 0, 16, NULL, "repairs of a failing candidate, of its repair, and so on"},
-    {"proposers", "repair_rounds", BOOLEAN, AT(repair_rounds), 0, 0, NULL, "repair only when a whole round failed"},
-    {"proposers", "critic_repairs", BOOLEAN, AT(critic_repairs), 0, 0, NULL, "a critic says what is wrong before a repair"},
-    {"proposers", "tune", INTEGER, AT(tune), 0, 1000, NULL, "points of the tuner between two candidates of models"},
-    {"proposers", "tune_above", NUMBER, AT(tune_above), 0, 1, NULL, "tune only sources that reach this share of the best"},
-    {"proposers", "round", INTEGER, AT(round), 1, 64, NULL, "requests that start from the same parent"},
+    {"proposers", "repairs", INTEGER, AT(repairs), 0, 16, NULL,
+     "repairs of a failing candidate, of its repair, and so on"},
+    {"proposers", "repair_rounds", BOOLEAN, AT(repair_rounds), 0, 0, NULL,
+     "repair only when a whole round failed"},
+    {"proposers", "critic_repairs", BOOLEAN, AT(critic_repairs), 0, 0, NULL,
+     "a critic says what is wrong before a repair"},
+    {"proposers", "tune", INTEGER, AT(tune), 0, 1000, NULL,
+     "points of the tuner between two candidates of models"},
+    {"proposers", "tune_above", NUMBER, AT(tune_above), 0, 1, NULL,
+     "tune only sources that reach this share of the best"},
+    {"proposers", "round", INTEGER, AT(round), 1, 64, NULL,
+     "requests that start from the same parent"},
     {"proposers", "plateau", INTEGER, AT(plateau), 0, 1000000, NULL,
      "candidates of models without a gain before another algorithm is asked for; 0: never"},
-    {"proposers", "gain", NUMBER, AT(gain), 1, 10, NULL, "what counts as a gain: the new best over the old"},
+    {"proposers", "gain", NUMBER, AT(gain), 1, 10, NULL,
+     "what counts as a gain: the new best over the old"},
     {"context", "exemplars", INTEGER, AT(exemplars), 0, KF_EXEMPLARS, NULL,
      "earlier candidates with their speedups that a prompt shows"},
-    {"context", "tau", NUMBER, AT(tau), 1e-6, 1e6, NULL, "temperature of the choice of exemplars, in octaves of speedup"},
-    {"context", "width", NUMBER, AT(width), 1e-3, 16, NULL, "width of a bucket of speedups, in octaves"},
+    {"context", "tau", NUMBER, AT(tau), 1e-6, 1e6, NULL,
+     "temperature of the choice of exemplars, in octaves of speedup"},
+    {"context", "width", NUMBER, AT(width), 1e-3, 16, NULL,
+     "width of a bucket of speedups, in octaves"},
     {"context", "negatives", INTEGER, AT(negatives), 0, KF_EXEMPLARS, NULL,
      "candidates shown that came out slower than their parent"},
-    {"context", "notes", INTEGER, AT(notes), 0, 64, NULL, "notes shown of moves that paid or failed"},
+    {"context", "notes", INTEGER, AT(notes), 0, 64, NULL,
+     "notes shown of moves that paid or failed"},
     {"context", "summary", INTEGER, AT(summary), 0, 1000000, NULL,
-     "candidates of models between two summaries, which a model is asked to make of the notes; 0: never"},
-    {"context", "best", BOOLEAN, AT(best), 0, 0, NULL, "show the best candidate beside another parent"},
-    {"context", "figures", BOOLEAN, AT(figures), 0, 0, NULL, "show what was measured of the parent"},
-    {"context", "tokens", INTEGER, AT(tokens), 100, 10000000, NULL, "most tokens of a prompt; blocks are dropped to keep it"},
-    {"edits", "edits", WORD, AT(edits), 0, 0, edits_words, "search/replace edits: never, where the parent is large, always"},
+     "candidates of models between two summaries, which a model is asked to make of the notes; 0: "
+     "never"},
+    {"context", "best", BOOLEAN, AT(best), 0, 0, NULL,
+     "show the best candidate beside another parent"},
+    {"context", "figures", BOOLEAN, AT(figures), 0, 0, NULL,
+     "show what was measured of the parent"},
+    {"context", "tokens", INTEGER, AT(tokens), 100, 10000000, NULL,
+     "most tokens of a prompt; blocks are dropped to keep it"},
+    {"edits", "edits", WORD, AT(edits), 0, 0, edits_words,
+     "search/replace edits: never, where the parent is large, always"},
     {"survivors", "parents", WORD, AT(parents), 0, 0, parents_words, "how a parent is drawn"},
-    {"survivors", "exponent", NUMBER, AT(exponent), 0, 16, NULL, "of power: P(rank k) is proportional to k^-exponent"},
+    {"survivors", "exponent", NUMBER, AT(exponent), 0, 16, NULL,
+     "of power: P(rank k) is proportional to k^-exponent"},
     {"survivors", "tournament", INTEGER, AT(tournament), 1, 64, NULL, "size of a tournament"},
-    {"survivors", "beam", INTEGER, AT(beam), 0, 1000000, NULL, "parents come from the best so many; 0: from all"},
+    {"survivors", "beam", INTEGER, AT(beam), 0, 1000000, NULL,
+     "parents come from the best so many; 0: from all"},
     {"survivors", "islands", INTEGER, AT(islands), 1, 64, NULL, "populations that breed apart"},
-    {"survivors", "migrate", INTEGER, AT(migrate), 0, 1000000, NULL, "candidates of models between two migrations; 0: never"},
-    {"survivors", "grid", NUMBER, AT(grid), 0, 1, NULL, "share of parents drawn from the elites of the feature grid"},
-    {"survivors", "prune", INTEGER, AT(prune), 0, 1000, NULL, "failing children in a row that end a parent; 0: never"},
+    {"survivors", "migrate", INTEGER, AT(migrate), 0, 1000000, NULL,
+     "candidates of models between two migrations; 0: never"},
+    {"survivors", "grid", NUMBER, AT(grid), 0, 1, NULL,
+     "share of parents drawn from the elites of the feature grid"},
+    {"survivors", "prune", INTEGER, AT(prune), 0, 1000, NULL,
+     "failing children in a row that end a parent; 0: never"},
     {"stop", "stop_floor", NUMBER, AT(stop_floor), 0, 1, NULL,
      "stop when the best reaches this share of the physical limit; 0: never"},
     {"stop", "stop_after", INTEGER, AT(stop_after), 0, 1000000, NULL,
      "stop after so many candidates of models without a gain; 0: never"},
     {"stop", "stop_gain", NUMBER, AT(stop_gain), 0, 1, NULL,
-     "stop when the next candidate is expected to make the best faster by less than this share of it; 0: never"},
+     "stop when the next candidate is expected to make the best faster by less than this share of "
+     "it; 0: never"},
 };
 enum { LEVERS = sizeof levers / sizeof *levers };
 
@@ -151,14 +183,15 @@ bool kf_strategy_lever(size_t index, kf_lever *lever_out)
     static const char *const kinds[] = {"number", "integer", "true, false", ""};
     if (index >= LEVERS) return false;
     const lever *l = &levers[index];
-    const char *values = l->words == parents_words ? "rank, power, tournament, grid, latest, uniform"
+    const char *values = l->words == parents_words
+                             ? "rank, power, tournament, grid, latest, uniform"
                          : l->words == edits_words ? "never, large, always"
                                                    : kinds[l->type];
     *lever_out = (kf_lever){l->group, l->name, values, l->help};
     return true;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void *field(const kf_strategy *strategy, const lever *l)
 {
@@ -184,16 +217,21 @@ static bool read_word(kf_json_reader *reader, const lever *l, int *value)
     kf_lever described = {0};
     kf_strategy_lever((size_t)(l - levers), &described);
     const char *near = kf_nearest(word, l->words, (size_t)number_of_words(l));
-    return kf_json_complain(reader, l->name, "\"%.40s\" is none of %s%s%s", word, described.values, near ? "; did you mean " : "",
-                            near ? near : "");
+    return kf_json_complain(reader, l->name, "\"%.40s\" is none of %s%s%s", word, described.values,
+                            near ? "; did you mean " : "", near ? near : "");
 }
 
 static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *strategy)
 {
     void *at = field(strategy, l);
     switch (l->type) {
-    case NUMBER: *(double *)at = kf_json_number_or(reader, l->name, l->low, l->high, *(double *)at); break;
-    case INTEGER: *(int *)at = (int)kf_json_integer_or(reader, l->name, (int64_t)l->low, (int64_t)l->high, *(int *)at); break;
+    case NUMBER:
+        *(double *)at = kf_json_number_or(reader, l->name, l->low, l->high, *(double *)at);
+        break;
+    case INTEGER:
+        *(int *)at =
+            (int)kf_json_integer_or(reader, l->name, (int64_t)l->low, (int64_t)l->high, *(int *)at);
+        break;
     case BOOLEAN: *(bool *)at = kf_json_boolean_or(reader, l->name, *(bool *)at); break;
     case WORD: {
         int value = *(const int *)at; /* enums of C are ints here: both are checked below */
@@ -202,11 +240,13 @@ static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *stra
     }
     }
 }
-_Static_assert(sizeof(kf_parents) == sizeof(int) && sizeof(kf_edit_policy) == sizeof(int), "words are read and written as int");
+_Static_assert(sizeof(kf_parents) == sizeof(int) && sizeof(kf_edit_policy) == sizeof(int),
+               "words are read and written as int");
 
 static bool is_useful(const kf_strategy *s)
 {
-    return s->draft + s->improve + s->contrast + s->crossover + s->rethink + s->critic > 0 || s->tune > 0;
+    return s->draft + s->improve + s->contrast + s->crossover + s->rethink + s->critic > 0 ||
+           s->tune > 0;
 }
 
 bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strategy, kf_error *error)
@@ -217,8 +257,8 @@ bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strateg
     if (!base) {
         const char *const *names = kf_strategy_names();
         const char *near = kf_nearest(like, names, ROWS);
-        return kf_json_complain(&reader, "like", "no strategy \"%.40s\"%s%s", like, near ? "; did you mean " : "",
-                                near ? near : "");
+        return kf_json_complain(&reader, "like", "no strategy \"%.40s\"%s%s", like,
+                                near ? "; did you mean " : "", near ? near : "");
     }
     *strategy = *base;
     if (!like) strategy->draft = 0; /* what is left out is not asked for */
@@ -228,7 +268,8 @@ bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strateg
     if (!kf_json_finish(&reader)) return false;
     return is_useful(strategy) ||
            kf_json_complain(&reader, NULL,
-                            "nothing is ever proposed: give one of draft, improve, contrast, crossover, rethink, critic, tune");
+                            "nothing is ever proposed: give one of draft, improve, contrast, "
+                            "crossover, rethink, critic, tune");
 }
 
 static bool is_path(const char *text)
@@ -247,8 +288,9 @@ bool kf_strategy_load(const char *text, kf_strategy *strategy, kf_error *error)
     if (!is_path(text)) {
         const char *near = kf_nearest(text, kf_strategy_names(), ROWS);
         return kf_fail(error, KF_ERROR_INPUT,
-                       "no strategy \"%.60s\"%s%s; there are auto, sample, evolve, contrast, critic, fsr, tune, or FILE.json", text,
-                       near ? "; did you mean " : "", near ? near : "");
+                       "no strategy \"%.60s\"%s%s; there are auto, sample, evolve, contrast, "
+                       "critic, fsr, tune, or FILE.json",
+                       text, near ? "; did you mean " : "", near ? near : "");
     }
     size_t size;
     kf_autofree char *json_text = kf_file_read(text, FILE_BYTES, &size, error);
@@ -267,7 +309,9 @@ cJSON *kf_strategy_json(const kf_strategy *strategy)
         case NUMBER: complete = cJSON_AddNumberToObject(json, l->name, *(const double *)at); break;
         case INTEGER: complete = cJSON_AddNumberToObject(json, l->name, *(const int *)at); break;
         case BOOLEAN: complete = cJSON_AddBoolToObject(json, l->name, *(const bool *)at); break;
-        case WORD: complete = cJSON_AddStringToObject(json, l->name, l->words[*(const int *)at]); break;
+        case WORD:
+            complete = cJSON_AddStringToObject(json, l->name, l->words[*(const int *)at]);
+            break;
         }
     }
     return complete ? kf_steal(&json) : NULL;

@@ -1,8 +1,10 @@
-/* Strategies: one loop, whose levers are the fields of one struct. A named strategy is a row of values (strategy.c); a user's own is a JSON file
- * with the same keys, in which a key that is left out has the value of `sample`, or of the strategy that "like" names. docs/internals/search.md
+/* Strategies: one loop, whose levers are the fields of one struct. A named strategy is a row of
+ * values (strategy.c); a user's own is a JSON file with the same keys, in which a key that is left
+ * out has the value of `sample`, or of the strategy that "like" names. docs/internals/search.md
  * explains the levers and where the named settings come from.
  *
- * A run stores its strategy as JSON, so that it goes on with what it began with whatever the table says by then.
+ * A run stores its strategy as JSON, so that it goes on with what it began with whatever the table
+ * says by then.
  */
 #ifndef KFORGE_AGENT_STRATEGY_H
 #define KFORGE_AGENT_STRATEGY_H
@@ -16,7 +18,12 @@
 
 #define KF_EXEMPLARS 8
 
-typedef enum kf_edit_policy { KF_EDIT_NEVER, KF_EDIT_LARGE, KF_EDIT_ALWAYS, KF_EDIT_COUNT } kf_edit_policy;
+typedef enum kf_edit_policy {
+    KF_EDIT_NEVER,
+    KF_EDIT_LARGE,
+    KF_EDIT_ALWAYS,
+    KF_EDIT_COUNT
+} kf_edit_policy;
 
 typedef struct kf_strategy {
     char name[64];
@@ -30,11 +37,13 @@ typedef struct kf_strategy {
     int tune;            /* points of the tuner between two candidates of models */
     double tune_above;   /* only sources that reach this share of the best are tuned */
     int round;           /* requests from the same parent before another one is drawn */
-    int plateau;         /* candidates without a gain before another algorithm is asked for; 0 never */
-    double gain;         /* what counts as a gain: new best over old */
+    /* candidates without a gain before another algorithm is asked for; 0 never */
+    int plateau;
+    double gain; /* what counts as a gain: new best over old */
     /* What models see. */
-    int exemplars;      /* of contrast, and of improvements */
-    double tau, width;  /* contrast: temperature and width of a bucket, both in octaves of speedup */
+    int exemplars; /* of contrast, and of improvements */
+    /* contrast: temperature and width of a bucket, both in octaves of speedup */
+    double tau, width;
     int negatives;      /* candidates that were correct and slower than their parent */
     int notes;          /* moves that paid or failed */
     int summary;        /* candidates of models between two summaries of them; 0 never */
@@ -54,7 +63,8 @@ typedef struct kf_strategy {
     /* When to stop. */
     double stop_floor; /* share of the physical limit that the best has reached; 0 never */
     int stop_after;    /* candidates of models without a gain; 0 never */
-    double stop_gain;  /* what the next candidate is expected to add to the best, as a share of it; 0 never */
+    /* what the next candidate is expected to add to the best, as a share of it; 0 never */
+    double stop_gain;
 } kf_strategy;
 
 /* By name; NULL: there is none. */
@@ -63,7 +73,8 @@ const kf_strategy *kf_strategy_named(const char *name);
 const char *const *kf_strategy_names(void);
 /* What each is, one line. */
 const char *kf_strategy_summary(const char *name);
-/* A name, or a path to a JSON file (it has a '/' or ends in ".json"). Errors name the file and the key. */
+/* A name, or a path to a JSON file (it has a '/' or ends in ".json"). Errors name the file and the
+ * key. */
 bool kf_strategy_load(const char *name_or_file, kf_strategy *strategy, kf_error *error);
 /* The same from parsed JSON; `where` names it in errors. */
 bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strategy, kf_error *error);

@@ -1,15 +1,19 @@
 /* Searching a tune space.
  *
- * Small spaces are enumerated; then the machine below starts at the best point, with no neighbours but along the late axes, and ends at the
- * first local optimum. Large ones are searched by iterated local search (Lourenço, Martin, Stützle: "Iterated Local Search", in
- * Handbook of Metaheuristics, 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum a
- * perturbation of a few axes, accepted when the optimum it leads to is better; after several that are not, a restart elsewhere.
+ * Small spaces are enumerated; then the machine below starts at the best point, with no neighbours
+ * but along the late axes, and ends at the first local optimum. Large ones are searched by iterated
+ * local search (Lourenço, Martin, Stützle: "Iterated Local Search", in Handbook of Metaheuristics,
+ * 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum
+ * a perturbation of a few axes, accepted when the optimum it leads to is better; after several that
+ * are not, a restart elsewhere.
  *
- * The search is a machine that every report moves on as far as it can go; then it is stalled on points whose scores nobody knows, and
- * `next` hands those out: the neighbours of where it stands, in its order of preference. So its state is a function of the seed, the
- * reports and what was handed out before each: a new tuner that is told a stored history runs through the same states without measuring anything. Any
- * neighbour that turns out better is taken when it comes, so that many may be measured at once. When all neighbours are outstanding, `next`
- * lets a copy of the machine run on as if they had failed, and hands out what the copy wants.
+ * The search is a machine that every report moves on as far as it can go; then it is stalled on
+ * points whose scores nobody knows, and `next` hands those out: the neighbours of where it stands,
+ * in its order of preference. So its state is a function of the seed, the reports and what was
+ * handed out before each: a new tuner that is told a stored history runs through the same states
+ * without measuring anything. Any neighbour that turns out better is taken when it comes, so that
+ * many may be measured at once. When all neighbours are outstanding, `next` lets a copy of the
+ * machine run on as if they had failed, and hands out what the copy wants.
  */
 #include "tuner.h"
 
@@ -24,7 +28,7 @@
 #define NEIGHBOURS 1024   /* most that are looked at around one point */
 #define STEP_LIMIT 100000 /* machine steps in one call: bounds a search among known points */
 
-/* ---- the table of points -------------------------------------------------------------------------------------------------------- */
+/* ---- the table of points --------------------------------------------------------------------- */
 
 typedef enum entry_state { ENTRY_FREE, ENTRY_OUTSTANDING, ENTRY_REPORTED } entry_state;
 
@@ -86,7 +90,8 @@ static bool grow_table(kf_tuner *tuner)
     larger.table = calloc(larger.capacity, sizeof *larger.table);
     if (!larger.table) return false;
     for (size_t i = 0; i < tuner->capacity; i++)
-        if (tuner->table[i].state != ENTRY_FREE) *find_entry(&larger, &tuner->table[i].point) = tuner->table[i];
+        if (tuner->table[i].state != ENTRY_FREE)
+            *find_entry(&larger, &tuner->table[i].point) = tuner->table[i];
     free(tuner->table);
     tuner->table = larger.table;
     tuner->capacity = larger.capacity;
@@ -103,28 +108,31 @@ static entry_state state_of(const kf_tuner *tuner, const kf_tune_point *point)
 static bool hand_out(kf_tuner *tuner, const kf_tune_point *point, kf_tune_point *out)
 {
     if (state_of(tuner, point) != ENTRY_FREE || !grow_table(tuner)) return false;
-    *find_entry(tuner, point) =
-        (entry){.point = *point, .state = ENTRY_OUTSTANDING, .handed_out_at = tuner->reports, .epoch = tuner->epoch};
+    *find_entry(tuner, point) = (entry){.point = *point,
+                                        .state = ENTRY_OUTSTANDING,
+                                        .handed_out_at = tuner->reports,
+                                        .epoch = tuner->epoch};
     tuner->used++;
     *out = *point;
     return true;
 }
 
-/* ---- scores --------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static bool better(double a, double b)
 {
     return !isnan(a) && (isnan(b) || a > b);
 }
 
-/* True and *score when the point's score is known; one that was handed out long ago and never reported counts as failed, and while the
- * machine speculates every outstanding one does. */
+/* True and *score when the point's score is known; one that was handed out long ago and never
+ * reported counts as failed, and while the machine speculates every outstanding one does. */
 static bool known_score(const kf_tuner *tuner, const kf_tune_point *point, double *score)
 {
     entry *e = find_entry(tuner, point);
     if (!e || e->state == ENTRY_FREE) return false;
     if (e->state == ENTRY_OUTSTANDING) {
-        if (!tuner->speculating && tuner->reports - e->handed_out_at < KF_TUNER_PATIENCE) return false;
+        if (!tuner->speculating && tuner->reports - e->handed_out_at < KF_TUNER_PATIENCE)
+            return false;
         *score = NAN;
         return true;
     }
@@ -132,7 +140,7 @@ static bool known_score(const kf_tuner *tuner, const kf_tune_point *point, doubl
     return true;
 }
 
-/* ---- moves ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
 static void add_neighbour(kf_tuner *tuner, const kf_tune_point *point)
 {
@@ -147,17 +155,19 @@ static uint32_t partners(const kf_tune_space *space, int axis, const kf_tune_poi
 {
     uint32_t axes = 0;
     for (int k = 0; k < space->constraint_count; k++)
-        if (!kf_constraint_holds(space, &space->constraints[k], point)) axes |= space->constraints[k].axes;
+        if (!kf_constraint_holds(space, &space->constraints[k], point))
+            axes |= space->constraints[k].axes;
     return axes & ~(1u << axis);
 }
 
-/* A one-axis change that breaks a constraint (BLOCK_X * BLOCK_Y == 256) becomes a two-axis change: with each partner, the nearest value
- * that mends it. */
+/* A one-axis change that breaks a constraint (BLOCK_X * BLOCK_Y == 256) becomes a two-axis change:
+ * with each partner, the nearest value that mends it. */
 static void add_mended(kf_tuner *tuner, int axis, const kf_tune_point *broken)
 {
     const kf_tune_space *space = tuner->space;
     for (uint32_t left = partners(space, axis, broken); left; left &= left - 1) {
-        int other = __builtin_ctz(left), start = broken->index[other], size = space->tunables[other].count;
+        int other = __builtin_ctz(left), start = broken->index[other],
+            size = space->tunables[other].count;
         bool mended = false;
         for (int distance = 1; distance < size && !mended; distance++)
             for (int sign = -1; sign <= 1 && !mended; sign += 2) {
@@ -181,7 +191,8 @@ static void shuffle_points(kf_tune_point *points, size_t count, uint64_t *random
     }
 }
 
-/* Changes along the axes from `first` to before `last`: in rounds by distance of the value, each round in random order. */
+/* Changes along the axes from `first` to before `last`: in rounds by distance of the value, each
+ * round in random order. */
 static void list_changes(kf_tuner *tuner, int first, int last)
 {
     const kf_tune_space *space = tuner->space;
@@ -212,7 +223,8 @@ static void list_neighbours(kf_tuner *tuner)
 }
 
 /* Changes `strength` random axes, keeping the constraints; falls back to a random point. */
-static kf_tune_point perturb(const kf_tuner *tuner, const kf_tune_point *from, int strength, uint64_t *random)
+static kf_tune_point perturb(const kf_tuner *tuner, const kf_tune_point *from, int strength,
+                             uint64_t *random)
 {
     const kf_tune_space *space = tuner->space;
     uint32_t axes = (uint32_t)kf_tune_space_axes(space);
@@ -220,16 +232,18 @@ static kf_tune_point perturb(const kf_tuner *tuner, const kf_tune_point *from, i
         kf_tune_point point = *from;
         for (int i = 0; i < strength; i++) {
             int axis = (int)kf_tune_below(random, axes);
-            point.index[axis] = (uint8_t)kf_tune_below(random, (uint32_t)kf_tune_axis_size(space, axis));
+            point.index[axis] =
+                (uint8_t)kf_tune_below(random, (uint32_t)kf_tune_axis_size(space, axis));
         }
-        if (memcmp(&point, from, sizeof point) != 0 && kf_tune_point_valid(space, &point)) return point;
+        if (memcmp(&point, from, sizeof point) != 0 && kf_tune_point_valid(space, &point))
+            return point;
     }
     kf_tune_point point = *from;
     kf_tune_random_point(space, random, &point);
     return point;
 }
 
-/* ---- the machine ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static void start_at(kf_tuner *tuner, kf_tune_point point)
 {
@@ -281,10 +295,12 @@ static void at_local_optimum(kf_tuner *tuner)
         restart(tuner);
         return;
     }
-    start_at(tuner, perturb(tuner, &tuner->home, 2 + (int)kf_tune_below(&tuner->random, 2), &tuner->random));
+    start_at(tuner, perturb(tuner, &tuner->home, 2 + (int)kf_tune_below(&tuner->random, 2),
+                            &tuner->random));
 }
 
-/* Moves to the first neighbour that is known to be better. False when none is; *complete when all are known. */
+/* Moves to the first neighbour that is known to be better. False when none is; *complete when all
+ * are known. */
 static bool improve(kf_tuner *tuner, bool *complete)
 {
     *complete = true;
@@ -300,7 +316,8 @@ static bool improve(kf_tuner *tuner, bool *complete)
     return false;
 }
 
-/* Moves on until a score is missing. False: converged, or nothing but known points within the step limit. */
+/* Moves on until a score is missing. False: converged, or nothing but known points within the step
+ * limit. */
 static bool settle(kf_tuner *tuner)
 {
     for (int step = 0; step < STEP_LIMIT && tuner->restarts < RESTARTS; step++) {
@@ -351,7 +368,8 @@ void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
     if (tuner->enumerating) leave_enumeration(tuner);
     if (tuner->enumerating) return;
     /* What was handed out as a neighbour of an earlier step of this descent counts too. */
-    if (same_start && tuner->phase == PHASE_SWEEP && better(score, tuner->current_score)) move_to(tuner, *point, score);
+    if (same_start && tuner->phase == PHASE_SWEEP && better(score, tuner->current_score))
+        move_to(tuner, *point, score);
     settle(tuner);
 }
 
@@ -370,7 +388,8 @@ static bool next_wanted(const kf_tuner *tuner, kf_tune_point *point)
     return false;
 }
 
-/* All that the machine waits for is outstanding: a copy goes on as if it had failed, which is what most moves do. */
+/* All that the machine waits for is outstanding: a copy goes on as if it had failed, which is what
+ * most moves do. */
 static bool look_ahead(const kf_tuner *tuner, kf_tune_point *wanted)
 {
     kf_autofree kf_tune_point *neighbours = malloc(NEIGHBOURS * sizeof *neighbours);
@@ -394,7 +413,8 @@ bool kf_tuner_next(kf_tuner *tuner, kf_tune_point *point)
     if (tuner->enumerating) return next_enumerated(tuner, point);
     kf_tune_point wanted;
     if (!settle(tuner)) return false;
-    return (next_wanted(tuner, &wanted) || look_ahead(tuner, &wanted)) && hand_out(tuner, &wanted, point);
+    return (next_wanted(tuner, &wanted) || look_ahead(tuner, &wanted)) &&
+           hand_out(tuner, &wanted, point);
 }
 
 bool kf_tuner_handed_out(kf_tuner *tuner, const kf_tune_point *point)
@@ -403,7 +423,7 @@ bool kf_tuner_handed_out(kf_tuner *tuner, const kf_tune_point *point)
     return kf_tune_point_valid(tuner->space, point) && hand_out(tuner, point, &out);
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void order_enumeration(kf_tuner *tuner, const kf_tune_point *first)
 {

@@ -1,9 +1,11 @@
 /* Walking a tune space under its constraints.
  *
- * Tunables that share no constraint, directly or through others, form independent groups: counts multiply, solutions combine. Within a
- * group the walk assigns one tunable after the other, in an order that completes constraints early, and tests a constraint as soon as its
- * last tunable is bound; everything below a failure is never visited. What is still too large is estimated by random descents (Knuth:
- * "Estimating the efficiency of backtrack programs", Mathematics of Computation 29, 1975).
+ * Tunables that share no constraint, directly or through others, form independent groups: counts
+ * multiply, solutions combine. Within a group the walk assigns one tunable after the other, in an
+ * order that completes constraints early, and tests a constraint as soon as its last tunable is
+ * bound; everything below a failure is never visited. What is still too large is estimated by
+ * random descents (Knuth: "Estimating the efficiency of backtrack programs", Mathematics of
+ * Computation 29, 1975).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -32,12 +34,14 @@ uint32_t kf_tune_below(uint64_t *state, uint32_t bound)
 
 int kf_tune_axis_size(const kf_tune_space *space, int axis)
 {
-    return axis < space->tunable_count ? space->tunables[axis].count : space->flags[axis - space->tunable_count].count;
+    return axis < space->tunable_count ? space->tunables[axis].count
+                                       : space->flags[axis - space->tunable_count].count;
 }
 
 int kf_tune_axis_initial(const kf_tune_space *space, int axis)
 {
-    return axis < space->tunable_count ? space->tunables[axis].initial : space->flags[axis - space->tunable_count].initial;
+    return axis < space->tunable_count ? space->tunables[axis].initial
+                                       : space->flags[axis - space->tunable_count].initial;
 }
 
 int kf_tune_first_late(const kf_tune_space *space)
@@ -45,22 +49,26 @@ int kf_tune_first_late(const kf_tune_space *space)
     return kf_tune_space_axes(space) - space->late_count;
 }
 
-bool kf_constraint_holds(const kf_tune_space *space, const kf_constraint *constraint, const kf_tune_point *point)
+bool kf_constraint_holds(const kf_tune_space *space, const kf_constraint *constraint,
+                         const kf_tune_point *point)
 {
     kf_binding bindings[KF_MAX_TUNABLES];
     size_t count = 0;
     for (int i = 0; i < space->tunable_count; i++)
         if (constraint->axes >> i & 1)
-            bindings[count++] = (kf_binding){space->tunables[i].name, space->tunables[i].values[point->index[i]]};
+            bindings[count++] =
+                (kf_binding){space->tunables[i].name, space->tunables[i].values[point->index[i]]};
     kf_value value;
-    return kf_expression_evaluate(constraint->expression, bindings, count, &value, NULL) && value.number != 0;
+    return kf_expression_evaluate(constraint->expression, bindings, count, &value, NULL) &&
+           value.number != 0;
 }
 
 bool kf_tune_point_valid(const kf_tune_space *space, const kf_tune_point *point)
 {
     int axes = kf_tune_space_axes(space);
     for (int i = 0; i < KF_MAX_TUNE_AXES; i++)
-        if (i < axes ? point->index[i] >= kf_tune_axis_size(space, i) : point->index[i] != 0) return false;
+        if (i < axes ? point->index[i] >= kf_tune_axis_size(space, i) : point->index[i] != 0)
+            return false;
     for (int i = 0; i < space->constraint_count; i++)
         if (!kf_constraint_holds(space, &space->constraints[i], point)) return false;
     return true;
@@ -93,7 +101,7 @@ static int bits(uint32_t set)
     return __builtin_popcount(set);
 }
 
-/* ---- one walk ------------------------------------------------------------------------------------------------------------------- */
+/* ---- one walk -------------------------------------------------------------------------------- */
 
 typedef struct walk {
     const kf_tune_space *space;
@@ -141,7 +149,8 @@ static bool checks_hold(const walk *w, int depth)
 {
     *w->budget -= 1 + bits(w->checks[depth]);
     for (uint32_t left = w->checks[depth]; left; left &= left - 1)
-        if (!kf_constraint_holds(w->space, &w->space->constraints[__builtin_ctz(left)], &w->point)) return false;
+        if (!kf_constraint_holds(w->space, &w->space->constraints[__builtin_ctz(left)], &w->point))
+            return false;
     return true;
 }
 
@@ -184,10 +193,14 @@ static bool stop_at_first(walk *w)
     return false;
 }
 
-kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints, uint64_t *random, kf_tune_point *point,
-                              long *budget)
+kf_solve_result kf_tune_solve(const kf_tune_space *space, uint32_t axes, int constraints,
+                              uint64_t *random, kf_tune_point *point, long *budget)
 {
-    walk w = {.space = space, .point = *point, .random = random, .found = stop_at_first, .budget = budget};
+    walk w = {.space = space,
+              .point = *point,
+              .random = random,
+              .found = stop_at_first,
+              .budget = budget};
     walk_plan(&w, axes, constraints);
     if (walk_from(&w, 0)) return KF_SOLVE_NONE;
     if (!w.count) return KF_SOLVE_GAVE_UP;
@@ -202,7 +215,7 @@ void kf_tune_point_default(const kf_tune_space *space, kf_tune_point *point)
         point->index[i] = (uint8_t)kf_tune_axis_initial(space, i);
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static bool count_one(walk *w)
 {
@@ -231,7 +244,8 @@ static double count_group(const kf_tune_space *space, uint32_t group, long *budg
 {
     if (bits(group) == 1) { /* a walk too, but a free tunable needs none */
         bool constrained = false;
-        for (int k = 0; k < space->constraint_count; k++) constrained |= (space->constraints[k].axes & group) != 0;
+        for (int k = 0; k < space->constraint_count; k++)
+            constrained |= (space->constraints[k].axes & group) != 0;
         if (!constrained) return space->tunables[__builtin_ctz(group)].count;
     }
     walk w = {.space = space, .found = count_one, .budget = budget};
@@ -266,17 +280,20 @@ double kf_tune_space_size(const kf_tune_space *space, bool *exact)
 {
     bool known;
     double size = early_size(space, &known);
-    for (int i = space->flag_count - space->late_count; i < space->flag_count; i++) size *= space->flags[i].count;
+    for (int i = space->flag_count - space->late_count; i < space->flag_count; i++)
+        size *= space->flags[i].count;
     if (exact) *exact = known;
     return size;
 }
 
-/* ---- random points and all points ------------------------------------------------------------------------------------------------ */
+/* ---- random points and all points ------------------------------------------------------------ */
 
 static bool group_holds(const kf_tune_space *space, uint32_t group, const kf_tune_point *point)
 {
     for (int k = 0; k < space->constraint_count; k++)
-        if ((space->constraints[k].axes & group) && !kf_constraint_holds(space, &space->constraints[k], point)) return false;
+        if ((space->constraints[k].axes & group) &&
+            !kf_constraint_holds(space, &space->constraints[k], point))
+            return false;
     return true;
 }
 
@@ -292,11 +309,13 @@ bool kf_tune_random_point(const kf_tune_space *space, uint64_t *random, kf_tune_
         for (int trial = 0; !holds && trial < 200; trial++) {
             for (uint32_t left = groups[i]; left; left &= left - 1) {
                 int axis = __builtin_ctz(left);
-                point->index[axis] = (uint8_t)kf_tune_below(random, (uint32_t)space->tunables[axis].count);
+                point->index[axis] =
+                    (uint8_t)kf_tune_below(random, (uint32_t)space->tunables[axis].count);
             }
             holds = group_holds(space, groups[i], point);
         }
-        if (!holds && kf_tune_solve(space, groups[i], space->constraint_count, random, point, &budget) != KF_SOLVE_FOUND)
+        if (!holds && kf_tune_solve(space, groups[i], space->constraint_count, random, point,
+                                    &budget) != KF_SOLVE_FOUND)
             return false;
     }
     return true;
@@ -317,7 +336,11 @@ kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_
     kf_tune_point *points = malloc(((size_t)size + 1) * sizeof *points);
     if (!points) return NULL;
     long budget = COUNT_BUDGET;
-    walk w = {.space = space, .budget = &budget, .found = keep_one, .points = points, .limit = (size_t)size};
+    walk w = {.space = space,
+              .budget = &budget,
+              .found = keep_one,
+              .points = points,
+              .limit = (size_t)size};
     kf_tune_point_default(space, &w.point); /* for the late axes */
     walk_plan(&w, (uint32_t)((1ull << space->tunable_count) - 1), space->constraint_count);
     if (!walk_from(&w, 0)) { /* groups that are small alone can be slow to walk together */

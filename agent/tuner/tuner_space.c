@@ -1,7 +1,9 @@
-/* Reading a tune space out of a source, and writing its points: as compiler flags, as text, as a source.
+/* Reading a tune space out of a source, and writing its points: as compiler flags, as text, as a
+ * source.
  *
- * Declarations are found line by line in the text with comments and literals blanked out (extract_code.h), so that a `kforge:` inside a
- * string or a block comment declares nothing, and a #define inside a comment defines nothing.
+ * Declarations are found line by line in the text with comments and literals blanked out
+ * (extract_code.h), so that a `kforge:` inside a string or a block comment declares nothing, and a
+ * #define inside a comment defines nothing.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,7 +29,8 @@ static void free_axis(kf_flag_axis *axis)
 void kf_tune_space_free(kf_tune_space *space)
 {
     if (!space) return;
-    for (int i = 0; i < space->constraint_count; i++) kf_expression_free(space->constraints[i].expression);
+    for (int i = 0; i < space->constraint_count; i++)
+        kf_expression_free(space->constraints[i].expression);
     for (int i = 0; i < space->flag_count; i++) free_axis(&space->flags[i]);
     free(space);
 }
@@ -37,9 +40,10 @@ int kf_tune_space_axes(const kf_tune_space *space)
     return space->tunable_count + space->flag_count;
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
-/* Takes the next word off *text; words are separated by blanks, and by commas where `commas` says so. */
+/* Takes the next word off *text; words are separated by blanks, and by commas where `commas` says
+ * so. */
 static bool next_word(const char **text, bool commas, char *word, size_t size)
 {
     const char *at = *text;
@@ -72,7 +76,7 @@ static bool parse_integer(const char *word, int64_t *value)
     return *end == '\0';
 }
 
-/* ---- declarations --------------------------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static int find_tunable(const kf_tune_space *space, const char *name)
 {
@@ -86,33 +90,42 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
     char word[128];
     if (!next_word(&text, true, word, sizeof word) || !is_identifier(word))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "line %d: `kforge: tune` needs a name and its values, as in `kforge: tune BLOCK_SIZE 128 256`", line);
+                       "line %d: `kforge: tune` needs a name and its values, as in `kforge: tune "
+                       "BLOCK_SIZE 128 256`",
+                       line);
     kf_tunable *tunable = &space->tunables[space->tunable_count];
     if (strlen(word) >= sizeof tunable->name)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: the tunable's name has more than %zu characters", line,
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "line %d: the tunable's name has more than %zu characters", line,
                        sizeof tunable->name - 1);
     int twin = find_tunable(space, word);
     if (twin >= 0)
-        return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s is declared already, at line %d", line, word,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "line %d: the tunable %s is declared already, at line %d", line, word,
                        space->lines[twin]);
     if (space->tunable_count == KF_MAX_TUNABLES)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d tunables", line, KF_MAX_TUNABLES);
+        return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d tunables", line,
+                       KF_MAX_TUNABLES);
     *tunable = (kf_tunable){0};
     memcpy(tunable->name, word, strlen(word) + 1);
     while (next_word(&text, true, word, sizeof word)) {
         int64_t value;
         if (!parse_integer(word, &value))
-            return kf_fail(error, KF_ERROR_INPUT, "line %d: the value \"%s\" of %s is not an integer", line, word, tunable->name);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "line %d: the value \"%s\" of %s is not an integer", line, word,
+                           tunable->name);
         for (int i = 0; i < tunable->count; i++)
             if (tunable->values[i] == value)
-                return kf_fail(error, KF_ERROR_INPUT, "line %d: the value %lld of %s comes twice", line, (long long)value,
-                               tunable->name);
+                return kf_fail(error, KF_ERROR_INPUT, "line %d: the value %lld of %s comes twice",
+                               line, (long long)value, tunable->name);
         if (tunable->count == KF_MAX_TUNABLE_VALUES)
-            return kf_fail(error, KF_ERROR_LIMIT, "line %d: %s has more than %d values", line, tunable->name,
-                           KF_MAX_TUNABLE_VALUES);
+            return kf_fail(error, KF_ERROR_LIMIT, "line %d: %s has more than %d values", line,
+                           tunable->name, KF_MAX_TUNABLE_VALUES);
         tunable->values[tunable->count++] = value;
     }
-    if (!tunable->count) return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no values", line, tunable->name);
+    if (!tunable->count)
+        return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no values", line,
+                       tunable->name);
     space->lines[space->tunable_count++] = line;
     return true;
 }
@@ -120,14 +133,17 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
 static bool read_require(kf_tune_space *space, const char *text, int line, kf_error *error)
 {
     if (space->constraint_count == KF_MAX_CONSTRAINTS)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d constraints", line, KF_MAX_CONSTRAINTS);
+        return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d constraints", line,
+                       KF_MAX_CONSTRAINTS);
     kf_expression *expression = kf_expression_parse(text, error);
     if (!expression) return kf_fail_prefix(error, "line %d: in `kforge: require`", line);
-    space->constraints[space->constraint_count++] = (kf_constraint){.expression = expression, .line = line};
+    space->constraints[space->constraint_count++] =
+        (kf_constraint){.expression = expression, .line = line};
     return true;
 }
 
-/* Flags are words of a plain character set that start with '-': nothing that a shell or a response file could read otherwise. */
+/* Flags are words of a plain character set that start with '-': nothing that a shell or a response
+ * file could read otherwise. */
 static bool flag_is_plain(const char *flag)
 {
     if (flag[0] != '-' || strlen(flag) > MAX_FLAG_BYTES - 2) return false;
@@ -142,8 +158,11 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
     char word[MAX_FLAG_BYTES];
     int count = 0;
     while (next_word(&text, false, word, sizeof word)) {
-        if (!flag_is_plain(word)) return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is not a plain compiler flag", word);
-        if (++count > MAX_FLAGS) return kf_fail(error, KF_ERROR_LIMIT, "more than %d flags in one alternative", MAX_FLAGS);
+        if (!flag_is_plain(word))
+            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is not a plain compiler flag", word);
+        if (++count > MAX_FLAGS)
+            return kf_fail(error, KF_ERROR_LIMIT, "more than %d flags in one alternative",
+                           MAX_FLAGS);
         kf_buffer_format(&flags, "%s%s", count > 1 ? " " : "", word);
     }
     char *alternative = kf_buffer_take(&flags);
@@ -151,7 +170,8 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
     for (int i = 0; i < axis->count; i++) {
         if (strcmp(axis->alternatives[i], alternative) != 0) continue;
         free(alternative);
-        return kf_fail(error, KF_ERROR_INPUT, "the alternative \"%s\" comes twice", axis->alternatives[i]);
+        return kf_fail(error, KF_ERROR_INPUT, "the alternative \"%s\" comes twice",
+                       axis->alternatives[i]);
     }
     if (!count) axis->initial = axis->count;
     if (count > axis->most) axis->most = count;
@@ -162,7 +182,8 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
 static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_error *error)
 {
     if (kf_tune_space_axes(space) >= KF_MAX_TUNE_AXES)
-        return kf_fail(error, KF_ERROR_LIMIT, "more than %d tunables and `flags` lines together", KF_MAX_TUNE_AXES);
+        return kf_fail(error, KF_ERROR_LIMIT, "more than %d tunables and `flags` lines together",
+                       KF_MAX_TUNE_AXES);
     kf_autofree char *copy = strdup(alternatives);
     if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     /* Counted as soon as it exists, so that freeing the space frees what was read. */
@@ -172,17 +193,20 @@ static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_err
         bar = strchr(text, '|');
         if (bar) *bar++ = '\0';
         if (axis->count == KF_MAX_TUNABLE_VALUES)
-            return kf_fail(error, KF_ERROR_LIMIT, "more than %d alternatives of flags", KF_MAX_TUNABLE_VALUES);
+            return kf_fail(error, KF_ERROR_LIMIT, "more than %d alternatives of flags",
+                           KF_MAX_TUNABLE_VALUES);
         if (!read_alternative(axis, text, error)) return false;
     }
     int most = 0;
     for (int i = 0; i < space->flag_count; i++) most += space->flags[i].most;
     if (most > MAX_FLAGS)
-        return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags at once over all `flags` lines", MAX_FLAGS);
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "more than %d compiler flags at once over all `flags` lines", MAX_FLAGS);
     return true;
 }
 
-/* Whether the axis sets a flag ("-maxrregcount" of "-maxrregcount=64") that one of the source's own axes sets. */
+/* Whether the axis sets a flag ("-maxrregcount" of "-maxrregcount=64") that one of the source's own
+ * axes sets. */
 static bool declared_already(const kf_tune_space *space, const kf_flag_axis *axis)
 {
     for (int i = 0; i < axis->count; i++) {
@@ -240,13 +264,15 @@ static bool read_declaration(kf_tune_space *space, const char *text, int line, k
         if (strcmp(word, known[i]) == 0) return declarations[i].read(space, text, line, error);
     }
     const char *near = kf_nearest(word, known, sizeof known / sizeof *known);
-    return kf_fail(error, KF_ERROR_INPUT, "line %d: unknown declaration `kforge: %s`; %s%s", line, word,
-                   near ? "did you mean " : "known are tune, require and flags", near ? near : "");
+    return kf_fail(error, KF_ERROR_INPUT, "line %d: unknown declaration `kforge: %s`; %s%s", line,
+                   word, near ? "did you mean " : "known are tune, require and flags",
+                   near ? near : "");
 }
 
-/* ---- #define lines -------------------------------------------------------------------------------------------------------------- */
+/* ---- #define lines --------------------------------------------------------------------------- */
 
-/* The word of a preprocessor directive ("define"), with *rest behind it; false when the line is none. */
+/* The word of a preprocessor directive ("define"), with *rest behind it; false when the line is
+ * none. */
 static bool directive(const char *line, char *word, size_t size, const char **rest)
 {
     while (*line == ' ' || *line == '\t') line++;
@@ -255,7 +281,8 @@ static bool directive(const char *line, char *word, size_t size, const char **re
     return next_word(rest, false, word, size);
 }
 
-/* The name that `#ifndef NAME`, `#if !defined(NAME)` or `#if !defined NAME` asks for; "" for other conditions. */
+/* The name that `#ifndef NAME`, `#if !defined(NAME)` or `#if !defined NAME` asks for; "" for other
+ * conditions. */
 static void guarded_name(const char *word, const char *rest, char name[GUARD_SIZE])
 {
     int end = 0;
@@ -263,13 +290,16 @@ static void guarded_name(const char *word, const char *rest, char name[GUARD_SIZ
     if (strcmp(word, "ifndef") == 0) {
         next_word(&rest, false, name, GUARD_SIZE);
     } else if (strcmp(word, "if") == 0) {
-        bool found = (sscanf(rest, " ! defined ( %127[A-Za-z0-9_] ) %n", name, &end) == 1 && end && !rest[end]) ||
-                     (sscanf(rest, " ! defined %127[A-Za-z0-9_] %n", name, &end) == 1 && end && !rest[end]);
+        bool found =
+            (sscanf(rest, " ! defined ( %127[A-Za-z0-9_] ) %n", name, &end) == 1 && end &&
+             !rest[end]) ||
+            (sscanf(rest, " ! defined %127[A-Za-z0-9_] %n", name, &end) == 1 && end && !rest[end]);
         if (!found) name[0] = '\0';
     }
 }
 
-/* A #define's value as an integer: a constant expression without names. *known says whether it is one; false only when out of memory. */
+/* A #define's value as an integer: a constant expression without names. *known says whether it is
+ * one; false only when out of memory. */
 static bool evaluate_default(const char *text, int64_t *value, bool *known)
 {
     *known = parse_integer(text, value);
@@ -291,15 +321,18 @@ static bool add_default(kf_tunable *tunable, int64_t value, int line, kf_error *
         return true;
     }
     if (tunable->count == KF_MAX_TUNABLE_VALUES)
-        return kf_fail(error, KF_ERROR_LIMIT, "line %d: with the default %lld of its #define, %s has more than %d values", line,
-                       (long long)value, tunable->name, KF_MAX_TUNABLE_VALUES);
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "line %d: with the default %lld of its #define, %s has more than %d values",
+                       line, (long long)value, tunable->name, KF_MAX_TUNABLE_VALUES);
     tunable->initial = tunable->count;
     tunable->values[tunable->count++] = value;
     return true;
 }
 
-/* One blanked line: a guarded #define of a tunable sets its default. `guard` is the name that the directive before this one asked for. */
-static bool read_define(kf_tune_space *space, const char *line, size_t offset, int number, char guard[GUARD_SIZE], kf_error *error)
+/* One blanked line: a guarded #define of a tunable sets its default. `guard` is the name that the
+ * directive before this one asked for. */
+static bool read_define(kf_tune_space *space, const char *line, size_t offset, int number,
+                        char guard[GUARD_SIZE], kf_error *error)
 {
     char word[32], name[GUARD_SIZE];
     const char *rest;
@@ -315,7 +348,8 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     if (index < 0 || space->defined[index]) return true;
     if (!guarded)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "line %d: the #define of the tunable %s is not guarded; put #ifndef %s before it and #endif behind it",
+                       "line %d: the #define of the tunable %s is not guarded; put #ifndef %s "
+                       "before it and #endif behind it",
                        number, name, name);
     while (*rest == ' ' || *rest == '\t') rest++;
     size_t size = strcspn(rest, (const char[]){KF_LINE_COMMENT, '\r', '\0'});
@@ -327,11 +361,12 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     space->value_size[index] = size;
     int64_t value;
     bool known;
-    if (!evaluate_default(text, &value, &known)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!evaluate_default(text, &value, &known))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return !known || add_default(&space->tunables[index], value, number, error);
 }
 
-/* ---- the whole source ----------------------------------------------------------------------------------------------------------- */
+/* ---- the whole source ------------------------------------------------------------------------ */
 
 /* The text behind "// kforge:" when the line is such a comment and nothing else, else NULL. */
 static const char *declaration_text(const char *line, const char *blank)
@@ -343,11 +378,12 @@ static const char *declaration_text(const char *line, const char *blank)
     return strncmp(line, "kforge:", 7) == 0 ? line + 7 : NULL;
 }
 
-typedef bool line_reader(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
-                         kf_error *error);
+typedef bool line_reader(kf_tune_space *space, const char *line, const char *blank, size_t offset,
+                         int number, void *context, kf_error *error);
 
 /* Calls `read` for each line, NUL-terminated in place for the time of the call. */
-static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size, line_reader *read, void *context, kf_error *error)
+static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size, line_reader *read,
+                      void *context, kf_error *error)
 {
     int number = 1;
     for (size_t start = 0; start <= size; number++) {
@@ -365,16 +401,16 @@ static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size
     return true;
 }
 
-static bool line_declaration(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
-                             kf_error *error)
+static bool line_declaration(kf_tune_space *space, const char *line, const char *blank,
+                             size_t offset, int number, void *context, kf_error *error)
 {
     (void)offset, (void)context;
     const char *text = declaration_text(line, blank);
     return !text || read_declaration(space, text, number, error);
 }
 
-static bool line_define(kf_tune_space *space, const char *line, const char *blank, size_t offset, int number, void *context,
-                        kf_error *error)
+static bool line_define(kf_tune_space *space, const char *line, const char *blank, size_t offset,
+                        int number, void *context, kf_error *error)
 {
     (void)line;
     return read_define(space, blank, offset, number, context, error);
@@ -396,14 +432,17 @@ static void check_name(void *context, const char *name)
         snprintf(check->unknown, sizeof check->unknown, "%s", name);
 }
 
-/* Without a guarded #define the source would not compile on its own, and best values could not be written into it. */
+/* Without a guarded #define the source would not compile on its own, and best values could not be
+ * written into it. */
 static bool check_defined(const kf_tune_space *space, kf_error *error)
 {
     for (int i = 0; i < space->tunable_count; i++)
         if (!space->defined[i])
-            return kf_fail(error, KF_ERROR_INPUT, "line %d: the tunable %s has no #define; add #ifndef %s, #define %s %lld, #endif",
-                           space->lines[i], space->tunables[i].name, space->tunables[i].name, space->tunables[i].name,
-                           (long long)space->tunables[i].values[0]);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "line %d: the tunable %s has no #define; add #ifndef %s, #define %s %lld, #endif",
+                space->lines[i], space->tunables[i].name, space->tunables[i].name,
+                space->tunables[i].name, (long long)space->tunables[i].values[0]);
     return true;
 }
 
@@ -417,10 +456,13 @@ static bool bind_constraints(kf_tune_space *space, kf_error *error)
         kf_expression_names(constraint->expression, check_name, &check);
         if (check.unknown[0]) {
             const char *near = kf_nearest(check.unknown, known, (size_t)space->tunable_count);
-            return kf_fail(error, KF_ERROR_INPUT, "line %d: %s is no tunable of this source%s%s%s", constraint->line, check.unknown,
-                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+            return kf_fail(error, KF_ERROR_INPUT, "line %d: %s is no tunable of this source%s%s%s",
+                           constraint->line, check.unknown, near ? "; did you mean " : "",
+                           near ? near : "", near ? "?" : "");
         }
-        if (!check.axes) return kf_fail(error, KF_ERROR_INPUT, "line %d: the constraint names no tunable", constraint->line);
+        if (!check.axes)
+            return kf_fail(error, KF_ERROR_INPUT, "line %d: the constraint names no tunable",
+                           constraint->line);
         constraint->axes = check.axes;
     }
     return true;
@@ -444,15 +486,17 @@ static bool impossible_alone(const kf_tune_space *space, int index)
     alone.constraint_count = 1;
     kf_tune_point point = {{0}};
     long budget = READ_BUDGET;
-    return kf_tune_solve(&alone, alone.constraints[0].axes, 1, NULL, &point, &budget) == KF_SOLVE_NONE;
+    return kf_tune_solve(&alone, alone.constraints[0].axes, 1, NULL, &point, &budget) ==
+           KF_SOLVE_NONE;
 }
 
-/* Finds the defaults or the admissible point nearest to them. Adds one constraint after the other, so that the message names the first that
- * can't hold. */
+/* Finds the defaults or the admissible point nearest to them. Adds one constraint after the other,
+ * so that the message names the first that can't hold. */
 static bool find_first(kf_tune_space *space, kf_error *error)
 {
     long budget = READ_BUDGET;
-    for (int i = 0; i < space->tunable_count; i++) space->first.index[i] = (uint8_t)space->tunables[i].initial;
+    for (int i = 0; i < space->tunable_count; i++)
+        space->first.index[i] = (uint8_t)space->tunables[i].initial;
     const kf_tune_point defaults = space->first;
     for (int i = 0; i < space->constraint_count; i++) {
         const kf_constraint *constraint = &space->constraints[i];
@@ -466,9 +510,11 @@ static bool find_first(kf_tune_space *space, kf_error *error)
         while (*text == ' ' || *text == '\t') text++;
         if (result == KF_SOLVE_GAVE_UP)
             return kf_fail(error, KF_ERROR_LIMIT,
-                           "line %d: no values were found that satisfy `%s` together with the constraints above it; simplify them",
+                           "line %d: no values were found that satisfy `%s` together with the "
+                           "constraints above it; simplify them",
                            constraint->line, text);
-        return kf_fail(error, KF_ERROR_INPUT, "line %d: no values of the tunables satisfy `%s`%s", constraint->line, text,
+        return kf_fail(error, KF_ERROR_INPUT, "line %d: no values of the tunables satisfy `%s`%s",
+                       constraint->line, text,
                        impossible_alone(space, i) ? "" : " together with the constraints above it");
     }
     return true;
@@ -487,22 +533,25 @@ kf_tune_space *kf_tune_space_read(const char *source, kf_error *error)
     space->source_size = size;
     char guard[GUARD_SIZE] = "";
     if (!each_line(space, text, blank, size, line_declaration, NULL, error) ||
-        !each_line(space, text, blank, size, line_define, guard, error) || !check_defined(space, error) ||
-        !bind_constraints(space, error) || !find_first(space, error))
+        !each_line(space, text, blank, size, line_define, guard, error) ||
+        !check_defined(space, error) || !bind_constraints(space, error) ||
+        !find_first(space, error))
         return NULL;
     return kf_steal(&space);
 }
 
-/* ---- points --------------------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
-int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, char **flags, kf_error *error)
+int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, char **flags,
+                        kf_error *error)
 {
     int count = 0;
     bool failed = false;
     for (int i = 0; i < space->tunable_count && !failed; i++) {
         const kf_tunable *tunable = &space->tunables[i];
         char *flag = NULL;
-        failed = asprintf(&flag, "-D%s=%lld", tunable->name, (long long)tunable->values[point->index[i]]) < 0;
+        failed = asprintf(&flag, "-D%s=%lld", tunable->name,
+                          (long long)tunable->values[point->index[i]]) < 0;
         if (!failed) flags[count++] = flag;
     }
     for (int i = 0; i < space->flag_count && !failed; i++) {
@@ -520,7 +569,8 @@ int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, 
     return -1;
 }
 
-void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *point, char *text, size_t size)
+void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *point, char *text,
+                            size_t size)
 {
     kf_autobuffer words = {.limit = size ? size - 1 : 0};
     for (int i = 0; i < space->tunable_count; i++)
@@ -528,14 +578,16 @@ void kf_tune_point_describe(const kf_tune_space *space, const kf_tune_point *poi
                          (long long)space->tunables[i].values[point->index[i]]);
     int described = kf_tune_first_late(space);
     for (int i = described; i < kf_tune_space_axes(space); i++)
-        if (point->index[i] != kf_tune_axis_initial(space, i)) described = kf_tune_space_axes(space);
+        if (point->index[i] != kf_tune_axis_initial(space, i))
+            described = kf_tune_space_axes(space);
     for (int i = 0; i < described - space->tunable_count; i++)
         kf_buffer_format(&words, "%s[%s]", words.size ? " " : "",
                          space->flags[i].alternatives[point->index[space->tunable_count + i]]);
     if (size) snprintf(text, size, "%s", words.data ? words.data : "");
 }
 
-bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_point *point, kf_error *error)
+bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_point *point,
+                         kf_error *error)
 {
     kf_tune_point_default(space, point);
     const char *at = text;
@@ -544,13 +596,17 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
         size_t length = strlen(tunable->name);
         char word[128];
         int64_t value;
-        if (!next_word(&at, false, word, sizeof word) || strncmp(word, tunable->name, length) != 0 || word[length] != '=' ||
+        if (!next_word(&at, false, word, sizeof word) ||
+            strncmp(word, tunable->name, length) != 0 || word[length] != '=' ||
             !parse_integer(word + length + 1, &value))
-            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: expected %s=VALUE", text, tunable->name);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "\"%s\" is no point of this space: expected %s=VALUE", text,
+                           tunable->name);
         int index = 0;
         while (index < tunable->count && tunable->values[index] != value) index++;
         if (index == tunable->count)
-            return kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: %lld is no value of %s", text,
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "\"%s\" is no point of this space: %lld is no value of %s", text,
                            (long long)value, tunable->name);
         point->index[i] = (uint8_t)index;
     }
@@ -559,21 +615,26 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
         if (!*at && space->tunable_count + i == kf_tune_first_late(space)) break;
         const char *close = *at == '[' ? strchr(at, ']') : NULL;
         int index = 0, count = space->flags[i].count;
-        while (close && index < count &&
-               (strlen(space->flags[i].alternatives[index]) != (size_t)(close - at - 1) ||
-                strncmp(space->flags[i].alternatives[index], at + 1, (size_t)(close - at - 1)) != 0))
+        while (
+            close && index < count &&
+            (strlen(space->flags[i].alternatives[index]) != (size_t)(close - at - 1) ||
+             strncmp(space->flags[i].alternatives[index], at + 1, (size_t)(close - at - 1)) != 0))
             index++;
         if (!close || index == count)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "\"%s\" is no point of this space: expected compiler flags in brackets, as declared", text);
+                           "\"%s\" is no point of this space: expected compiler flags in brackets, "
+                           "as declared",
+                           text);
         point->index[space->tunable_count + i] = (uint8_t)index;
         at = close + 1;
     }
     while (*at == ' ') at++;
-    return !*at || kf_fail(error, KF_ERROR_INPUT, "\"%s\" is no point of this space: \"%s\" is too much", text, at);
+    return !*at || kf_fail(error, KF_ERROR_INPUT,
+                           "\"%s\" is no point of this space: \"%s\" is too much", text, at);
 }
 
-char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point, const char *source, kf_error *error)
+char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point,
+                          const char *source, kf_error *error)
 {
     if (strlen(source) != space->source_size) {
         kf_fail(error, KF_ERROR_INPUT, "the source is not the one whose tunables were read");
@@ -584,7 +645,8 @@ char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point
     for (int i = 0; i < space->tunable_count; i++) {
         if (!space->defined[i]) continue;
         int at = count++;
-        for (; at > 0 && space->value_at[order[at - 1]] > space->value_at[i]; at--) order[at] = order[at - 1];
+        for (; at > 0 && space->value_at[order[at - 1]] > space->value_at[i]; at--)
+            order[at] = order[at - 1];
         order[at] = i;
     }
     kf_autobuffer out = {0};
@@ -592,7 +654,8 @@ char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point
     for (int k = 0; k < count; k++) {
         int i = order[k];
         kf_buffer_append(&out, source + copied, space->value_at[i] - copied);
-        kf_buffer_format(&out, space->value_size[i] ? "%lld" : " %lld", (long long)space->tunables[i].values[point->index[i]]);
+        kf_buffer_format(&out, space->value_size[i] ? "%lld" : " %lld",
+                         (long long)space->tunables[i].values[point->index[i]]);
         copied = space->value_at[i] + space->value_size[i];
     }
     kf_buffer_string(&out, source + copied);

@@ -16,13 +16,14 @@ typedef struct kf_devices {
     size_t count;
 } kf_devices;
 
-/* "all" of the `available` GPUs, or numbers with commas between them ("0,2", "cuda:0,cuda:2"), each once. KF_ERROR_INPUT for anything else,
- * KF_ERROR_MACHINE for GPUs that are not there. */
+/* "all" of the `available` GPUs, or numbers with commas between them ("0,2", "cuda:0,cuda:2"), each
+ * once. KF_ERROR_INPUT for anything else, KF_ERROR_MACHINE for GPUs that are not there. */
 bool kf_devices_parse(const char *text, int available, kf_devices *devices, kf_error *error);
 
 /* kf_judge_gpu_trouble (kforge/judge.h), which only the program itself links. */
 typedef bool kf_gpu_trouble(char *text, size_t size);
-/* Where no device was named and it became the CPU ("cpu …" as hardware): a line in `log` if that is for a GPU's driver that does not start. */
+/* Where no device was named and it became the CPU ("cpu …" as hardware): a line in `log` if that is
+ * for a GPU's driver that does not start. */
 void kf_devices_explain_cpu(FILE *log, const char *hardware, kf_gpu_trouble *trouble);
 
 #endif

@@ -1,4 +1,5 @@
-/* Between the pool (workers.c) and the two kinds of ends that jobs go to (workers_pipe.c, workers_spool.c). */
+/* Between the pool (workers.c) and the two kinds of ends that jobs go to (workers_pipe.c,
+ * workers_spool.c). */
 #ifndef KFORGE_WORKERS_INTERNAL_H
 #define KFORGE_WORKERS_INTERNAL_H
 
@@ -18,23 +19,27 @@ typedef struct kf_pending {
     char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
     int64_t ticket;
     int deaths;
-    bool
-        alone; /* a worker failed with this job and others at hand: next time it gets this one alone, so that it shows whose fault it is */
+    bool alone;   /* a worker failed with this job and others at hand: next time it gets this one
+                     alone, so that it shows whose fault it is */
     double limit; /* seconds that judging may take */
-    const struct kf_end
-        *spoilt_by; /* its machine failed with this job, so that another end gets it next, where there is one; NULL: none did */
+    const struct kf_end *spoilt_by; /* its machine failed with this job, so that another end gets it
+                                       next, where there is one; NULL: none did */
 } kf_pending;
 
 void kf_pending_free(kf_pending *job);
 
 typedef struct kf_end kf_end;
 typedef struct kf_end_kind {
-    size_t (*room)(const kf_end *end);                       /* jobs it would take now */
-    size_t (*busy)(const kf_end *end);                       /* jobs it has */
-    bool (*takes)(const kf_end *end, const kf_pending *job); /* would it take this one now; NULL: whenever there is room */
-    void (*begin)(kf_end *end, kf_pending *job);             /* only when it takes it; takes the job over */
-    void (*advance)(kf_end *end, double now);                /* whatever can be done without waiting */
-    /* What to wait for before the next `advance`: descriptors, and *wake is brought forward to a time. Returns their number. */
+    size_t (*room)(const kf_end *end); /* jobs it would take now */
+    size_t (*busy)(const kf_end *end); /* jobs it has */
+    /* would it take this one now; NULL: whenever there is room */
+    bool (*takes)(const kf_end *end, const kf_pending *job);
+    /* only when it takes it; takes the job over */
+    void (*begin)(kf_end *end, kf_pending *job);
+    /* whatever can be done without waiting */
+    void (*advance)(kf_end *end, double now);
+    /* What to wait for before the next `advance`: descriptors, and *wake is brought forward to a
+     * time. Returns their number. */
     int (*watch)(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake);
     size_t (*withdraw)(kf_end *end, int64_t *tickets, size_t most);
     void (*close_gently)(kf_end *end); /* tells it to end, without waiting; may be NULL */
@@ -55,20 +60,28 @@ struct kf_end {
 };
 
 /* Made by a spec. NULL with an error. */
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options, kf_error *error); /* NULL: local */
-kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, const kf_workers_options *options, kf_error *error);
+/* NULL: local */
+kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                     kf_error *error);
+kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
+                      const kf_workers_options *options, kf_error *error);
 
-/* Back to the pool. `kf_pool_hello` reads a hello line; false (and the end has to be given up or to fail) with the reason. */
+/* Back to the pool. `kf_pool_hello` reads a hello line; false (and the end has to be given up or to
+ * fail) with the reason. */
 bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
-/* An answer to `job`. True: it is one, the job is done and freed, or another end's to do; when the end is `worn` now it has to retire: hand its other jobs back
- * and call kf_pool_failed with `why`, given up. False: it is none, with the reason; the job is still the caller's. */
-bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size, kf_error *error);
-/* Back into the queue, ahead of the others: the end that had it failed, and not for certain over this job. */
+/* An answer to `job`. True: it is one, the job is done and freed, or another end's to do; when the
+ * end is `worn` now it has to retire: hand its other jobs back and call kf_pool_failed with `why`,
+ * given up. False: it is none, with the reason; the job is still the caller's. */
+bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size,
+                    kf_error *error);
+/* Back into the queue, ahead of the others: the end that had it failed, and not for certain over
+ * this job. */
 void kf_pool_return(kf_workers *pool, kf_pending *job);
 /* The same without any suspicion against the job. */
 void kf_pool_hand_back(kf_workers *pool, kf_pending *job);
-/* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it was once too often. `wrong_machine`:
- * give it up at once. */
-void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine, const kf_error *why);
+/* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it
+ * was once too often. `wrong_machine`: give it up at once. */
+void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,
+                    const kf_error *why);
 
 #endif

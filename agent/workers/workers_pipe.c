@@ -1,11 +1,14 @@
-/* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for messages.
+/* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for
+ * messages.
  *
  *   down ──start──► starting ──hello──► idle ◄──last verdict── busy
  *    ▲                                    └──────job──────►
- *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a pause that doubles
+ *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a
+ * pause that doubles
  *
- * A job may be larger than a pipe holds and a worker may not read: both pipes are non-blocking and the job is written as it fits. Before the
- * hello a few lines that are no JSON are passed over, since login shells print banners.
+ * A job may be larger than a pipe holds and a worker may not read: both pipes are non-blocking and
+ * the job is written as it fits. Before the hello a few lines that are no JSON are passed over,
+ * since login shells print banners.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +31,8 @@
 #define TAIL_BYTES 400 /* of stderr */
 #define BANNER_LINES 200
 #define HELLO_SECONDS 120  /* for `local`; a command may wait in a queue */
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) */
+#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
+                            */
 #define FIRST_PAUSE 0.1
 #define END_SECONDS 5 /* that a killed worker may take to end */
 
@@ -53,13 +57,14 @@ typedef struct pipe_end {
     bool closing;
 } pipe_end;
 
-/* ---- starting ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
-/* The environment for a worker of our own: a judge needs no keys, so it does not get what looks like one. The array is malloc'd, its texts are
- * those of environ. */
+/* The environment for a worker of our own: a judge needs no keys, so it does not get what looks
+ * like one. The array is malloc'd, its texts are those of environ. */
 static char **without_secrets(void)
 {
-    static const char *const marks[] = {"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
+    static const char *const marks[] = {"API_KEY", "APIKEY",   "TOKEN",
+                                        "SECRET",  "PASSWORD", "CREDENTIAL"};
     size_t count = 0, kept = 0;
     while (environ[count]) count++;
     char **clean = calloc(count + 1, sizeof *clean);
@@ -67,14 +72,16 @@ static char **without_secrets(void)
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(environ[i], "="), environ[i]);
         bool secret = false;
-        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) secret |= strcasestr(name, marks[k]) != NULL;
+        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++)
+            secret |= strcasestr(name, marks[k]) != NULL;
         if (!secret) clean[kept++] = environ[i];
     }
     return clean;
 }
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
-static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in, int out, int err)
+static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in,
+                          int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -84,12 +91,14 @@ static void become_worker(const pipe_end *p, pid_t parent, char *const *environm
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    syscall(SYS_close_range, 3u, ~0u, 0u); /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    syscall(SYS_close_range, 3u, ~0u, 0u);
     if (p->command) {
         char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, p->command, NULL};
         execve("/bin/sh", argv, environ);
     } else {
-        char *const argv[] = {(char[]){"kforge"}, (char[]){"worker"}, p->device ? (char[]){"--device"} : NULL, p->device, NULL};
+        char *const argv[] = {(char[]){"kforge"}, (char[]){"worker"},
+                              p->device ? (char[]){"--device"} : NULL, p->device, NULL};
         execve(p->program ? p->program : "/proc/self/exe", argv, environment);
     }
     static const char message[] = "can't be executed\n";
@@ -116,8 +125,10 @@ static int keep(int *fd)
 
 static bool start(pipe_end *p, double now, kf_error *error)
 {
-    kf_autoclose int in_read = -1, in_write = -1, out_read = -1, out_write = -1, err_read = -1, err_write = -1;
-    if (!make_pipe(&in_read, &in_write) || !make_pipe(&out_read, &out_write) || !make_pipe(&err_read, &err_write))
+    kf_autoclose int in_read = -1, in_write = -1, out_read = -1, out_write = -1, err_read = -1,
+                     err_write = -1;
+    if (!make_pipe(&in_read, &in_write) || !make_pipe(&out_read, &out_write) ||
+        !make_pipe(&err_read, &err_write))
         return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
     fcntl(in_write, F_SETFL, O_NONBLOCK);
     fcntl(out_read, F_SETFL, O_NONBLOCK);
@@ -141,7 +152,7 @@ static bool start(pipe_end *p, double now, kf_error *error)
     return true;
 }
 
-/* ---- ending ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void close_fd(int *fd)
 {
@@ -152,11 +163,13 @@ static void close_fd(int *fd)
 static bool has_ended(const pipe_end *p)
 {
     siginfo_t info = {0};
-    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == p->pid;
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == p->pid;
 }
 
-/* The wait status of a killed child. One whose driver does not answer may not even end by SIGKILL before the driver does: it is left to end whenever it can, and
- * counts as one that failed by itself. */
+/* The wait status of a killed child. One whose driver does not answer may not even end by SIGKILL
+ * before the driver does: it is left to end whenever it can, and counts as one that failed by
+ * itself. */
 static int await_end(pid_t pid)
 {
     int status;
@@ -168,7 +181,8 @@ static int await_end(pid_t pid)
     return status;
 }
 
-/* The group is killed before its leader is reaped, while its number can't belong to anybody else. Returns the wait status. */
+/* The group is killed before its leader is reaped, while its number can't belong to anybody else.
+ * Returns the wait status. */
 static int reap(pipe_end *p)
 {
     int status = 0;
@@ -191,7 +205,8 @@ static int reap(pipe_end *p)
 /* The last line that it wrote to stderr. */
 static const char *last_words(pipe_end *p)
 {
-    while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r')) p->tail_size--;
+    while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
+        p->tail_size--;
     p->tail[p->tail_size] = '\0';
     const char *feed = strrchr(p->tail, '\n');
     return feed ? feed + 1 : p->tail;
@@ -219,7 +234,8 @@ static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
 {
     reap(p);
     kf_pending *culprit = p->job_count == 1 ? take_job(p, p->jobs) : NULL;
-    while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p))); /* each to the front, so the first one last */
+    /* each to the front, so the first one last */
+    while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p)));
     kf_pool_failed(p->end.pool, &p->end, culprit, wrong_machine, why);
     double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
     p->restart_at = kf_now() + pause;
@@ -241,20 +257,24 @@ static void fail_ended(pipe_end *p)
     int status = reap(p);
     const char *words = last_words(p), *comma = *words ? ": " : "";
     /* Our own program says what is wrong, and trying again would not change it. */
-    bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 && strncmp(words, "kforge: ", 8) == 0;
+    bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
+                 strncmp(words, "kforge: ", 8) == 0;
     if (final) {
-        kf_fail(&why, WEXITSTATUS(status) == 2 ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", words + 8);
+        kf_fail(&why, WEXITSTATUS(status) == 2 ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s",
+                words + 8);
         fail(p, true, &why);
         return;
     }
     if (WIFSIGNALED(status))
-        kf_fail(&why, KF_ERROR_MACHINE, "it was ended by signal %d%s%s", WTERMSIG(status), comma, words);
+        kf_fail(&why, KF_ERROR_MACHINE, "it was ended by signal %d%s%s", WTERMSIG(status), comma,
+                words);
     else
-        kf_fail(&why, KF_ERROR_MACHINE, "it ended with status %d%s%s", WEXITSTATUS(status), comma, words);
+        kf_fail(&why, KF_ERROR_MACHINE, "it ended with status %d%s%s", WEXITSTATUS(status), comma,
+                words);
     fail(p, false, &why);
 }
 
-/* ---- talking ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- talking --------------------------------------------------------------------------------- */
 
 /* write() to a reader that may be gone, without the signal. Like write. */
 static ssize_t write_quietly(int fd, const void *data, size_t size)
@@ -266,7 +286,8 @@ static ssize_t write_quietly(int fd, const void *data, size_t size)
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
     ssize_t written = write(fd, data, size);
     int number = errno;
-    if (written < 0 && number == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
+    if (written < 0 && number == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = number;
     return written;
@@ -294,7 +315,8 @@ static void read_tail(pipe_end *p)
             close_fd(&p->err);
             return;
         }
-        size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0, fresh = size - skipped;
+        size_t size = (size_t)got, skipped = size > TAIL_BYTES ? size - TAIL_BYTES : 0,
+               fresh = size - skipped;
         size_t kept = p->tail_size + fresh > TAIL_BYTES ? TAIL_BYTES - fresh : p->tail_size;
         memmove(p->tail, p->tail + p->tail_size - kept, kept);
         memcpy(p->tail + kept, data + skipped, fresh);
@@ -302,7 +324,8 @@ static void read_tail(pipe_end *p)
     }
 }
 
-/* A worker with several jobs works on each as long as it may; between two answers no longer than the longest takes. */
+/* A worker with several jobs works on each as long as it may; between two answers no longer than
+ * the longest takes. */
 static void set_deadline(pipe_end *p)
 {
     double longest = 0;
@@ -310,7 +333,8 @@ static void set_deadline(pipe_end *p)
     p->deadline = p->jobs ? kf_now() + longest + p->grace : 0;
 }
 
-/* The job that an answer is for; where there is one job it is that, whatever the answer says of itself. */
+/* The job that an answer is for; where there is one job it is that, whatever the answer says of
+ * itself. */
 static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
 {
     if (p->job_count == 1) return p->jobs;
@@ -325,7 +349,8 @@ static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
 static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *why)
 {
     kf_pending *job = job_of(p, text, size), *before = NULL;
-    if (!job->next && p->written < job->size) return kf_fail(why, KF_ERROR_INPUT, "it answered before it had read the job");
+    if (!job->next && p->written < job->size)
+        return kf_fail(why, KF_ERROR_INPUT, "it answered before it had read the job");
     bool last = !job->next;
     for (kf_pending *each = p->jobs; each != job; each = each->next) before = each;
     kf_pending *after = job->next;
@@ -346,7 +371,8 @@ static bool hear(pipe_end *p, const char *text, size_t size)
 {
     kf_error why = {0};
     size_t blank = 0;
-    while (blank < size && (text[blank] == ' ' || text[blank] == '\t' || text[blank] == '\r')) blank++;
+    while (blank < size && (text[blank] == ' ' || text[blank] == '\t' || text[blank] == '\r'))
+        blank++;
     if (blank == size) return true;
     if (p->state == STARTING) {
         if (text[blank] != '{' && ++p->banner <= BANNER_LINES) return true;
@@ -372,9 +398,11 @@ static bool hear(pipe_end *p, const char *text, size_t size)
 static bool hear_lines(pipe_end *p)
 {
     size_t start = 0;
-    for (char *feed; p->line.size > p->looked && (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
+    for (char *feed; p->line.size > p->looked &&
+                     (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
         size_t end = (size_t)(feed - p->line.data);
-        kf_autofree char *text = strndup(p->line.data + start, end - start); /* the buffer goes when the worker fails */
+        /* the buffer goes when the worker fails */
+        kf_autofree char *text = strndup(p->line.data + start, end - start);
         if (text && !hear(p, text, strlen(text))) return false;
         start = p->looked = end + 1;
     }
@@ -409,7 +437,7 @@ static bool read_lines(pipe_end *p)
     return true;
 }
 
-/* ---- the end's interface --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end's interface --------------------------------------------------------------------- */
 
 static size_t pipe_room(const kf_end *end)
 {
@@ -471,7 +499,8 @@ static void pipe_advance(kf_end *end, double now)
         if (p->state == STARTING)
             kf_fail(&why, KF_ERROR_MACHINE, "no hello within %d s", HELLO_SECONDS);
         else
-            kf_fail(&why, KF_ERROR_MACHINE, "no verdict within %.0f s, more than the job's own limits allow",
+            kf_fail(&why, KF_ERROR_MACHINE,
+                    "no verdict within %.0f s, more than the job's own limits allow",
                     p->jobs->limit + p->grace);
         fail(p, false, &why);
     }
@@ -489,11 +518,13 @@ static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *
     if (p->out >= 0) fds[count++] = (struct pollfd){.fd = p->out, .events = POLLIN};
     if (p->err >= 0) fds[count++] = (struct pollfd){.fd = p->err, .events = POLLIN};
     const kf_pending *last = last_job(p);
-    if (last && p->written < last->size) fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
+    if (last && p->written < last->size)
+        fds[count++] = (struct pollfd){.fd = p->in, .events = POLLOUT};
     return count ? count : p->closing;
 }
 
-/* End of file tells an idle worker to end; that nobody reads its answers any more stops a busy one; SIGTERM whatever the shell runs. */
+/* End of file tells an idle worker to end; that nobody reads its answers any more stops a busy one;
+ * SIGTERM whatever the shell runs. */
 static void pipe_close_gently(kf_end *end)
 {
     pipe_end *p = (pipe_end *)end;
@@ -528,18 +559,20 @@ static const kf_end_kind pipe_kind = {
     .close = pipe_close,
 };
 
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options, kf_error *error)
+kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                     kf_error *error)
 {
     pipe_end *p = calloc(1, sizeof *p);
     if (!p) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    *p = (pipe_end){.end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
+    *p = (pipe_end){
+        .end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
-    if (command || !options->device_count)
-        p->end.name = strdup(command ? command : "local");
-    else if (asprintf(&p->end.name, "local %s", options->device) < 0) /* its device tells it from the others */
+    if (command || !options->device_count) p->end.name = strdup(command ? command : "local");
+    /* its device tells it from the others */
+    else if (asprintf(&p->end.name, "local %s", options->device) < 0)
         p->end.name = NULL;
     p->command = command ? strdup(command) : NULL;
     p->program = options->program ? strdup(options->program) : NULL;

@@ -1,5 +1,6 @@
-/* Workers behind a folder (worker.h): jobs are put into DIR/jobs, answers looked for in DIR/verdicts. Whose turn it is, and what happens when a
- * worker dies with a job, is the workers' affair; this side only looks, takes the answers out, and tidies up what nobody took. */
+/* Workers behind a folder (worker.h): jobs are put into DIR/jobs, answers looked for in
+ * DIR/verdicts. Whose turn it is, and what happens when a worker dies with a job, is the workers'
+ * affair; this side only looks, takes the answers out, and tidies up what nobody took. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -46,8 +47,8 @@ static char *newest_hello(const spool_end *s, int *count)
     for (struct dirent *entry; (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name);
         struct stat status;
-        if (length < 6 || strcmp(entry->d_name + length - 5, ".json") != 0 || entry->d_name[0] == '.' ||
-            fstatat(dirfd(directory), entry->d_name, &status, 0) < 0)
+        if (length < 6 || strcmp(entry->d_name + length - 5, ".json") != 0 ||
+            entry->d_name[0] == '.' || fstatat(dirfd(directory), entry->d_name, &status, 0) < 0)
             continue;
         ++*count;
         if (newest && status.st_mtime < newest_time) continue;
@@ -99,12 +100,14 @@ static void clear_slots(spool_end *s)
     }
 }
 
-/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not told here, so all that were there at a time may. */
+/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not
+ * told here, so all that were there at a time may. */
 static void allow_faults(spool_end *s)
 {
     int count;
     free(newest_hello(s, &count));
-    if (count * KF_MACHINE_FAILURES > s->end.faults_most) s->end.faults_most = count * KF_MACHINE_FAILURES;
+    if (count * KF_MACHINE_FAILURES > s->end.faults_most)
+        s->end.faults_most = count * KF_MACHINE_FAILURES;
 }
 
 static void look_for_answer(spool_end *s, slot *at, double now)
@@ -116,7 +119,8 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     if (access(verdict, F_OK) != 0) {
         bool taken = access(waiting, F_OK) != 0;
         if (!taken) at->deadline = 0;
-        if (taken && !at->deadline) at->deadline = now + at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
+        if (taken && !at->deadline)
+            at->deadline = now + at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
         if (!taken || now < at->deadline) return;
         kf_fail(&why, KF_ERROR_MACHINE, "a job was taken %.0f s ago and never answered",
                 at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS);
@@ -127,7 +131,8 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
     kf_autofree char *id = strdup(at->job->id);
     if (s->end.faults)
-        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may be gone by then */
+        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may
+                            be gone by then */
     if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
         fail_slot(s, at, &why);
         return;
@@ -185,7 +190,8 @@ static int spool_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double 
     return 0;
 }
 
-/* A file that can still be moved out of jobs/ is nobody's: of this and a worker's rename one succeeds. */
+/* A file that can still be moved out of jobs/ is nobody's: of this and a worker's rename one
+ * succeeds. */
 static size_t spool_withdraw(kf_end *end, int64_t *tickets, size_t most)
 {
     spool_end *s = (spool_end *)end;
@@ -235,7 +241,8 @@ static char *make_folder(const char *directory, const char *name, kf_error *erro
     return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
 }
 
-kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, const kf_workers_options *options, kf_error *error)
+kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
+                      const kf_workers_options *options, kf_error *error)
 {
     if (!*directory || strlen(directory) > PATH_MAX - 256) {
         kf_fail(error, KF_ERROR_INPUT, "workers \"spool:%.100s\": expected spool:DIR", directory);
@@ -251,7 +258,8 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs, cons
     s->slot_count = jobs < SLOTS_MAX ? jobs : SLOTS_MAX;
     if (asprintf(&s->end.name, "spool:%s", directory) < 0) s->end.name = NULL;
     if (s->end.name && (s->jobs = make_folder(directory, "jobs", error)) &&
-        (s->verdicts = make_folder(directory, "verdicts", error)) && (s->workers = make_folder(directory, "workers", error)))
+        (s->verdicts = make_folder(directory, "verdicts", error)) &&
+        (s->workers = make_folder(directory, "workers", error)))
         return &s->end;
     if (!s->end.name) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     spool_close(&s->end);

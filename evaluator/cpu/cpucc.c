@@ -37,7 +37,7 @@ typedef struct driver {
     char prefix[PATH_MAX]; /* …/lib/kforge */
     char *folder;          /* intermediate files */
     bool keep;
-    kf_cpucc_command compile;              /* grows while the sources are prepared */
+    kf_cpucc_command compile; /* grows while the sources are prepared */
     /* Names that probably mean something unsupported. They count if the compiler reports them. */
     kf_rewrite_finding suspects[SUSPECTS];
     int suspect_count;
@@ -52,20 +52,26 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
         self[length] = '\0';
     } else {
         if (!strchr(program, '/') || !realpath(program, resolved))
-            return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc can't find its own folder; call it by its full path");
+            return kf_fail(error, KF_ERROR_MACHINE,
+                           "kforge-cpucc can't find its own folder; call it by its full path");
         snprintf(self, sizeof self, "%s", resolved);
     }
     for (int i = 0; i < 2; i++) {
         char *slash = strrchr(self, '/');
-        if (!slash) return kf_fail(error, KF_ERROR_MACHINE, "kforge-cpucc is not in a bin folder; install kforge again");
+        if (!slash)
+            return kf_fail(error, KF_ERROR_MACHINE,
+                           "kforge-cpucc is not in a bin folder; install kforge again");
         *slash = '\0';
     }
     if (snprintf(prefix, size, "%s/lib/kforge", self) >= (int)size)
-        return kf_fail(error, KF_ERROR_MACHINE, "the path of kforge-cpucc is too long; install kforge in another folder");
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "the path of kforge-cpucc is too long; install kforge in another folder");
     struct stat info;
     char header[PATH_MAX + 64];
     snprintf(header, sizeof header, "%s/cpu/include/kforge_cpu.h", prefix);
-    if (stat(header, &info) != 0) return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; install kforge again", header, strerror(errno));
+    if (stat(header, &info) != 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; install kforge again", header,
+                       strerror(errno));
     return true;
 }
 
@@ -76,16 +82,19 @@ static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
     kf_cpucc_add(command, "%s", KFORGE_CPU_CXX);
     kf_cpucc_add(command, "-std=%s", options->standard);
     static const char *const common[] = {KFORGE_CPU_FLAGS};
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) kf_cpucc_add(command, "%s", common[i]);
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        kf_cpucc_add(command, "%s", common[i]);
     if (options->asan) {
         static const char *const sanitizer[] = {KFORGE_CPU_ASAN_FLAGS};
-        for (size_t i = 0; i < sizeof sanitizer / sizeof *sanitizer; i++) kf_cpucc_add(command, "%s", sanitizer[i]);
+        for (size_t i = 0; i < sizeof sanitizer / sizeof *sanitizer; i++)
+            kf_cpucc_add(command, "%s", sanitizer[i]);
     } else {
         kf_cpucc_add(command, "-O%d", options->optimize);
     }
     if (options->fast_math) {
         static const char *const fast[] = {KFORGE_CPU_FAST_FLAGS};
-        for (size_t i = 0; i < sizeof fast / sizeof *fast; i++) kf_cpucc_add(command, "%s", fast[i]);
+        for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
+            kf_cpucc_add(command, "%s", fast[i]);
     }
     if (options->no_contraction) kf_cpucc_add(command, "-ffp-contract=off");
     if (options->unroll) kf_cpucc_add(command, "-funroll-loops");
@@ -93,7 +102,10 @@ static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
     kf_cpucc_add(command, "-fmax-errors=20");
     /* If the precompiled header does not fit these flags, g++ includes the header itself. */
     kf_cpucc_add(command, "%s", include);
-    kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, options->asan ? "asan" : options->fast_math ? "fast" : "plain");
+    kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix,
+                 options->asan        ? "asan"
+                 : options->fast_math ? "fast"
+                                      : "plain");
     kf_cpucc_add(command, "-I%s/cpu/include", d->prefix);
 }
 
@@ -105,7 +117,8 @@ static void add_includes(driver *d, kf_cpucc_command *command)
         kf_cpucc_add(command, "-include");
         kf_cpucc_add(command, "%s", d->options.includes[i]);
     }
-    for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(command, "-I%s", d->options.folders[i]);
+    for (int i = 0; i < d->options.folder_count; i++)
+        kf_cpucc_add(command, "-I%s", d->options.folders[i]);
 }
 
 static bool write_defines(driver *d, kf_error *error)
@@ -113,7 +126,8 @@ static bool write_defines(driver *d, kf_error *error)
     kf_autobuffer text = {0};
     for (int i = 0; i < d->options.define_count; i++) {
         const char *define = d->options.defines[i], *value = strchr(define, '=');
-        kf_buffer_format(&text, "#define %.*s %s\n", (int)strcspn(define, "="), define, value ? value + 1 : "1");
+        kf_buffer_format(&text, "#define %.*s %s\n", (int)strcspn(define, "="), define,
+                         value ? value + 1 : "1");
     }
     if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the macros");
     kf_autofree char *path = kf_path_join(d->folder, "defines.h");
@@ -123,7 +137,8 @@ static bool write_defines(driver *d, kf_error *error)
 static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, kf_error *error)
 {
     if (d->options.verbose) {
-        for (int i = 0; i < command->count; i++) fprintf(stderr, "%s%s", i ? " " : "", command->words[i]);
+        for (int i = 0; i < command->count; i++)
+            fprintf(stderr, "%s%s", i ? " " : "", command->words[i]);
         fputc('\n', stderr);
     }
     return kf_cpucc_run(command, d->folder, messages, error);
@@ -133,10 +148,13 @@ static int run(driver *d, const kf_cpucc_command *command, kf_buffer *messages, 
  * compiler knows as the function "run" of a struct in k, becomes k again. */
 static int show_messages(const kf_buffer *messages)
 {
-    static const char member[] = "static member function \u2018static void ", body[] = "::kfcpu_body::run(", quote[] = "\u2019";
+    static const char member[] = "static member function \u2018static void ",
+                      body[] = "::kfcpu_body::run(", quote[] = "\u2019";
     for (const char *at = messages->data, *end = at + messages->size; at && at < end;) {
         const char *next = at;
-        while (next < end && strncmp(next, member, sizeof member - 1) != 0 && strncmp(next, body, sizeof body - 1) != 0) next++;
+        while (next < end && strncmp(next, member, sizeof member - 1) != 0 &&
+               strncmp(next, body, sizeof body - 1) != 0)
+            next++;
         fwrite(at, 1, (size_t)(next - at), stderr);
         if (next < end && *next == 's') {
             fputs("function \u2018void ", stderr);
@@ -152,14 +170,15 @@ static int show_messages(const kf_buffer *messages)
 
 static int show_finding(const kf_rewrite_finding *finding)
 {
-    fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file, finding->line, finding->construct,
-            finding->advice);
+    fprintf(stderr, "%s:%ld: unsupported on the CPU device: %s (%s)\n", finding->file,
+            finding->line, finding->construct, finding->advice);
     return KF_CPUCC_UNSUPPORTED;
 }
 
 /* Runs g++ -E. With `precompiled`, the output leaves out the text of the precompiled header.
  * Without it, g++ reads only the header's macros. */
-static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled, kf_error *error)
+static int preprocess(driver *d, const char *file, const char *expanded, bool precompiled,
+                      kf_error *error)
 {
     kf_cpucc_command command = {0};
     add_flags(d, precompiled ? "-include" : "-imacros", &command);
@@ -188,7 +207,8 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
 /* Reads a whole .cu file, expanded. The precompiled header does not fit other flags or another
  * compiler. In that case g++ -E writes the header's text in place of the pragma, and a second,
  * slower run is needed. */
-static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size, kf_error *error)
+static int expand(driver *d, const char *file, const char *expanded, char **text, size_t *size,
+                  kf_error *error)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
         int status = preprocess(d, file, expanded, attempt == 0, error);
@@ -196,7 +216,9 @@ static int expand(driver *d, const char *file, const char *expanded, char **text
         *text = kf_file_read(expanded, EXPANDED_LIMIT, size, error);
         if (!*text) return -1;
         static const char mark[] = "#pragma GCC pch_preprocess";
-        if (attempt == 1 || memmem(*text, *size < MARK_WITHIN ? *size : MARK_WITHIN, mark, sizeof mark - 1)) break;
+        if (attempt == 1 ||
+            memmem(*text, *size < MARK_WITHIN ? *size : MARK_WITHIN, mark, sizeof mark - 1))
+            break;
         free(*text);
         *text = NULL;
     }
@@ -227,7 +249,9 @@ static int prepare(driver *d, int number, kf_error *error)
         if (result.findings[i].certain) status = show_finding(&result.findings[i]);
         if (d->suspect_count < SUSPECTS) d->suspects[d->suspect_count++] = result.findings[i];
     }
-    if (status == 0 && !kf_file_write(rewritten, result.text.data ? result.text.data : "", result.text.size, error)) status = -1;
+    if (status == 0 && !kf_file_write(rewritten, result.text.data ? result.text.data : "",
+                                      result.text.size, error))
+        status = -1;
     kf_rewrite_free(&result);
     kf_cpucc_add(&d->compile, "%s", rewritten);
     return status;
@@ -247,7 +271,8 @@ static bool is_blamed(const char *messages, const char *word)
     for (const char *line = messages; *line;) {
         const char *end = strchrnul(line, '\n');
         size_t size = (size_t)(end - line);
-        bool error = memmem(line, size, "error: ", 7) || memmem(line, size, "undefined reference", 19);
+        bool error =
+            memmem(line, size, "error: ", 7) || memmem(line, size, "undefined reference", 19);
         if (error && memmem(line, size, word, strlen(word))) return true;
         line = *end ? end + 1 : end;
     }
@@ -288,7 +313,8 @@ static int build(driver *d, kf_error *error)
     /* Not with -pipe: the second compiler run could then read from the pipe that it writes to. A
      * candidate can build a directive that only this run sees (with a macro for "#"). If it
      * includes /proc/self/fd/1, g++ would wait for its own output forever. */
-    for (int i = 0; i < d->options.folder_count; i++) kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
+    for (int i = 0; i < d->options.folder_count; i++)
+        kf_cpucc_add(&d->compile, "-I%s", d->options.folders[i]);
 
     for (int i = 0; i < d->options.file_count; i++) {
         const char *file = d->options.files[i];
@@ -304,10 +330,12 @@ static int build(driver *d, kf_error *error)
 
 static bool make_folder(driver *d, kf_error *error)
 {
-    if (!d->options.keep) return (d->folder = kf_directory_temporary("kforge-cpucc", error)) != NULL;
+    if (!d->options.keep)
+        return (d->folder = kf_directory_temporary("kforge-cpucc", error)) != NULL;
     d->keep = true;
     d->folder = strdup(d->options.keep);
-    return d->folder ? kf_directory_make(d->folder, error) : kf_fail(error, KF_ERROR_MEMORY, "no memory for the path of --keep");
+    return d->folder ? kf_directory_make(d->folder, error)
+                     : kf_fail(error, KF_ERROR_MEMORY, "no memory for the path of --keep");
 }
 
 static int say_version(kf_error *error)
@@ -345,7 +373,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "kforge-cpucc: %s\n", error.text);
         /* A text that gets too long or needs too much memory is an error of the source. Something
          * missing on the machine is not. */
-        status = error.code == KF_ERROR_LIMIT || error.code == KF_ERROR_MEMORY ? KF_CPUCC_COMPILE_ERROR : KF_CPUCC_USAGE;
+        status = error.code == KF_ERROR_LIMIT || error.code == KF_ERROR_MEMORY
+                     ? KF_CPUCC_COMPILE_ERROR
+                     : KF_CPUCC_USAGE;
     }
     kf_cpucc_command_free(&d.compile);
     free(d.folder);

@@ -43,12 +43,14 @@ typedef struct kf_cpucc_command {
 } kf_cpucc_command;
 
 /* Appends one word, formatted. */
-void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kf_cpucc_add(kf_cpucc_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void kf_cpucc_command_free(kf_cpucc_command *command);
 /* Runs words[0] (an absolute path) with a clean environment, no input, and `temporary` as TMPDIR.
  * Collects its output in `output`, up to the buffer's limit. Returns the exit status, 128 + signal,
  * or -1 with an error. */
-int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error);
+int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output,
+                 kf_error *error);
 
 /* Searches the preprocessor's messages for a header of an unsupported feature: one that g++ did not
  * find, or one of unsupported_headers.txt. Writes "FILE:LINE: unsupported on the CPU device: …" to

@@ -27,7 +27,8 @@ const char kf_cpucc_usage[] =
     "  -v                  shows the compiler's commands\n"
     "  --version           shows the version of g++\n"
     "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
-    "Exit status: 0 done, 1 compile error, 2 wrong usage or incomplete installation, 3 the source uses\n"
+    "Exit status: 0 done, 1 compile error, 2 wrong usage or incomplete installation, 3 the source "
+    "uses\n"
     "a feature that the CPU device does not support.\n";
 
 enum action {
@@ -155,9 +156,12 @@ static const struct option *find_option(const char *word, const char **value)
     return NULL;
 }
 
-static bool add(const char **list, int *count, int limit, const char *value, const char *what, kf_error *error)
+static bool add(const char **list, int *count, int limit, const char *value, const char *what,
+                kf_error *error)
 {
-    if (*count == limit) return kf_fail(error, KF_ERROR_INPUT, "more than %d %s on the command line; give fewer", limit, what);
+    if (*count == limit)
+        return kf_fail(error, KF_ERROR_INPUT, "more than %d %s on the command line; give fewer",
+                       limit, what);
     list[(*count)++] = value;
     return true;
 }
@@ -166,15 +170,21 @@ static bool add(const char **list, int *count, int limit, const char *value, con
 static bool check_define(const char *define, kf_error *error)
 {
     size_t length = strcspn(define, "=");
-    bool good = length > 0 && (isalpha((unsigned char)define[0]) || define[0] == '_') && !strpbrk(define, "\n\r");
-    for (size_t i = 0; i < length; i++) good = good && (isalnum((unsigned char)define[i]) || define[i] == '_');
-    return good || kf_fail(error, KF_ERROR_INPUT, "-D%s: expected NAME or NAME=VALUE on one line", define);
+    bool good = length > 0 && (isalpha((unsigned char)define[0]) || define[0] == '_') &&
+                !strpbrk(define, "\n\r");
+    for (size_t i = 0; i < length; i++)
+        good = good && (isalnum((unsigned char)define[i]) || define[i] == '_');
+    return good ||
+           kf_fail(error, KF_ERROR_INPUT, "-D%s: expected NAME or NAME=VALUE on one line", define);
 }
 
 static bool set_standard(kf_cpucc_options *options, const char *value, kf_error *error)
 {
-    static const char *const known[][2] = {
-        {"c++14", "gnu++14"}, {"c++17", "gnu++17"}, {"c++20", "gnu++20"}, {"gnu++17", "gnu++17"}, {"gnu++20", "gnu++20"}};
+    static const char *const known[][2] = {{"c++14", "gnu++14"},
+                                           {"c++17", "gnu++17"},
+                                           {"c++20", "gnu++20"},
+                                           {"gnu++17", "gnu++17"},
+                                           {"gnu++20", "gnu++20"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(value, known[i][0]) == 0) {
             options->standard =
@@ -185,19 +195,24 @@ static bool set_standard(kf_cpucc_options *options, const char *value, kf_error 
     return kf_fail(error, KF_ERROR_INPUT, "-std=%s: expected c++14, c++17 or c++20", value);
 }
 
-static bool apply(const struct option *option, const char *value, kf_cpucc_options *options, kf_error *error)
+static bool apply(const struct option *option, const char *value, kf_cpucc_options *options,
+                  kf_error *error)
 {
     switch (option->action) {
     case IGNORE: return true;
     case OUTPUT: options->output = value; return true;
     case DEFINE:
-        return check_define(value, error) &&
-               add(options->defines, &options->define_count, KF_CPUCC_DEFINES, value, "macros", error);
-    case INCLUDE: return add(options->includes, &options->include_count, KF_CPUCC_PATHS, value, "-include", error);
-    case FOLDER: return add(options->folders, &options->folder_count, KF_CPUCC_PATHS, value, "-I", error);
+        return check_define(value, error) && add(options->defines, &options->define_count,
+                                                 KF_CPUCC_DEFINES, value, "macros", error);
+    case INCLUDE:
+        return add(options->includes, &options->include_count, KF_CPUCC_PATHS, value, "-include",
+                   error);
+    case FOLDER:
+        return add(options->folders, &options->folder_count, KF_CPUCC_PATHS, value, "-I", error);
     case STANDARD: return set_standard(options, value, error);
     case LEVEL:
-        if (value[0] < '0' || value[0] > '3' || value[1]) return kf_fail(error, KF_ERROR_INPUT, "-O%s: expected -O0 to -O3", value);
+        if (value[0] < '0' || value[0] > '3' || value[1])
+            return kf_fail(error, KF_ERROR_INPUT, "-O%s: expected -O0 to -O3", value);
         options->optimize = value[0] - '0';
         return true;
     case FAST: options->fast_math = true; return true;
@@ -210,13 +225,16 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case VERBOSE: options->verbose = true; return true;
     case VERSION: options->version = true; return true;
     case RDC:
-        return strcmp(value, "false") == 0 ||
-               kf_fail(error, KF_ERROR_INPUT, "-rdc=%s: relocatable device code is not supported on the CPU device; leave it out",
-                       value);
+        return strcmp(value, "false") == 0 || kf_fail(error, KF_ERROR_INPUT,
+                                                      "-rdc=%s: relocatable device code is not "
+                                                      "supported on the CPU device; leave it out",
+                                                      value);
     case XCOMPILER:
         if (strcmp(value, "-funroll-loops") == 0) return options->unroll = true;
-        return strcmp(value, "-fPIC") == 0 || strcmp(value, "-O3") == 0 || strcmp(value, "-Wall") == 0 ||
-               strcmp(value, "-w") == 0 || kf_fail(error, KF_ERROR_INPUT, "-Xcompiler %s: not passed on to g++; leave it out", value);
+        return strcmp(value, "-fPIC") == 0 || strcmp(value, "-O3") == 0 ||
+               strcmp(value, "-Wall") == 0 || strcmp(value, "-w") == 0 ||
+               kf_fail(error, KF_ERROR_INPUT, "-Xcompiler %s: not passed on to g++; leave it out",
+                       value);
     }
     return true;
 }
@@ -226,22 +244,30 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
     *options = (kf_cpucc_options){.standard = "gnu++17", .optimize = 3};
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-' || argv[i][1] == '\0') {
-            if (!add(options->files, &options->file_count, KF_CPUCC_FILES, argv[i], "files", error)) return false;
+            if (!add(options->files, &options->file_count, KF_CPUCC_FILES, argv[i], "files", error))
+                return false;
             continue;
         }
         const char *value;
         const struct option *option = find_option(argv[i], &value);
-        if (!option) return kf_fail(error, KF_ERROR_INPUT, "unknown option %s; --help lists the options", argv[i]);
+        if (!option)
+            return kf_fail(error, KF_ERROR_INPUT, "unknown option %s; --help lists the options",
+                           argv[i]);
         if (option->value != NONE && !value) {
-            if (i + 1 == argc) return kf_fail(error, KF_ERROR_INPUT, "%s needs a value; --help lists the options", argv[i]);
+            if (i + 1 == argc)
+                return kf_fail(error, KF_ERROR_INPUT, "%s needs a value; --help lists the options",
+                               argv[i]);
             value = argv[++i];
         }
         if (!apply(option, value, options, error)) return false;
     }
     if (options->help || options->version) return true;
-    if (!options->file_count) return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
+    if (!options->file_count)
+        return kf_fail(error, KF_ERROR_INPUT, "no source file given; --help shows the usage");
     if (options->object && (options->program || options->file_count > 1))
-        return kf_fail(error, KF_ERROR_INPUT, "-c makes an object file of one source; give one file and leave out --exe");
-    if (!options->output) options->output = options->program ? "a.out" : options->object ? "a.o" : "a.so";
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "-c makes an object file of one source; give one file and leave out --exe");
+    if (!options->output)
+        options->output = options->program ? "a.out" : options->object ? "a.o" : "a.so";
     return true;
 }

@@ -38,7 +38,8 @@ void kf_cpucc_command_free(kf_cpucc_command *command)
     *command = (kf_cpucc_command){0};
 }
 
-static bool start(const kf_cpucc_command *command, const char *temporary, int output, pid_t *pid, kf_error *error)
+static bool start(const kf_cpucc_command *command, const char *temporary, int output, pid_t *pid,
+                  kf_error *error)
 {
     char tmpdir[4200];
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temporary);
@@ -53,15 +54,18 @@ static bool start(const kf_cpucc_command *command, const char *temporary, int ou
     int failure = posix_spawn(pid, command->words[0], &actions, NULL, command->words, environment);
     posix_spawn_file_actions_destroy(&actions);
     if (failure)
-        return kf_fail(error, KF_ERROR_MACHINE, "%s: %s; install g++ (Debian, Ubuntu: apt-get install g++)", command->words[0],
-                       strerror(failure));
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s: %s; install g++ (Debian, Ubuntu: apt-get install g++)",
+                       command->words[0], strerror(failure));
     return true;
 }
 
-int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output, kf_error *error)
+int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buffer *output,
+                 kf_error *error)
 {
     if (command->failed) {
-        kf_fail(error, KF_ERROR_LIMIT, "the compiler's command line is too long; give fewer options");
+        kf_fail(error, KF_ERROR_LIMIT,
+                "the compiler's command line is too long; give fewer options");
         return -1;
     }
     /* Sockets, because a pipe can be opened again as /proc/self/fd/1: a source that includes that
@@ -69,7 +73,8 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
      * the build jail refuses fchmod on machines without a mount namespace.) */
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "can't collect the compiler's output: socketpair: %s", strerror(errno));
+        kf_fail(error, KF_ERROR_MACHINE, "can't collect the compiler's output: socketpair: %s",
+                strerror(errno));
         return -1;
     }
     pid_t pid;
@@ -81,14 +86,15 @@ int kf_cpucc_run(const kf_cpucc_command *command, const char *temporary, kf_buff
     }
     char chunk[4096];
     ssize_t size;
-    while ((size = read(ends[0], chunk, sizeof chunk)) > 0 || (size < 0 && errno == EINTR))
-        /* Output over the limit is dropped. */
+    while ((size = read(ends[0], chunk, sizeof chunk)) > 0 ||
+           (size < 0 && errno == EINTR)) /* Output over the limit is dropped. */
         if (size > 0) kf_buffer_append(output, chunk, (size_t)size);
     close(ends[0]);
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) {
-            kf_fail(error, KF_ERROR_MACHINE, "can't wait for the compiler: waitpid: %s", strerror(errno));
+            kf_fail(error, KF_ERROR_MACHINE, "can't wait for the compiler: waitpid: %s",
+                    strerror(errno));
             return -1;
         }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -116,26 +122,29 @@ bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
         const char *end = strchrnul(at, '\n');
         static const char from[] = "from ";
         const char *origin = memmem(at, (size_t)(end - at), from, sizeof from - 1);
-        bool chain = strncmp(at, "In file included", 16) == 0 || strncmp(at, "                 from", 21) == 0;
+        bool chain = strncmp(at, "In file included", 16) == 0 ||
+                     strncmp(at, "                 from", 21) == 0;
         if (chain && origin) {
             included = read_place(origin + sizeof from - 1, end, file, sizeof file, &number);
         } else {
             static const char fatal[] = "fatal error: ", refused[] = "#error kforge-unsupported: ";
             const char *name = memmem(at, (size_t)(end - at), fatal, sizeof fatal - 1);
             const char *reason = memmem(at, (size_t)(end - at), refused, sizeof refused - 1);
-            if (!included && (name || reason) && !read_place(at, end, file, sizeof file, &number)) name = reason = NULL;
+            if (!included && (name || reason) && !read_place(at, end, file, sizeof file, &number))
+                name = reason = NULL;
             if (reason) {
                 reason += sizeof refused - 1;
-                snprintf(line, size, "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file, number,
-                         (int)(end - reason), reason);
+                snprintf(line, size,
+                         "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file,
+                         number, (int)(end - reason), reason);
                 return true;
             }
             if (name) {
                 name += sizeof fatal - 1;
                 const kf_unsupported *what = kf_unsupported_header(name, strcspn(name, ":\n"));
                 if (what)
-                    snprintf(line, size, "%s:%ld: unsupported on the CPU device: %s (%s)", file, number, what->construct,
-                             what->advice);
+                    snprintf(line, size, "%s:%ld: unsupported on the CPU device: %s (%s)", file,
+                             number, what->construct, what->advice);
                 return what != NULL;
             }
             included = false;
@@ -147,16 +156,20 @@ bool kf_cpucc_missing_header(const char *messages, char *line, size_t size)
 
 bool kf_cpucc_unsupported_use(const char *messages, char *line, size_t size)
 {
-    static const char asserted[] = "static assertion failed: kforge-unsupported: ", here[] = "required from here";
+    static const char asserted[] = "static assertion failed: kforge-unsupported: ",
+                      here[] = "required from here";
     char file[1024] = "";
     long number = 0;
     for (const char *at = messages; *at;) {
-        const char *end = strchrnul(at, '\n'), *reason = memmem(at, (size_t)(end - at), asserted, sizeof asserted - 1);
-        if (memmem(at, (size_t)(end - at), here, sizeof here - 1) && !read_place(at, end, file, sizeof file, &number)) *file = '\0';
+        const char *end = strchrnul(at, '\n'),
+                   *reason = memmem(at, (size_t)(end - at), asserted, sizeof asserted - 1);
+        if (memmem(at, (size_t)(end - at), here, sizeof here - 1) &&
+            !read_place(at, end, file, sizeof file, &number))
+            *file = '\0';
         if (reason && *file) {
             reason += sizeof asserted - 1;
-            snprintf(line, size, "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)", file, number,
-                     (int)(end - reason), reason);
+            snprintf(line, size, "%s:%ld: unsupported on the CPU device: %.*s (use a CUDA device)",
+                     file, number, (int)(end - reason), reason);
             return true;
         }
         at = *end ? end + 1 : end;

@@ -30,8 +30,8 @@ typedef struct rewriter {
     kf_rewrite_result *result;
     body *bodies; /* of functions with a CUDA qualifier, in the order of the text */
     size_t body_count, body_capacity;
-    uint32_t device_until;     /* tokens before this one are in device-only code */
-    uint32_t function_until;   /* tokens before this one are in a function with a CUDA qualifier */
+    uint32_t device_until;   /* tokens before this one are in device-only code */
+    uint32_t function_until; /* tokens before this one are in a function with a CUDA qualifier */
     uint32_t declared_until; /* tokens before this one belong to a declaration that has been read */
     uint32_t waiting[WAITING]; /* names of device functions that wait for other threads */
     size_t waiting_count;
@@ -62,20 +62,23 @@ static uint32_t close_of(const rewriter *r, uint32_t index)
 }
 
 /* Adds a finding at token `index`. `word` (`size` bytes) is the name of an uncertain finding. */
-static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain, const char *word, size_t size)
+static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool certain,
+                 const char *word, size_t size)
 {
     kf_rewrite_result *result = r->result;
     if (result->finding_count == KF_REWRITE_FINDINGS) return;
     for (size_t i = 0; i < result->finding_count; i++) {
         const kf_rewrite_finding *other = &result->findings[i];
-        bool same_word = certain || (strlen(other->word) == size && memcmp(other->word, word, size) == 0);
+        bool same_word =
+            certain || (strlen(other->word) == size && memcmp(other->word, word, size) == 0);
         if (other->construct == what->construct && other->certain == certain && same_word) return;
     }
-    kf_rewrite_finding finding = {.construct = what->construct, .advice = what->advice, .certain = certain};
+    kf_rewrite_finding finding = {
+        .construct = what->construct, .advice = what->advice, .certain = certain};
     finding.line = kf_token_place(&r->tokens, index, finding.file, sizeof finding.file);
     if (!certain)
-        snprintf(finding.word, sizeof finding.word, "%.*s", (int)(size < sizeof finding.word ? size : sizeof finding.word - 1),
-                 word);
+        snprintf(finding.word, sizeof finding.word, "%.*s",
+                 (int)(size < sizeof finding.word ? size : sizeof finding.word - 1), word);
     /* If a header brought this construct in, the header's finding says more: it becomes certain. */
     for (size_t i = 0; i < result->finding_count && certain; i++) {
         kf_rewrite_finding *other = &result->findings[i];
@@ -86,7 +89,7 @@ static void find(rewriter *r, uint32_t index, const kf_unsupported *what, bool c
     result->findings[result->finding_count++] = finding;
 }
 
-/* ---- Functions ---- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static void add_body(rewriter *r, const kf_function *function)
 {
@@ -113,7 +116,8 @@ static void add_body(rewriter *r, const kf_function *function)
 static bool same_word(const rewriter *r, uint32_t a, uint32_t b)
 {
     const kf_token *left = &r->tokens.list[a], *right = &r->tokens.list[b];
-    return left->size == right->size && memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
+    return left->size == right->size &&
+           memcmp(r->tokens.text + left->offset, r->tokens.text + right->offset, left->size) == 0;
 }
 
 /* True for a call in which a thread waits for others: a barrier, a shuffle or vote, the sync() of a
@@ -130,7 +134,8 @@ static bool is_wait(const rewriter *r, uint32_t index)
     }
     bool call = is(r, index + 1, "(");
     if (!call && !is(r, index + 1, "<")) return false;
-    if (call && index && is(r, index, "sync")) return is(r, index - 1, ".") || is(r, index - 1, "->") || is(r, index - 1, "::");
+    if (call && index && is(r, index, "sync"))
+        return is(r, index - 1, ".") || is(r, index - 1, "->") || is(r, index - 1, "::");
     for (size_t i = 0; i < r->waiting_count; i++)
         if (same_word(r, index, r->waiting[i])) return true;
     return false;
@@ -151,18 +156,23 @@ static void edit_kernel(rewriter *r, const kf_function *function)
     kf_autobuffer list = {0}, names = {0}, text = {0};
     kf_parameters_read(&r->tokens, function->params_open, &r->edits, &list, &names);
     kf_buffer_format(&text, " struct kfcpu_body { %sstatic KFCPU_BODY void run(%s) {",
-                     body_waits(r, function->body_open) ? "enum { kfcpu_waits = 1 }; " : "", list.data ? list.data : "");
-    kf_edit_add(&r->edits, KF_EDIT_AFTER, function->body_open, 0, text.data ? text.data : "", text.size);
+                     body_waits(r, function->body_open) ? "enum { kfcpu_waits = 1 }; " : "",
+                     list.data ? list.data : "");
+    kf_edit_add(&r->edits, KF_EDIT_AFTER, function->body_open, 0, text.data ? text.data : "",
+                text.size);
     bool failed = list.failed || names.failed || text.failed;
     kf_buffer_clear(&text);
     const kf_token *name = &r->tokens.list[function->name];
-    kf_buffer_format(&text, "} }; static ::kfcpu::stub kfcpu_stub(\"%.*s\", ", (int)name->size, r->tokens.text + name->offset);
+    kf_buffer_format(&text, "} }; static ::kfcpu::stub kfcpu_stub(\"%.*s\", ", (int)name->size,
+                     r->tokens.text + name->offset);
     if (function->bounds_first < function->bounds_end)
         kf_flatten(&r->tokens, function->bounds_first, function->bounds_end, &text);
     else
         kf_buffer_string(&text, "0");
-    kf_buffer_format(&text, "); ::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run%s); ", names.data ? names.data : "");
-    kf_edit_add(&r->edits, KF_EDIT_BEFORE, close_of(r, function->body_open), 0, text.data ? text.data : "", text.size);
+    kf_buffer_format(&text, "); ::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run%s); ",
+                     names.data ? names.data : "");
+    kf_edit_add(&r->edits, KF_EDIT_BEFORE, close_of(r, function->body_open), 0,
+                text.data ? text.data : "", text.size);
     if (failed || text.failed) r->failed = true;
     r->result->kernels++;
 }
@@ -175,13 +185,14 @@ static void read_function(rewriter *r, uint32_t index)
         add_body(r, &function);
         if (function.global && function.name != KF_NO_TOKEN)
             edit_kernel(r, &function);
-        else if (function.name != KF_NO_TOKEN && r->waiting_count < WAITING && body_waits(r, function.body_open))
+        else if (function.name != KF_NO_TOKEN && r->waiting_count < WAITING &&
+                 body_waits(r, function.body_open))
             r->waiting[r->waiting_count++] = function.name;
     }
     r->declared_until = function.next;
 }
 
-/* ---- Launches ---- */
+/* ---- Launches -------------------------------------------------------------------------------- */
 
 static bool is_triple(const rewriter *r, uint32_t index, const char *character)
 {
@@ -203,7 +214,8 @@ static uint32_t find_launch_end(const rewriter *r, uint32_t open)
             return KF_NO_TOKEN;
         } else if (c == ',') {
             commas++;
-        } else if (commas && is_triple(r, i, ">") && is(r, i + 3, "(") && close_of(r, i + 3) != KF_NO_TOKEN) {
+        } else if (commas && is_triple(r, i, ">") && is(r, i + 3, "(") &&
+                   close_of(r, i + 3) != KF_NO_TOKEN) {
             return i;
         }
     }
@@ -262,12 +274,15 @@ static uint32_t find_callee(const rewriter *r, uint32_t open)
             uint32_t match = r->tokens.list[at].match;
             if (match == KF_NO_TOKEN) return KF_NO_TOKEN;
             bool subscript = is(r, at, "]");
-            bool before = match > 0 && ((kind_of(r, match - 1) == KF_TOKEN_WORD && !is_statement_word(r, match - 1)) ||
-                                        is(r, match - 1, "]") || is(r, match - 1, ">"));
+            bool before =
+                match > 0 &&
+                ((kind_of(r, match - 1) == KF_TOKEN_WORD && !is_statement_word(r, match - 1)) ||
+                 is(r, match - 1, "]") || is(r, match - 1, ">"));
             /* f(x)(y), but not if (x) (kernel) */
             if (!before && match > 0 && is(r, match - 1, ")")) {
                 uint32_t outer = r->tokens.list[match - 1].match;
-                before = outer != KF_NO_TOKEN && outer > 0 && !is_statement_word(r, outer - 1) && !is(r, outer - 1, "constexpr");
+                before = outer != KF_NO_TOKEN && outer > 0 && !is_statement_word(r, outer - 1) &&
+                         !is(r, outer - 1, "constexpr");
             }
             if (!before) return subscript ? KF_NO_TOKEN : match;
             at = match - 1;
@@ -276,7 +291,9 @@ static uint32_t find_callee(const rewriter *r, uint32_t open)
         if (kind_of(r, at) != KF_TOKEN_WORD || is_statement_word(r, at)) return KF_NO_TOKEN;
         if (at >= 2 && is(r, at - 1, "template")) at--;
         if (at >= 1 && is(r, at - 1, "::")) {
-            bool named = at >= 2 && ((kind_of(r, at - 2) == KF_TOKEN_WORD && !is_statement_word(r, at - 2)) || is(r, at - 2, ">"));
+            bool named = at >= 2 &&
+                         ((kind_of(r, at - 2) == KF_TOKEN_WORD && !is_statement_word(r, at - 2)) ||
+                          is(r, at - 2, ">"));
             if (!named) return at - 1;
             at -= 2;
         } else if (at >= 2 && (is(r, at - 1, ".") || is(r, at - 1, "->"))) {
@@ -307,7 +324,7 @@ static uint32_t read_launch(rewriter *r, uint32_t open)
     return end + 3;
 }
 
-/* ---- Shared memory ---- */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 
 /* Returns the first token of the declaration that contains token `index`. Only specifiers come
  * before it, so the search is short. */
@@ -319,11 +336,13 @@ static uint32_t declaration_start(const rewriter *r, uint32_t index)
         if (is(r, before, ")")) {
             uint32_t match = r->tokens.list[before].match;
             if (match == KF_NO_TOKEN || match == 0 ||
-                !(is(r, match - 1, "__align__") || is(r, match - 1, "alignas") || is(r, match - 1, "__attribute__")))
+                !(is(r, match - 1, "__align__") || is(r, match - 1, "alignas") ||
+                  is(r, match - 1, "__attribute__")))
                 return at;
             at = match - 1;
-        } else if (kind_of(r, before) == KF_TOKEN_DIRECTIVE || is(r, before, ";") || is(r, before, "{") || is(r, before, "}") ||
-                   is(r, before, ":") || is(r, before, "(")) {
+        } else if (kind_of(r, before) == KF_TOKEN_DIRECTIVE || is(r, before, ";") ||
+                   is(r, before, "{") || is(r, before, "}") || is(r, before, ":") ||
+                   is(r, before, "(")) {
             return at;
         } else {
             at = before;
@@ -334,16 +353,20 @@ static uint32_t declaration_start(const rewriter *r, uint32_t index)
 
 /* Writes NAME as a reference to its memory: the block's dynamic shared memory, or its own
  * allocation. */
-static void add_reference(rewriter *r, uint32_t name, unsigned number, bool dynamic, kf_buffer *references)
+static void add_reference(rewriter *r, uint32_t name, unsigned number, bool dynamic,
+                          kf_buffer *references)
 {
     const kf_token *token = &r->tokens.list[name];
     char source[64] = "::kfcpu::dynamic_shared()";
     if (!dynamic) {
         snprintf(source, sizeof source, "kfcpu_memory_%u", number);
-        kf_buffer_format(references, " static void *const %s = ::kfcpu::new_shared(sizeof(kfcpu_shared_%u));", source, number);
+        kf_buffer_format(references,
+                         " static void *const %s = ::kfcpu::new_shared(sizeof(kfcpu_shared_%u));",
+                         source, number);
     }
-    kf_buffer_format(references, " [[maybe_unused]] kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)%s;", number, (int)token->size,
-                     r->tokens.text + token->offset, number, source);
+    kf_buffer_format(references,
+                     " [[maybe_unused]] kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)%s;", number,
+                     (int)token->size, r->tokens.text + token->offset, number, source);
 }
 
 /* Replaces a declaration of shared memory, without storage class and alignment: `T a[], b[]`
@@ -357,7 +380,9 @@ static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
     int angle = 0;
     uint32_t angled = KF_NO_TOKEN; /* last word outside of template arguments */
     for (uint32_t i = start; i <= end; i++) {
-        if (kind_of(r, i) == KF_TOKEN_DIRECTIVE || is(r, i, "extern") || is(r, i, "static") || is(r, i, "__shared__")) continue;
+        if (kind_of(r, i) == KF_TOKEN_DIRECTIVE || is(r, i, "extern") || is(r, i, "static") ||
+            is(r, i, "__shared__"))
+            continue;
         if (is(r, i, "__align__") || is(r, i, "alignas") || is(r, i, "__attribute__")) {
             if (close_of(r, i + 1) != KF_NO_TOKEN) i = close_of(r, i + 1);
             continue;
@@ -369,11 +394,13 @@ static void edit_shared(rewriter *r, uint32_t start, uint32_t end, bool dynamic)
             unsigned number = ++r->shared_number;
             kf_buffer_format(&text, " kfcpu_shared_%u", number);
             add_reference(r, angled, number, dynamic, &references);
-            if (!local && r->shared_count < FILE_SCOPE_SHARED) r->shared[r->shared_count++] = (shared_name){angled, number};
+            if (!local && r->shared_count < FILE_SCOPE_SHARED)
+                r->shared[r->shared_count++] = (shared_name){angled, number};
             angled = KF_NO_TOKEN;
         }
         bool type_follows = kind_of(r, i) == KF_TOKEN_WORD && angle <= 0;
-        bool is_name = type_follows && (is(r, i + 1, "[") || is(r, i + 1, ",") || is(r, i + 1, ";"));
+        bool is_name =
+            type_follows && (is(r, i + 1, "[") || is(r, i + 1, ",") || is(r, i + 1, ";"));
         if (is_name) {
             angled = i;
         } else {
@@ -399,7 +426,8 @@ static uint32_t read_shared(rewriter *r, uint32_t index)
     }
     if (end >= r->tokens.count || !is(r, end, ";")) return index + 1;
     bool dynamic = false;
-    for (uint32_t i = start; i < end && !is(r, i, "["); i++) dynamic = dynamic || is(r, i, "extern");
+    for (uint32_t i = start; i < end && !is(r, i, "["); i++)
+        dynamic = dynamic || is(r, i, "extern");
     if (dynamic) {
         edit_shared(r, start, end, true);
         return end + 1;
@@ -433,27 +461,32 @@ static void place_shared(rewriter *r)
         kf_autobuffer text = {0};
         for (size_t s = r->shared_count; s-- > 0;) {
             const shared_name *shared = &r->shared[s];
-            if (shared->name > function->open || !uses(r, function->open, function->close, shared->name) ||
-                uses(r, function->params_open, r->tokens.list[function->params_open].match, shared->name))
+            if (shared->name > function->open ||
+                !uses(r, function->open, function->close, shared->name) ||
+                uses(r, function->params_open, r->tokens.list[function->params_open].match,
+                     shared->name))
                 continue;
             bool again = false; /* a later declaration of the same name has been placed */
             for (size_t t = s + 1; t < r->shared_count; t++)
-                again = again || (r->shared[t].name < function->open && same_word(r, r->shared[t].name, shared->name));
+                again = again || (r->shared[t].name < function->open &&
+                                  same_word(r, r->shared[t].name, shared->name));
             if (again) continue;
             const kf_token *name = &r->tokens.list[shared->name];
-            kf_buffer_format(&text, " kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)::kfcpu::dynamic_shared();", shared->number,
-                             (int)name->size, r->tokens.text + name->offset, shared->number);
+            kf_buffer_format(
+                &text, " kfcpu_shared_%u &%.*s = *(kfcpu_shared_%u *)::kfcpu::dynamic_shared();",
+                shared->number, (int)name->size, r->tokens.text + name->offset, shared->number);
         }
         if (!text.size) continue;
         kf_buffer_string(&text, " {");
         if (text.failed) r->failed = true;
-        kf_edit_add(&r->edits, KF_EDIT_AFTER, function->open, 0, text.data ? text.data : "", text.size);
+        kf_edit_add(&r->edits, KF_EDIT_AFTER, function->open, 0, text.data ? text.data : "",
+                    text.size);
         /* Comes before the text that ends a kernel, because the new block is the inner one. */
         kf_edit_first(&r->edits, function->close, "}");
     }
 }
 
-/* ---- Pragmas and assembly ---- */
+/* ---- Pragmas and assembly -------------------------------------------------------------------- */
 
 /* Adds a finding if a linemarker enters a header of a CUDA toolkit on this machine. The headers of
  * the CPU device do not count. */
@@ -467,7 +500,8 @@ static void read_linemarker(rewriter *r, uint32_t index)
     static const char ours[] = "/lib/kforge/cpu/include/", folder[] = "/include/";
     if (memmem(open, (size_t)(close - open), ours, sizeof ours - 1)) return;
     const char *name = NULL;
-    for (const char *at = open; (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1)); at++)
+    for (const char *at = open; (at = memmem(at, (size_t)(close - at), folder, sizeof folder - 1));
+         at++)
         name = at + sizeof folder - 1;
     const kf_unsupported *what = name ? kf_unsupported_header(name, (size_t)(close - name)) : NULL;
     if (what) find(r, index, what, false, name, (size_t)(close - name));
@@ -488,11 +522,11 @@ static void read_directive(rewriter *r, uint32_t index)
     if (!what) return;
     if (strcmp(what, "GCC") == 0) {
         char *detail = strtok_r(NULL, " \t\r", &save);
-        if (detail && strcmp(detail, "pch_preprocess") == 0) kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, "", 0);
+        if (detail && strcmp(detail, "pch_preprocess") == 0)
+            kf_edit_add(&r->edits, KF_EDIT_REPLACE, index, index, "", 0);
         return;
     }
-    if (strcmp(what, "kforge") ==
-        0) {
+    if (strcmp(what, "kforge") == 0) {
         /* "#pragma kforge include <FILE>" includes a large header without CUDA code only after the
          * rewriter has run. */
         kf_autofree char *include = NULL;
@@ -537,12 +571,13 @@ static uint32_t read_word(rewriter *r, uint32_t i)
     const kf_token *token = &r->tokens.list[i];
     const char *text = r->tokens.text + token->offset;
     if (text[0] == '_' || text[0] == 'a') {
-        if (i >= r->declared_until &&
-            (is(r, i, "__global__") || is(r, i, "__device__") || is(r, i, "__host__") || is(r, i, "__launch_bounds__")))
+        if (i >= r->declared_until && (is(r, i, "__global__") || is(r, i, "__device__") ||
+                                       is(r, i, "__host__") || is(r, i, "__launch_bounds__")))
             read_function(r, i);
         if (is(r, i, "__shared__")) return read_shared(r, i);
         bool attribute = i > 0 && (is(r, i - 1, "(") || is(r, i - 1, ",") || is(r, i + 1, ")"));
-        if (is(r, i, "__noinline__") && !attribute) kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "__attribute__((noinline))", 25);
+        if (is(r, i, "__noinline__") && !attribute)
+            kf_edit_add(&r->edits, KF_EDIT_REPLACE, i, i, "__attribute__((noinline))", 25);
         if (is(r, i, "asm") || is(r, i, "__asm__") || is(r, i, "__asm")) {
             if (i < r->device_until) read_assembly(r, i);
         }
@@ -560,7 +595,8 @@ static void read_all(rewriter *r)
         case KF_TOKEN_WORD: i = read_word(r, i); break;
         case KF_TOKEN_DIRECTIVE: read_directive(r, i++); break;
         case KF_TOKEN_PUNCT:
-            if (is_triple(r, i, "<") && i > 0 && !is(r, i - 1, "operator") && !is(r, i - 1, "<") && !is(r, i + 3, "<"))
+            if (is_triple(r, i, "<") && i > 0 && !is(r, i - 1, "operator") && !is(r, i - 1, "<") &&
+                !is(r, i + 3, "<"))
                 i = read_launch(r, i);
             else
                 i++;
@@ -571,7 +607,8 @@ static void read_all(rewriter *r)
     place_shared(r);
 }
 
-bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result, kf_error *error)
+bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result,
+                kf_error *error)
 {
     *result = (kf_rewrite_result){0};
     rewriter r = {.result = result, .sanitize = sanitize};
@@ -584,7 +621,10 @@ bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result 
         kf_edits_apply(&r.edits, &r.tokens, &result->text);
         ok = !result->text.failed;
     }
-    if (!ok) kf_fail(error, KF_ERROR_MEMORY, "no memory to rewrite the source, or the rewritten source is too long; make it smaller");
+    if (!ok)
+        kf_fail(error, KF_ERROR_MEMORY,
+                "no memory to rewrite the source, or the rewritten source is too long; make it "
+                "smaller");
     kf_tokens_free(&r.tokens);
     kf_edits_free(&r.edits);
     free(r.bodies);

@@ -54,7 +54,8 @@ typedef struct kf_rewrite_result {
  * KF_ERROR_LIMIT (text too long), KF_ERROR_MEMORY. The caller frees the result in either case.
  * `sanitize`: turns static shared memory into allocations, because AddressSanitizer does not guard
  * the static variables of templates. */
-bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result, kf_error *error);
+bool kf_rewrite(const char *text, size_t size, bool sanitize, kf_rewrite_result *result,
+                kf_error *error);
 void kf_rewrite_free(kf_rewrite_result *result);
 
 #endif

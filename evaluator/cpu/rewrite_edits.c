@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void kf_edit_add(kf_edits *edits, kf_edit_place place, uint32_t token, uint32_t last, const char *text, size_t size)
+void kf_edit_add(kf_edits *edits, kf_edit_place place, uint32_t token, uint32_t last,
+                 const char *text, size_t size)
 {
     if (edits->failed) return;
     if (edits->count == edits->capacity) {
@@ -17,8 +18,12 @@ void kf_edit_add(kf_edits *edits, kf_edit_place place, uint32_t token, uint32_t 
         edits->list = list;
         edits->capacity = capacity;
     }
-    edits->list[edits->count] = (kf_edit){
-        .token = token, .last = last, .place = place, .order = (uint32_t)edits->count + 1, .text = edits->texts.size, .size = size};
+    edits->list[edits->count] = (kf_edit){.token = token,
+                                          .last = last,
+                                          .place = place,
+                                          .order = (uint32_t)edits->count + 1,
+                                          .text = edits->texts.size,
+                                          .size = size};
     edits->count++;
     kf_buffer_append(&edits->texts, text, size);
     if (edits->texts.failed) edits->failed = true;
@@ -70,7 +75,8 @@ static void remove_token(const kf_tokens *tokens, uint32_t index, kf_buffer *out
     const kf_token *token = &tokens->list[index];
     const char *text = tokens->text + token->offset;
     if (token->kind == KF_TOKEN_DIRECTIVE) {
-        bool marker = token->size > 2 && text[0] == '#' && text[1] == ' ' && text[2] >= '0' && text[2] <= '9';
+        bool marker =
+            token->size > 2 && text[0] == '#' && text[1] == ' ' && text[2] >= '0' && text[2] <= '9';
         if (marker) {
             kf_buffer_append(output, text, token->size);
             return;
@@ -88,7 +94,9 @@ void kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_buffer *output)
     for (uint32_t i = 0; i <= tokens->count; i++) {
         bool removed_before = i < removed_until;
         copy_gap(tokens, i, removed_before, output);
-        for (; next < edits->count && edits->list[next].token == i && edits->list[next].place != KF_EDIT_AFTER; next++) {
+        for (; next < edits->count && edits->list[next].token == i &&
+               edits->list[next].place != KF_EDIT_AFTER;
+             next++) {
             const kf_edit *edit = &edits->list[next];
             if (edit->place == KF_EDIT_REPLACE) {
                 if (i < removed_until) continue;
@@ -102,7 +110,8 @@ void kf_edits_apply(kf_edits *edits, const kf_tokens *tokens, kf_buffer *output)
         else
             kf_buffer_append(output, tokens->text + token->offset, token->size);
         for (; next < edits->count && edits->list[next].token == i; next++)
-            kf_buffer_append(output, edits->texts.data + edits->list[next].text, edits->list[next].size);
+            kf_buffer_append(output, edits->texts.data + edits->list[next].text,
+                             edits->list[next].size);
     }
 }
 

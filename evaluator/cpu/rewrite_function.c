@@ -18,9 +18,10 @@ static bool is_one_of(const kf_tokens *tokens, uint32_t index, const char *const
 
 bool kf_is_type_word(const kf_tokens *tokens, uint32_t index)
 {
-    static const char *const words[] = {"const",  "volatile", "__restrict__", "__restrict", "restrict", "void",  "bool",   "char",
-                                        "short",  "int",      "long",         "signed",     "unsigned", "float", "double", "auto",
-                                        "size_t", "typename", "struct",       "class",      "enum",     "union", NULL};
+    static const char *const words[] = {
+        "const",  "volatile", "__restrict__", "__restrict", "restrict", "void",  "bool",   "char",
+        "short",  "int",      "long",         "signed",     "unsigned", "float", "double", "auto",
+        "size_t", "typename", "struct",       "class",      "enum",     "union", NULL};
     return is_one_of(tokens, index, words);
 }
 
@@ -82,13 +83,16 @@ static uint32_t template_name(const kf_tokens *tokens, uint32_t close, uint32_t 
 static void find_body(const kf_tokens *tokens, uint32_t params_close, kf_function *function)
 {
     bool initializers = false;
-    for (uint32_t i = params_close + 1; i < tokens->count && i < params_close + DECLARATION_TOKENS; i++) {
-        if (kf_token_is(tokens, i, ";") || kf_token_is(tokens, i, "=") || kf_token_is(tokens, i, ")") ||
-            (!initializers && kf_token_is(tokens, i, ",")) || kf_token_is(tokens, i, "}") || is_qualifier(tokens, i))
+    for (uint32_t i = params_close + 1; i < tokens->count && i < params_close + DECLARATION_TOKENS;
+         i++) {
+        if (kf_token_is(tokens, i, ";") || kf_token_is(tokens, i, "=") ||
+            kf_token_is(tokens, i, ")") || (!initializers && kf_token_is(tokens, i, ",")) ||
+            kf_token_is(tokens, i, "}") || is_qualifier(tokens, i))
             return;
         if (kf_token_is(tokens, i, ":")) initializers = true;
         bool brace = kf_token_is(tokens, i, "{");
-        bool member = initializers && (tokens->list[i - 1].kind == KF_TOKEN_WORD || kf_token_is(tokens, i - 1, ">"));
+        bool member = initializers && (tokens->list[i - 1].kind == KF_TOKEN_WORD ||
+                                       kf_token_is(tokens, i - 1, ">"));
         if (brace && !member) {
             if (skip_brackets(tokens, i) != KF_NO_TOKEN) function->body_open = i;
             return;
@@ -101,7 +105,8 @@ static void find_body(const kf_tokens *tokens, uint32_t params_close, kf_functio
 }
 
 /* Reads the first argument of __launch_bounds__. Token `open` is its '('. */
-static void read_bounds(const kf_tokens *tokens, uint32_t open, uint32_t close, kf_function *function)
+static void read_bounds(const kf_tokens *tokens, uint32_t open, uint32_t close,
+                        kf_function *function)
 {
     function->bounds_first = open + 1;
     function->bounds_end = close;
@@ -119,7 +124,8 @@ static void read_bounds(const kf_tokens *tokens, uint32_t open, uint32_t close, 
 }
 
 /* True if '(' at `open` begins the parameters. `operator_seen`: the function is an operator. */
-static bool begins_parameters(const kf_tokens *tokens, uint32_t first, uint32_t open, bool operator_seen, kf_function *function)
+static bool begins_parameters(const kf_tokens *tokens, uint32_t first, uint32_t open,
+                              bool operator_seen, kf_function *function)
 {
     uint32_t before = open - 1;
     if (operator_seen) return true;
@@ -137,7 +143,8 @@ static bool begins_parameters(const kf_tokens *tokens, uint32_t first, uint32_t 
 
 void kf_function_read(const kf_tokens *tokens, uint32_t first, kf_function *function)
 {
-    *function = (kf_function){.name = KF_NO_TOKEN, .params_open = KF_NO_TOKEN, .body_open = KF_NO_TOKEN};
+    *function =
+        (kf_function){.name = KF_NO_TOKEN, .params_open = KF_NO_TOKEN, .body_open = KF_NO_TOKEN};
     bool operator_seen = false;
     int angle = 0;
     uint32_t i = first;
@@ -158,16 +165,19 @@ void kf_function_read(const kf_tokens *tokens, uint32_t first, kf_function *func
                 }
                 break;
             }
-            if (i > 0 && kf_token_is(tokens, i - 1, "__launch_bounds__")) read_bounds(tokens, i, close, function);
+            if (i > 0 && kf_token_is(tokens, i - 1, "__launch_bounds__"))
+                read_bounds(tokens, i, close, function);
             i = close;
-        } else if (kf_token_is(tokens, i, "[") && kf_token_is(tokens, i + 1, "[") && skip_brackets(tokens, i) != KF_NO_TOKEN) {
+        } else if (kf_token_is(tokens, i, "[") && kf_token_is(tokens, i + 1, "[") &&
+                   skip_brackets(tokens, i) != KF_NO_TOKEN) {
             i = skip_brackets(tokens, i); /* [[attribute]] */
         } else if (kf_token_is(tokens, i, "<")) {
             if (!operator_seen) angle++;
         } else if (kf_token_is(tokens, i, ">")) {
             if (angle > 0) angle--;
         } else if (memchr("[]{};", tokens->text[tokens->list[i].offset], 5) ||
-                   (angle == 0 && !operator_seen && memchr("=,)", tokens->text[tokens->list[i].offset], 3)) ||
+                   (angle == 0 && !operator_seen &&
+                    memchr("=,)", tokens->text[tokens->list[i].offset], 3)) ||
                    (angle == 0 && kf_token_is(tokens, i, ":"))) {
             break;
         }
@@ -180,7 +190,8 @@ void kf_function_read(const kf_tokens *tokens, uint32_t first, kf_function *func
 
 /* Returns the name of the parameter in [first, end), which holds no default value. Without a name,
  * returns KF_NO_TOKEN and sets *where to the token after which one can be added. */
-static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t end, uint32_t *where)
+static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t end,
+                               uint32_t *where)
 {
     for (uint32_t i = first; i < end; i++) { /* void (*f)(int), float (&a)[4] */
         if (!kf_token_is(tokens, i, "(")) continue;
@@ -189,7 +200,8 @@ static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t
         if ((kf_token_is(tokens, i + 1, "*") || kf_token_is(tokens, i + 1, "&")) &&
             !(i > first && takes_parentheses(tokens, i - 1))) {
             *where = i + 1;
-            for (uint32_t j = i + 1; j < close && !kf_token_is(tokens, j, "(") && !kf_token_is(tokens, j, "["); j++)
+            for (uint32_t j = i + 1;
+                 j < close && !kf_token_is(tokens, j, "(") && !kf_token_is(tokens, j, "["); j++)
                 if (tokens->list[j].kind == KF_TOKEN_WORD && !kf_is_type_word(tokens, j)) return j;
             return KF_NO_TOKEN;
         }
@@ -199,8 +211,9 @@ static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t
     while (last > first) { /* arrays and attributes behind the name */
         uint32_t match = tokens->list[last].match;
         bool bracket = kf_token_is(tokens, last, "]") && match != KF_NO_TOKEN && match > first;
-        bool attribute = kf_token_is(tokens, last, ")") && match != KF_NO_TOKEN && match > first + 1 &&
-                         takes_parentheses(tokens, match - 1) && !kf_token_is(tokens, match - 1, "decltype");
+        bool attribute = kf_token_is(tokens, last, ")") && match != KF_NO_TOKEN &&
+                         match > first + 1 && takes_parentheses(tokens, match - 1) &&
+                         !kf_token_is(tokens, match - 1, "decltype");
         if (bracket)
             last = match - 1;
         else if (attribute)
@@ -209,22 +222,24 @@ static uint32_t parameter_name(const kf_tokens *tokens, uint32_t first, uint32_t
             break;
     }
     *where = last;
-    if (tokens->list[last].kind != KF_TOKEN_WORD || kf_is_type_word(tokens, last) || last == first ||
-        kf_token_is(tokens, last - 1, "::"))
+    if (tokens->list[last].kind != KF_TOKEN_WORD || kf_is_type_word(tokens, last) ||
+        last == first || kf_token_is(tokens, last - 1, "::"))
         return KF_NO_TOKEN;
-    static const char *const no_type[] = {"const", "volatile",          "typename",     "struct",     "class", "enum",
-                                          "union", "__grid_constant__", "__restrict__", "__restrict", NULL};
+    static const char *const no_type[] = {
+        "const", "volatile",          "typename",     "struct",     "class", "enum",
+        "union", "__grid_constant__", "__restrict__", "__restrict", NULL};
     for (uint32_t i = first; i < last; i++) {
         uint32_t kind = tokens->list[i].kind;
-        if ((kind == KF_TOKEN_WORD && !is_one_of(tokens, i, no_type)) || (kind == KF_TOKEN_PUNCT && !kf_token_is(tokens, i, "::")))
+        if ((kind == KF_TOKEN_WORD && !is_one_of(tokens, i, no_type)) ||
+            (kind == KF_TOKEN_PUNCT && !kf_token_is(tokens, i, "::")))
             return last;
     }
     return KF_NO_TOKEN;
 }
 
 /* Reads the parameter in [first, end). */
-static void read_parameter(const kf_tokens *tokens, uint32_t first, uint32_t end, unsigned number, kf_edits *edits, kf_buffer *list,
-                           kf_buffer *names)
+static void read_parameter(const kf_tokens *tokens, uint32_t first, uint32_t end, unsigned number,
+                           kf_edits *edits, kf_buffer *list, kf_buffer *names)
 {
     uint32_t declared = end;
     bool pack = false;
@@ -263,7 +278,8 @@ static void read_parameter(const kf_tokens *tokens, uint32_t first, uint32_t end
     if (pack) kf_buffer_string(names, "...");
 }
 
-void kf_parameters_read(const kf_tokens *tokens, uint32_t open, kf_edits *edits, kf_buffer *list, kf_buffer *names)
+void kf_parameters_read(const kf_tokens *tokens, uint32_t open, kf_edits *edits, kf_buffer *list,
+                        kf_buffer *names)
 {
     uint32_t close = tokens->list[open].match, first = open + 1;
     unsigned number = 0;

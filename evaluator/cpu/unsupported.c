@@ -6,23 +6,31 @@
 enum { TENSOR, TEXTURE, CLUSTER, TMA, LIBRARY, CCCL, DRIVER, PIPELINE, FP8, PTX };
 
 static const kf_unsupported constructs[] = {
-    [TENSOR] = {"tensor cores (nvcuda::wmma)", "write the product with ordinary arithmetic, or use a CUDA device", false},
-    [TEXTURE] = {"textures and surfaces", "read the array through a pointer, or use a CUDA device", false},
-    [CLUSTER] = {"thread block clusters and distributed shared memory", "use one block's shared memory, or a CUDA device", false},
-    [TMA] = {"the tensor memory accelerator (TMA)", "copy with ordinary loads, or use a CUDA device", false},
+    [TENSOR] = {"tensor cores (nvcuda::wmma)",
+                "write the product with ordinary arithmetic, or use a CUDA device", false},
+    [TEXTURE] = {"textures and surfaces", "read the array through a pointer, or use a CUDA device",
+                 false},
+    [CLUSTER] = {"thread block clusters and distributed shared memory",
+                 "use one block's shared memory, or a CUDA device", false},
+    [TMA] = {"the tensor memory accelerator (TMA)",
+             "copy with ordinary loads, or use a CUDA device", false},
     [LIBRARY] = {"a CUDA library (cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, cuSOLVER)",
                  "write the kernel by hand, or use a CUDA device", false},
     [CCCL] = {"CUB, Thrust or libcu++", "write the kernel by hand, or use a CUDA device", false},
-    [DRIVER] = {"the driver API, NVRTC or loading of device code", "use the runtime API, or a CUDA device", false},
-    [PIPELINE] = {"asynchronous copy pipelines", "copy with ordinary loads and __syncthreads, or use a CUDA device", false},
-    [FP8] = {"4-bit and 6-bit floating types", "use float, half, bfloat16 or 8-bit types, or a CUDA device", false},
+    [DRIVER] = {"the driver API, NVRTC or loading of device code",
+                "use the runtime API, or a CUDA device", false},
+    [PIPELINE] = {"asynchronous copy pipelines",
+                  "copy with ordinary loads and __syncthreads, or use a CUDA device", false},
+    [FP8] = {"4-bit and 6-bit floating types",
+             "use float, half, bfloat16 or 8-bit types, or a CUDA device", false},
     [PTX] = {"intrinsics for inline PTX", "write it in CUDA C, or use a CUDA device", false},
 };
 
 const kf_unsupported kf_unsupported_assembly = {
-    "inline PTX (asm)", "write it in CUDA C, keep the PTX under #ifdef __CUDA_ARCH__, or use a CUDA device", true};
-const kf_unsupported kf_unsupported_device_launch = {"a kernel launch in device code", "launch from the host, or use a CUDA device",
-                                                     true};
+    "inline PTX (asm)",
+    "write it in CUDA C, keep the PTX under #ifdef __CUDA_ARCH__, or use a CUDA device", true};
+const kf_unsupported kf_unsupported_device_launch = {
+    "a kernel launch in device code", "launch from the host, or use a CUDA device", true};
 
 typedef struct row {
     const char *prefix;
@@ -125,12 +133,16 @@ static const row headers[] = {
     {"c10/", PREFIX, LIBRARY},
 };
 
-static const kf_unsupported *look_up(const row *rows, size_t count, const char *name, size_t size, bool scope)
+static const kf_unsupported *look_up(const row *rows, size_t count, const char *name, size_t size,
+                                     bool scope)
 {
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(rows[i].prefix);
-        if (name[0] != rows[i].prefix[0] || size < length || memcmp(name, rows[i].prefix, length) != 0) continue;
-        if (rows[i].how == PREFIX || (size == length && (rows[i].how == WHOLE || scope))) return &constructs[rows[i].construct];
+        if (name[0] != rows[i].prefix[0] || size < length ||
+            memcmp(name, rows[i].prefix, length) != 0)
+            continue;
+        if (rows[i].how == PREFIX || (size == length && (rows[i].how == WHOLE || scope)))
+            return &constructs[rows[i].construct];
     }
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* From a job to a verdict: builds, one measurement a workload, words. What is measured how is measure.c's. */
+/* From a job to a verdict: builds, one measurement a workload, words. What is measured how is
+ * measure.c's. */
 #include "kforge/judge.h"
 
 #include <math.h>
@@ -18,13 +19,15 @@
 #include "judge_sanitize.h"
 #include "torch_plan.h"
 
-#define MIN_PART 0.4 /* of its even share of the time, which each workload gets whatever those before it took */
-#define MAX_BUILDS \
-    4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, and leave it processors */
+/* of its even share of the time, which each workload gets whatever those before it took */
+#define MIN_PART 0.4
+#define MAX_BUILDS                                                                              \
+    4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, \
+         and leave it processors */
 
 #define PROCESSORS_A_START 3 /* beside the judge, the runners that it measures, and builds */
 
-/* ---- life -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU. */
 static bool open_device(kf_judge *judge, const char *name, kf_error *error)
@@ -45,8 +48,9 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
 static char *word_environment_id(const kf_device *device)
 {
     char *text;
-    int length = asprintf(&text, "%s" KF_JUDGE_MARK "%d%s%s, %s", device->hardware, KF_PROTOCOL_VERSION,
-                          *device->runtime ? ", runtime " : "", device->runtime, device->compiler);
+    int length =
+        asprintf(&text, "%s" KF_JUDGE_MARK "%d%s%s, %s", device->hardware, KF_PROTOCOL_VERSION,
+                 *device->runtime ? ", runtime " : "", device->runtime, device->compiler);
     return length < 0 ? NULL : text;
 }
 
@@ -65,7 +69,8 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
-    if (!(judge->environment_id = word_environment_id(judge->device)) || !(judge->pool = kf_runner_pool_new(judge->device))) {
+    if (!(judge->environment_id = word_environment_id(judge->device)) ||
+        !(judge->pool = kf_runner_pool_new(judge->device))) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
@@ -126,7 +131,7 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return kf_steal(&object);
 }
 
-/* ---- what a verdict says about its origin ---------------------------------------------------------------------------------------------------------- */
+/* ---- what a verdict says about its origin ---------------------------------------------------- */
 
 static bool describe_build(kf_verdict *verdict, const kf_job *job, const kf_build *build)
 {
@@ -152,7 +157,8 @@ static bool describe_build(kf_verdict *verdict, const kf_job *job, const kf_buil
            kf_verdict_set_text(&verdict->code_hash, build->code_hash);
 }
 
-/* All that another job needs beside task, source and flags to ask for the same; `kforge eval --replay` reads it. */
+/* All that another job needs beside task, source and flags to ask for the same; `kforge eval
+ * --replay` reads it. */
 static bool describe_options(cJSON *object, const kf_job_options *o)
 {
     cJSON *options = cJSON_AddObjectToObject(object, "options");
@@ -160,13 +166,17 @@ static bool describe_options(cJSON *object, const kf_job_options *o)
     kf_json_add_number(options, "seconds", o->seconds);
     kf_json_add_number(options, "half_width", o->half_width);
     if (o->baseline && !cJSON_AddStringToObject(options, "baseline", o->baseline)) return false;
-    return cJSON_AddBoolToObject(options, "check_only", o->check_only) && cJSON_AddBoolToObject(options, "asan", o->asan) &&
-           cJSON_AddBoolToObject(options, "verify", o->verify) && (!o->torch || cJSON_AddTrueToObject(options, "torch")) &&
+    return cJSON_AddBoolToObject(options, "check_only", o->check_only) &&
+           cJSON_AddBoolToObject(options, "asan", o->asan) &&
+           cJSON_AddBoolToObject(options, "verify", o->verify) &&
+           (!o->torch || cJSON_AddTrueToObject(options, "torch")) &&
            (!o->replay_key ||
-            cJSON_AddTrueToObject(object, "replayed")); /* its inputs were known beforehand: no evidence of speed */
+            cJSON_AddTrueToObject(
+                object, "replayed")); /* its inputs were known beforehand: no evidence of speed */
 }
 
-static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf_job *job, const kf_secret *secret, int layers)
+static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf_job *job,
+                            const kf_secret *secret, int layers)
 {
     kf_auto(cJSON) object = cJSON_CreateObject();
     char hex[65];
@@ -181,20 +191,27 @@ static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf
         cJSON_AddStringToObject(object, "host", host.nodename);
         cJSON_AddStringToObject(object, "kernel", host.release);
     }
-    cJSON *device = kf_judge_describe(judge), *torch = kf_task_is_torch(job->task) ? kf_judge_torch(NULL) : NULL;
+    cJSON *device = kf_judge_describe(judge),
+          *torch = kf_task_is_torch(job->task) ? kf_judge_torch(NULL) : NULL;
     if (torch) cJSON_AddItemToObject(object, "torch", torch);
-    if (!device || !cJSON_AddItemToObject(object, "device", device) || !describe_options(object, &job->options)) return false;
-    cJSON *sandbox = cJSON_AddArrayToObject(object, "sandbox"), *keys = cJSON_AddArrayToObject(object, "keys");
+    if (!device || !cJSON_AddItemToObject(object, "device", device) ||
+        !describe_options(object, &job->options))
+        return false;
+    cJSON *sandbox = cJSON_AddArrayToObject(object, "sandbox"),
+          *keys = cJSON_AddArrayToObject(object, "keys");
     if (!sandbox || !keys) return false;
     for (int bit = 1; bit < KF_LAYER_ALL; bit <<= 1)
-        if (layers & bit) cJSON_AddItemToArray(sandbox, cJSON_CreateString(kf_sandbox_layer_name((kf_sandbox_layer)bit)));
-    cJSON_AddItemToArray(keys, cJSON_CreateString(hex)); /* it is of no use any more: the next job has another */
+        if (layers & bit)
+            cJSON_AddItemToArray(sandbox,
+                                 cJSON_CreateString(kf_sandbox_layer_name((kf_sandbox_layer)bit)));
+    /* it is of no use any more: the next job has another */
+    cJSON_AddItemToArray(keys, cJSON_CreateString(hex));
     cJSON_Delete(verdict->provenance);
     verdict->provenance = kf_steal(&object);
     return true;
 }
 
-/* ---- one round over all workloads --------------------------------------------------------------------------------------------------------------------- */
+/* ---- one round over all workloads ------------------------------------------------------------ */
 
 typedef struct judge_round {
     kf_judge *judge;
@@ -202,7 +219,7 @@ typedef struct judge_round {
     kf_prepared *prepared;
     kf_secret *secret;
     const volatile int *stop;
-    kf_runner *going;        /* the candidate's runner, between two workloads */
+    kf_runner *going;      /* the candidate's runner, between two workloads */
     bool more;             /* jobs that will follow */
     bool afresh;           /* in processes that no other measurement had */
     bool secondhand;       /* set: one of the task's own has served another task */
@@ -237,13 +254,17 @@ static const char *await_candidate(void *context, bool *wrong, kf_error *error)
 }
 
 /* Workloads that apply to the device: all, and those that are timed. */
-static int count_workloads(const kf_judge *judge, const kf_task *task, kf_problem *problem, int *timed)
+static int count_workloads(const kf_judge *judge, const kf_task *task, kf_problem *problem,
+                           int *timed)
 {
     int all = 0;
     bool applies;
     *timed = 0;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
-        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) || !applies) continue;
+        if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies,
+                             NULL) ||
+            !applies)
+            continue;
         all++;
         if (problem->timed) ++*timed;
     }
@@ -261,25 +282,29 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
 }
 
 /* The workload that is measured first, and its number; NULL: none applies. */
-static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task, kf_problem *problem, int *workload)
+static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task,
+                                       kf_problem *problem, int *workload)
 {
     bool applies;
     for (int pass = 0; pass < 2; pass++)
         for (*workload = 0; *workload < kf_task_workload_count(task); (*workload)++)
-            if (kf_task_resolve(task, *workload, judge->device->operations->kind, problem, &applies, NULL) && applies &&
-                problem->timed == (pass == 1))
+            if (kf_task_resolve(task, *workload, judge->device->operations->kind, problem, &applies,
+                                NULL) &&
+                applies && problem->timed == (pass == 1))
                 return problem;
     return NULL;
 }
 
-/* Runners in Python that a solution needs for itself, each of which is fresh: one to be measured in, one for KernelBench's protocol. */
+/* Runners in Python that a solution needs for itself, each of which is fresh: one to be measured
+ * in, one for KernelBench's protocol. */
 static size_t count_own(const kf_job_options *options)
 {
     return options->torch ? 1 + (size_t)options->kernelbench : 0;
 }
 
-/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python also for a baseline whose own does not suit the next task; and
- * on a GPU importing PyTorch takes as long as several jobs, so that several start, each on a processor of its own. */
+/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python
+ * also for a baseline whose own does not suit the next task; and on a GPU importing PyTorch takes
+ * as long as several jobs, so that several start, each on a processor of its own. */
 static size_t count_spares(const kf_judge *judge, const kf_job_options *options, bool more)
 {
     if (!more) return 0;
@@ -290,8 +315,9 @@ static size_t count_spares(const kf_judge *judge, const kf_job_options *options,
     return most > least ? most : least;
 }
 
-/* Importing PyTorch takes longer than a build, so the runners that will need it start before anything is waited for; on a GPU those for jobs to come, too, or the
- * second job would wait as long as the first. */
+/* Importing PyTorch takes longer than a build, so the runners that will need it start before
+ * anything is waited for; on a GPU those for jobs to come, too, or the second job would wait as
+ * long as the first. */
 static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
 {
     const kf_job_options *options = &p->job->options;
@@ -305,37 +331,47 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     kf_torch_key(task, KF_ROLE_ORACLE, NULL, workload, oracle, sizeof oracle);
     bool compiled = kf_task_baseline_compiled(task, options->baseline);
     size_t own = (size_t)(kind_of(p->baseline) == KF_RUNNER_TORCH &&
-                          !kf_runner_pool_can_serve(judge->pool, KF_ROLE_BASELINE, baseline, strict, problem));
+                          !kf_runner_pool_can_serve(judge->pool, KF_ROLE_BASELINE, baseline, strict,
+                                                    problem));
     kf_runner_pool_expect(judge->pool, KF_RUNNER_COMPILED, strict, compiled ? own : 0);
-    size_t count = (compiled ? 0 : own) +
-                   (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
-                    !kf_runner_pool_can_serve(judge->pool, KF_ROLE_ORACLE, oracle, strict, problem)) +
-                   count_own(options);
+    size_t count =
+        (compiled ? 0 : own) +
+        (kind_of(kf_task_oracle(task)) == KF_RUNNER_TORCH &&
+         !kf_runner_pool_can_serve(judge->pool, KF_ROLE_ORACLE, oracle, strict, problem)) +
+        count_own(options);
     if (judge->device->slow_start && options->torch) count += count_spares(judge, options, more);
     kf_runner_pool_expect(judge->pool, KF_RUNNER_TORCH, strict, count);
 }
 
-/* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A first failure ends the round. */
+/* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A
+ * first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
     const kf_job_options *options = &r->job->options;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds, deadline = r->deadline;
+    double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
+           deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
     double least = timed_left ? MIN_PART * budget / timed_left : 0;
-    bool one_runner = r->judge->device->slow_start && !options->asan, built = kf_prepared_is_built(r->prepared);
+    bool one_runner = r->judge->device->slow_start && !options->asan,
+         built = kf_prepared_is_built(r->prepared);
     bool counts = options->counters && !options->torch && strcmp(options->counters, "none") != 0 &&
                   r->judge->device->operations->expect_count &&
-                  r->judge->device->operations->expect_count(r->judge->device, r->judge->pool, options->counters);
+                  r->judge->device->operations->expect_count(r->judge->device, r->judge->pool,
+                                                             options->counters);
     for (int pass = 0; pass < 2; pass++)
         for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
             bool applies;
-            if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem, &applies, error)) return false;
+            if (!kf_task_resolve(task, workload, r->judge->device->operations->kind, problem,
+                                 &applies, error))
+                return false;
             if (!applies || problem->timed != (pass == 1)) continue;
-            for (int i = 0; i < problem->argument_count && r->full_f32; i++) problem->arguments[i].tf32 = false;
-            kf_workload_verdict *result = kf_verdict_add_workload(verdict, problem->workload, problem->timed);
+            for (int i = 0; i < problem->argument_count && r->full_f32; i++)
+                problem->arguments[i].tf32 = false;
+            kf_workload_verdict *result =
+                kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
                 (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
                 return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -354,7 +390,9 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .attempt = r->attempt,
                                   .frozen = r->frozen,
                                   .full_f32 = r->full_f32,
-                                  .candidate = built && is_measurable(r->prepared) ? r->prepared->candidate.binary : NULL,
+                                  .candidate = built && is_measurable(r->prepared)
+                                                   ? r->prepared->candidate.binary
+                                                   : NULL,
                                   .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
                                   .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
                                   .await_candidate = await_candidate,
@@ -397,15 +435,17 @@ static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
     bool done = measure_each(r, verdict, error);
     kf_runner_pool_retire(r->judge->pool, kf_steal(&r->going), true);
     /* Importing PyTorch takes as long as a measurement: its runners go on to the next job. */
-    if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task)) kf_runner_pool_drop_trusted(r->judge->pool);
+    if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task))
+        kf_runner_pool_drop_trusted(r->judge->pool);
     return done;
 }
 
-/* ---- a job ----------------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a job ----------------------------------------------------------------------------------- */
 
 static kf_verdict *new_verdict(const kf_judge *judge, const kf_job *job)
 {
-    kf_auto(kf_verdict) verdict = kf_verdict_new(job->id, kf_task_name(job->task), judge->device->name);
+    kf_auto(kf_verdict) verdict =
+        kf_verdict_new(job->id, kf_task_name(job->task), judge->device->name);
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);
     kf_hash_hex(&hash, hex);
@@ -422,24 +462,29 @@ static bool intervals_meet(const kf_interval *a, const kf_interval *b)
 
 static bool agree(const kf_verdict *a, const kf_verdict *b)
 {
-    if (a->status != KF_CORRECT || b->status != KF_CORRECT || a->workload_count != b->workload_count) return false;
+    if (a->status != KF_CORRECT || b->status != KF_CORRECT ||
+        a->workload_count != b->workload_count)
+        return false;
     return isnan(a->speedup.value) || intervals_meet(&a->speedup, &b->speedup);
 }
 
 /* Says of a candidate that is not measured why it isn't. */
-static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf_secret *secret, kf_verdict *verdict,
-                           kf_error *error)
+static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf_secret *secret,
+                           kf_verdict *verdict, kf_error *error)
 {
     const kf_build *build = &p->candidate;
-    bool said = describe_build(verdict, p->job, build) && describe_origin(verdict, judge, p->job, secret, build->layers);
+    bool said = describe_build(verdict, p->job, build) &&
+                describe_origin(verdict, judge, p->job, secret, build->layers);
     kf_status status = build->status;
     if (said && build->ok)
-        said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", NAN, NAN,
+        said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
+                                      NAN, NAN,
                                       "not measured: there is a verdict on the same machine code");
     else if (said)
         said = kf_verdict_add_finding(verdict, NULL, status,
-                                      status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR ? KF_BLAME_MACHINE
-                                                                                                  : KF_BLAME_CANDIDATE,
+                                      status == KF_UNSUPPORTED_DEVICE || status == KF_JUDGE_ERROR
+                                          ? KF_BLAME_MACHINE
+                                          : KF_BLAME_CANDIDATE,
                                       "build.failed", NAN, NAN, "%s", build->reason);
     if (said) kf_verdict_conclude(verdict);
     return said || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -450,9 +495,12 @@ static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error
 {
     kf_auto(kf_verdict) fresh = new_verdict(r->judge, r->job);
     if (!fresh) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!measure_all(r, fresh, error) || !kf_prepared_await_candidate(r->prepared, error)) return false;
-    if (!is_measurable(r->prepared)) return say_unmeasured(r->judge, r->prepared, r->secret, *verdict, error);
-    if (!describe_build(fresh, r->job, &r->prepared->candidate) || !describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
+    if (!measure_all(r, fresh, error) || !kf_prepared_await_candidate(r->prepared, error))
+        return false;
+    if (!is_measurable(r->prepared))
+        return say_unmeasured(r->judge, r->prepared, r->secret, *verdict, error);
+    if (!describe_build(fresh, r->job, &r->prepared->candidate) ||
+        !describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_verdict_conclude(fresh);
     kf_verdict_free(*verdict);
@@ -460,7 +508,8 @@ static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error
     return true;
 }
 
-/* Does what the verdict accuses the candidate of rest on how long something took, and on nothing that it did? */
+/* Does what the verdict accuses the candidate of rest on how long something took, and on nothing
+ * that it did? */
 static bool is_by_the_clock(const kf_verdict *verdict)
 {
     if (verdict->status == KF_IMPOSSIBLE) return true;
@@ -472,7 +521,8 @@ static bool is_by_the_clock(const kf_verdict *verdict)
     return false;
 }
 
-bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds, double timeout)
+bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
+                          double timeout)
 {
     bool disturbed = verdict->status == KF_INTERFERENCE, accused = is_by_the_clock(verdict),
          cleared = verdict->status == KF_CORRECT && rounds->accused > 0;
@@ -480,30 +530,35 @@ bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double s
     rounds->disturbed += disturbed;
     rounds->accused += accused;
     rounds->cleared += cleared;
-    bool open = disturbed            ? rounds->disturbed < KF_DISTURBED_ROUNDS
-                : accused || cleared ? (accused ? rounds->accused : rounds->cleared) < KF_CLOCK_ROUNDS
-                                     : false;
+    bool open = disturbed ? rounds->disturbed < KF_DISTURBED_ROUNDS
+                : accused || cleared
+                    ? (accused ? rounds->accused : rounds->cleared) < KF_CLOCK_ROUNDS
+                    : false;
     return open && seconds * (rounds->made + 1) < timeout * rounds->made;
 }
 
 static bool flag_rounds(const kf_rounds *rounds, kf_verdict *verdict)
 {
-    int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE); /* that were followed by another */
+    /* that were followed by another */
+    int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE);
     return (!again || kf_verdict_add_flag(verdict, "interference.again:%d", again)) &&
-           (!rounds->accused || kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));
+           (!rounds->accused ||
+            kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));
 }
 
 /* Did the task's own fail, in runners that have served another task? */
 static bool failed_secondhand(const judge_round *r, const kf_verdict *verdict)
 {
-    return r->secondhand && !r->afresh && verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_TASK;
+    return r->secondhand && !r->afresh && verdict->status == KF_JUDGE_ERROR &&
+           verdict->blame == KF_BLAME_TASK;
 }
 
-/* Does it say more of a solution than the round before, in which its weights were arguments and it was wrong? */
+/* Does it say more of a solution than the round before, in which its weights were arguments and it
+ * was wrong? */
 static bool says_more(const kf_verdict *verdict)
 {
-    if (verdict->status == KF_CORRECT || verdict->status == KF_CHEATING || verdict->status == KF_IMPOSSIBLE ||
-        verdict->status == KF_CONTRACT_VIOLATION)
+    if (verdict->status == KF_CORRECT || verdict->status == KF_CHEATING ||
+        verdict->status == KF_IMPOSSIBLE || verdict->status == KF_CONTRACT_VIOLATION)
         return true;
     for (size_t w = 0; w < verdict->workload_count; w++)
         for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
@@ -511,9 +566,11 @@ static bool says_more(const kf_verdict *verdict)
     return false;
 }
 
-/* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again, with another key and in fresh processes, while the job's
- * time allows; and so is, once, a task that fails where another one has been before, one whose baseline needs more than tf32, and, with frozen weights, a solution
- * that wants them where the task admits that. The verdict is the last one's, but for what frozen weights tell nothing more about. */
+/* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again,
+ * with another key and in fresh processes, while the job's time allows; and so is, once, a task
+ * that fails where another one has been before, one whose baseline needs more than tf32, and, with
+ * frozen weights, a solution that wants them where the task admits that. The verdict is the last
+ * one's, but for what frozen weights tell nothing more about. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
@@ -524,25 +581,30 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     for (kf_rounds rounds = {0};;) {
         double began = kf_now(), deadline = r->deadline;
         if (!judge_round_of(r, verdict, error)) return false;
-        double took = kf_now() - began - (r->deadline - deadline); /* without what was nobody's time */
+        /* without what was nobody's time */
+        double took = kf_now() - began - (r->deadline - deadline);
         if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
             kf_verdict_free(*verdict);
-            if (!(*verdict = new_verdict(r->judge, r->job))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!(*verdict = new_verdict(r->judge, r->job)))
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             r->full_f32 = true;
             r->going = NULL;
             continue;
         }
         if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
             known = kf_steal(verdict);
-            if (!(*verdict = new_verdict(r->judge, r->job))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!(*verdict = new_verdict(r->judge, r->job)))
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             r->frozen = true;
             r->going = NULL;
             continue;
         }
         bool secondhand = failed_secondhand(r, *verdict);
         double nobodys = r->deadline - options->timeout_seconds - started;
-        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - nobodys, options->timeout_seconds)) {
-            if (!flag_rounds(&rounds, *verdict)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - nobodys,
+                                                 options->timeout_seconds)) {
+            if (!flag_rounds(&rounds, *verdict))
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             if (!known || says_more(*verdict)) return true;
             kf_verdict_free(*verdict);
             *verdict = kf_steal(&known);
@@ -555,27 +617,35 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
 }
 
 /* Everything that can be said of a job, into *verdict; false: machine, judge or caller. */
-static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop, kf_verdict **verdict, kf_error *error)
+static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop,
+                      kf_verdict **verdict, kf_error *error)
 {
     kf_secret secret;
     const kf_job *job = p->job;
     /* One that was started for a candidate that did not compile is of use to no other job. */
-    if (!kf_task_baseline_compiled(job->task, job->options.baseline)) kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);
+    if (!kf_task_baseline_compiled(job->task, job->options.baseline))
+        kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);
     if (kf_task_is_torch(job->task)) start_ahead(judge, p, more);
-    if (!kf_secret_new(&secret, job->options.replay_key, error) || !kf_prepared_await_trusted(p, error)) return false;
+    if (!kf_secret_new(&secret, job->options.replay_key, error) ||
+        !kf_prepared_await_trusted(p, error))
+        return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
-    if (baseline->binary.reason && libraries[0]) { /* a task's author can't know what is installed here */
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library", NAN, NAN,
-                               "baseline \"%s\" needs %s, which is not to be had on this device: %s",
-                               job->options.baseline ? job->options.baseline : "", libraries[0], baseline->binary.reason);
+    /* a task's author can't know what is installed here */
+    if (baseline->binary.reason && libraries[0]) {
+        kf_verdict_add_finding(
+            *verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library", NAN, NAN,
+            "baseline \"%s\" needs %s, which is not to be had on this device: %s",
+            job->options.baseline ? job->options.baseline : "", libraries[0],
+            baseline->binary.reason);
         kf_verdict_conclude(*verdict);
         return true;
     }
     for (int i = 0; i < KF_TRUSTED_COUNT; i++) {
         const kf_task_binary *binary = &p->trusted[i].binary;
         if (!binary->reason) continue;
-        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, binary->machine ? KF_BLAME_MACHINE : KF_BLAME_TASK, "task.build",
+        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR,
+                               binary->machine ? KF_BLAME_MACHINE : KF_BLAME_TASK, "task.build",
                                NAN, NAN, "the task's own %s", binary->reason);
         kf_verdict_conclude(*verdict);
         return true;
@@ -584,7 +654,8 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
         if (!kf_prepared_await_candidate(p, error)) return false;
         if (!is_measurable(p)) return say_unmeasured(judge, p, &secret, *verdict, error);
     }
-    judge_round first = {.judge = judge, .job = job, .prepared = p, .secret = &secret, .stop = stop, .more = more};
+    judge_round first = {
+        .judge = judge, .job = job, .prepared = p, .secret = &secret, .stop = stop, .more = more};
     if (!judge_undisturbed(&first, verdict, error)) return false;
     if (!job->options.verify || (*verdict)->status != KF_CORRECT) return true;
     kf_auto(kf_verdict) again = new_verdict(judge, job);
@@ -596,22 +667,25 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!judge_undisturbed(&second, &again, error)) return false;
     again->reverified = agree(*verdict, again);
     if (!again->reverified && again->status == KF_CORRECT &&
-        !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low, (*verdict)->speedup.high))
+        !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low,
+                             (*verdict)->speedup.high))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_verdict_free(*verdict);
     *verdict = kf_steal(&again);
     return true;
 }
 
-/* A candidate's runner that ends, hangs or reports errors on a device that is gone is no candidate's fault, whatever the finding says. */
+/* A candidate's runner that ends, hangs or reports errors on a device that is gone is no
+ * candidate's fault, whatever the finding says. */
 static bool is_lost(kf_judge *judge, const volatile int *stop, kf_error *error)
 {
     const kf_device_operations *device = judge->device->operations;
     return device->lost && device->lost(judge->device, stop, error);
 }
 
-static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prepared, bool more, const volatile int *stop,
-                           const kf_error *unprepared, double started, kf_error *error)
+static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prepared, bool more,
+                           const volatile int *stop, const kf_error *unprepared, double started,
+                           kf_error *error)
 {
     kf_auto(kf_verdict) verdict = new_verdict(judge, job);
     if (!verdict) {
@@ -620,34 +694,44 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
     }
     kf_error trouble = {0};
     bool judged = prepared ? judge_job(judge, prepared, more, stop, &verdict, &trouble) &&
-                                 kf_judge_sanitize(judge, job, prepared->candidate.binary, verdict, stop, &trouble) &&
-                                 kf_judge_count(judge, job, prepared->candidate.binary, verdict, stop, &trouble) &&
-                                 kf_judge_kernelbench(judge, job, prepared->candidate.binary, verdict, stop, &trouble)
+                                 kf_judge_sanitize(judge, job, prepared->candidate.binary, verdict,
+                                                   stop, &trouble) &&
+                                 kf_judge_count(judge, job, prepared->candidate.binary, verdict,
+                                                stop, &trouble) &&
+                                 kf_judge_kernelbench(judge, job, prepared->candidate.binary,
+                                                      verdict, stop, &trouble)
                            : kf_fail_copy(&trouble, unprepared);
     if (!judged) {
         if (trouble.code == KF_ERROR_BUSY) {
             kf_fail_copy(error, &trouble);
             return NULL;
         }
-        kf_blame blame = trouble.code == KF_ERROR_INPUT || trouble.code == KF_ERROR_LIMIT ? KF_BLAME_TASK : KF_BLAME_MACHINE;
-        kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, blame, "judge.failed", NAN, NAN, "%s", trouble.text);
+        kf_blame blame = trouble.code == KF_ERROR_INPUT || trouble.code == KF_ERROR_LIMIT
+                             ? KF_BLAME_TASK
+                             : KF_BLAME_MACHINE;
+        kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, blame, "judge.failed", NAN, NAN, "%s",
+                               trouble.text);
         kf_verdict_conclude(verdict);
     }
-    bool ran = !judged || (kf_prepared_is_built(prepared) && is_measurable(prepared)); /* else nothing was on the device */
+    /* else nothing was on the device */
+    bool ran = !judged || (kf_prepared_is_built(prepared) && is_measurable(prepared));
     if (ran && verdict->status != KF_CORRECT && is_lost(judge, stop, error)) return NULL;
     verdict->judge_seconds = kf_now() - started;
     return kf_steal(&verdict);
 }
 
-kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error)
+kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more,
+                             const volatile int *stop, kf_error *error)
 {
     return measure(judge, prepared->job, prepared, more, stop, NULL, kf_now(), error);
 }
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error)
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop,
+                         kf_error *error)
 {
     double started = kf_now();
     kf_error unprepared = {0};
     kf_auto(kf_prepared) prepared = kf_judge_prepare(judge, job, -1, &unprepared);
-    return measure(judge, prepared ? prepared->job : job, prepared, false, stop, &unprepared, started, error);
+    return measure(judge, prepared ? prepared->job : job, prepared, false, stop, &unprepared,
+                   started, error);
 }

@@ -5,16 +5,18 @@
 #include <string.h>
 
 #define COUNT_SECONDS 20.0 /* for a command of a runner that counts */
-#define COUNT_CALLS \
-    20 /* and a call's time so many times: one that takes long is made once, and may take longer while it is counted */
+#define COUNT_CALLS                                                                              \
+    20 /* and a call's time so many times: one that takes long is made once, and may take longer \
+          while it is counted */
 
 /* The first timed workload: the one that a task calls its main one. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
         bool applies;
-        if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) && applies &&
-            problem->timed && !problem->hidden)
+        if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies,
+                            NULL) &&
+            applies && problem->timed && !problem->hidden)
             return true;
     }
     return false;
@@ -24,32 +26,38 @@ static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_probl
 static double call_seconds(const kf_verdict *verdict, const char *workload)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)
-        if (strcmp(verdict->workloads[i].workload, workload) == 0) return verdict->workloads[i].candidate_seconds;
+        if (strcmp(verdict->workloads[i].workload, workload) == 0)
+            return verdict->workloads[i].candidate_seconds;
     return NAN;
 }
 
-bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
-                    kf_error *error)
+bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict,
+                    const volatile int *stop, kf_error *error)
 {
     if (!job->options.counters || strcmp(job->options.counters, "none") == 0) return true;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    kf_counting counting = {
-        .problem = problem,
-        .binary = binary,
-        .wanted = job->options.counters,
-        .origin = {.candidate = verdict->source_hash, .code = verdict->code_hash, .workload = "", .build = verdict->build},
-        .seconds = COUNT_SECONDS,
-        .pool = judge->pool,
-        .strict_sandbox = job->options.strict_sandbox,
-        .stop = stop};
+    kf_counting counting = {.problem = problem,
+                            .binary = binary,
+                            .wanted = job->options.counters,
+                            .origin = {.candidate = verdict->source_hash,
+                                       .code = verdict->code_hash,
+                                       .workload = "",
+                                       .build = verdict->build},
+                            .seconds = COUNT_SECONDS,
+                            .pool = judge->pool,
+                            .strict_sandbox = job->options.strict_sandbox,
+                            .stop = stop};
     cJSON *taken;
     if (!judge->device->operations->count)
-        taken = kf_counters_note(&counting.origin, "the CPU device has no hardware counters", "--device cuda has them");
+        taken = kf_counters_note(&counting.origin, "the CPU device has no hardware counters",
+                                 "--device cuda has them");
     else if (verdict->status != KF_CORRECT || !binary)
-        taken = kf_counters_note(&counting.origin, "only what correct candidates do is counted", "");
+        taken =
+            kf_counters_note(&counting.origin, "only what correct candidates do is counted", "");
     else if (!choose_workload(judge, job->task, problem))
-        taken = kf_counters_note(&counting.origin, "the task has no timed workload on this device", "");
+        taken =
+            kf_counters_note(&counting.origin, "the task has no timed workload on this device", "");
     else {
         counting.origin.workload = problem->workload;
         counting.call_seconds = call_seconds(verdict, problem->workload);

@@ -1,5 +1,6 @@
-/* The process that is watched is the candidate's, and compute-sanitizer's library lives in it: what it finds in honest code is worth knowing, what it
- * does not find in hostile code means nothing. So its findings can only make a verdict worse. */
+/* The process that is watched is the candidate's, and compute-sanitizer's library lives in it: what
+ * it finds in honest code is worth knowing, what it does not find in hostile code means nothing. So
+ * its findings can only make a verdict worse. */
 #include "judge_sanitize.h"
 
 #include <math.h>
@@ -16,7 +17,8 @@
 #include "kforge/sanitize_report.h"
 #include "paths.h"
 
-#define TOOL_SECONDS 30.0 /* a tool that has much to tell may not end before; what it has told counts */
+/* a tool that has much to tell may not end before; what it has told counts */
+#define TOOL_SECONDS 30.0
 
 _Static_assert(KF_SANITIZE_ARGUMENTS == KF_MAX_ARGUMENTS, "a plan holds all arguments");
 
@@ -26,13 +28,15 @@ static const struct tool {
 } tools[] = {
     {"memcheck", true},
     {"racecheck", true},
-    {"initcheck", false}, /* what is read but never used harms nobody, and outputs are random before a call anyway */
+    /* what is read but never used harms nobody, and outputs are random before a call anyway */
+    {"initcheck", false},
 };
 #define TOOL_COUNT (sizeof tools / sizeof *tools)
 
 bool kf_sanitizer_find(char path[4096])
 {
-    static const char *const places[] = {"bin/compute-sanitizer", "compute-sanitizer/compute-sanitizer"};
+    static const char *const places[] = {"bin/compute-sanitizer",
+                                         "compute-sanitizer/compute-sanitizer"};
     char toolkit[4096], tried[4400];
     if (!kf_cuda_toolkit(toolkit, NULL)) return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -42,7 +46,7 @@ bool kf_sanitizer_find(char path[4096])
     return false;
 }
 
-/* ---- what the program is told ------------------------------------------------------------------------------------------------------------- */
+/* ---- what the program is told ---------------------------------------------------------------- */
 
 /* The smallest that is not hidden: tools slow a kernel down a hundredfold. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
@@ -52,7 +56,9 @@ static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_probl
     bool applies;
     const char *kind = judge->device->operations->kind;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
-        if (!kf_task_resolve(task, workload, kind, problem, &applies, NULL) || !applies || problem->hidden) continue;
+        if (!kf_task_resolve(task, workload, kind, problem, &applies, NULL) || !applies ||
+            problem->hidden)
+            continue;
         if (best >= 0 && problem->total_bytes >= least) continue;
         best = workload;
         least = problem->total_bytes;
@@ -66,7 +72,8 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
     char path[4200];
     uint64_t secret;
     if (!plan) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_random(&secret, sizeof secret)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    if (!kf_random(&secret, sizeof secret))
+        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
     plan->magic = KF_SANITIZE_MAGIC;
     plan->count = (uint32_t)problem->argument_count;
     kf_problem_scalars(problem, plan->scalars);
@@ -78,7 +85,8 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
         if (!plan->content[i]) continue;
         kf_autofree void *data = aligned_alloc(256, ((size_t)argument->bytes + 511) / 256 * 256);
         if (!data) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        kf_input_fill(argument, (kf_key){.secret = secret, .argument = (uint32_t)i}, KF_VARY_NONE, data, 0, argument->elements);
+        kf_input_fill(argument, (kf_key){.secret = secret, .argument = (uint32_t)i}, KF_VARY_NONE,
+                      data, 0, argument->elements);
         snprintf(path, sizeof path, "%.4000s/argument-%d", folder, i);
         if (!kf_file_write(path, data, (size_t)argument->bytes, error)) return false;
     }
@@ -86,21 +94,25 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
     return kf_file_write(path, plan, sizeof *plan, error);
 }
 
-/* ---- one tool ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- one tool -------------------------------------------------------------------------------- */
 
-static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool, const char *sanitizer, const char *folder,
-                     const char *binary, const volatile int *stop, kf_sanitize_report *report, kf_error *error)
+static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool,
+                     const char *sanitizer, const char *folder, const char *binary,
+                     const volatile int *stop, kf_sanitize_report *report, kf_error *error)
 {
     kf_runner_place place;
     char toolkit[4096];
     kf_autofree char *program = kf_root_file("bin/kforge-runner-sanitize", error);
-    if (!program || !judge->device->operations->place(judge->device, KF_RUNNER_PLAIN, &place, error) ||
+    if (!program ||
+        !judge->device->operations->place(judge->device, KF_RUNNER_PLAIN, &place, error) ||
         !kf_cuda_toolkit(toolkit, error))
         return false;
-    const char *const argv[] = {sanitizer, "--tool", tool->name, "--print-limit", "20", program, folder, binary, NULL};
+    const char *const argv[] = {sanitizer, "--tool", tool->name, "--print-limit", "20", program,
+                                folder,    binary,   NULL};
     const char *const more[] = {program, toolkit, folder, binary};
     for (size_t i = 0; i < sizeof more / sizeof *more && place.path_count < KF_PLACE_PATHS; i++)
-        place.paths[place.path_count++] = (kf_sandbox_path){more[i], KF_PATH_READ | KF_PATH_EXEC, false};
+        place.paths[place.path_count++] =
+            (kf_sandbox_path){more[i], KF_PATH_READ | KF_PATH_EXEC, false};
     kf_sandbox_spec spec = {.argv = argv,
                             .environment = place.environment,
                             .directory = folder,
@@ -124,9 +136,10 @@ static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool
     return true;
 }
 
-/* ---- findings ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- findings -------------------------------------------------------------------------------- */
 
-/* Calls of the API that fail may be a program's way of asking, or follow from what was found before. */
+/* Calls of the API that fail may be a program's way of asking, or follow from what was found
+ * before. */
 static bool is_of_the_api(const kf_sanitize_finding *f)
 {
     return strncmp(f->kind, "Program hit", 11) == 0;
@@ -140,55 +153,66 @@ static bool add_finding(kf_verdict *verdict, const struct tool *tool, const kf_s
     if (f->line) snprintf(place, sizeof place, " at %s:%d", f->file, f->line);
     if (f->count > 1) snprintf(times, sizeof times, ", %d times", f->count);
     return kf_verdict_add_finding(verdict, NULL, convicts ? KF_CONTRACT_VIOLATION : KF_CORRECT,
-                                  convicts ? KF_BLAME_CANDIDATE : KF_BLAME_NOBODY, rule, NAN, NAN, "%s: %s%s%s%s%s%s%s", tool->name,
-                                  f->kind, f->kernel[0] ? " in " : "", f->kernel, place, times, f->detail[0] ? "; " : "",
-                                  f->detail) != NULL;
+                                  convicts ? KF_BLAME_CANDIDATE : KF_BLAME_NOBODY, rule, NAN, NAN,
+                                  "%s: %s%s%s%s%s%s%s", tool->name, f->kind,
+                                  f->kernel[0] ? " in " : "", f->kernel, place, times,
+                                  f->detail[0] ? "; " : "", f->detail) != NULL;
 }
 
 static bool note(cJSON *object, const char *text, const char *remedy)
 {
-    return cJSON_AddStringToObject(object, "note", text) && (!remedy[0] || cJSON_AddStringToObject(object, "remedy", remedy));
+    return cJSON_AddStringToObject(object, "note", text) &&
+           (!remedy[0] || cJSON_AddStringToObject(object, "remedy", remedy));
 }
 
-static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
-                      cJSON *said, kf_error *error)
+static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict,
+                      const volatile int *stop, cJSON *said, kf_error *error)
 {
     char sanitizer[4096];
     if (!kf_sanitizer_find(sanitizer))
-        return note(said, "compute-sanitizer is missing from the CUDA toolkit", "install it (package cuda-sanitizer)") ||
+        return note(said, "compute-sanitizer is missing from the CUDA toolkit",
+                    "install it (package cuda-sanitizer)") ||
                kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error);
     if (!problem || !folder) return false;
     double started = kf_now();
-    bool done = choose_workload(judge, job->task, problem) ? write_inputs(problem, folder, error)
-                                                           : kf_fail(error, KF_ERROR_INPUT, "the task has no workload for it");
+    bool done = choose_workload(judge, job->task, problem)
+                    ? write_inputs(problem, folder, error)
+                    : kf_fail(error, KF_ERROR_INPUT, "the task has no workload for it");
     cJSON *counts = done ? cJSON_AddObjectToObject(said, "tools") : NULL;
     if (done) done = counts && cJSON_AddStringToObject(said, "workload", problem->workload);
     for (size_t i = 0; i < TOOL_COUNT && done; i++) {
         kf_sanitize_report report;
-        if (!(done = run_tool(judge, job, &tools[i], sanitizer, folder, binary, stop, &report, error))) break;
+        if (!(done =
+                  run_tool(judge, job, &tools[i], sanitizer, folder, binary, stop, &report, error)))
+            break;
         if (report.trouble[0] && !report.count) {
             cJSON_AddStringToObject(counts, tools[i].name, report.trouble);
             continue;
         }
         kf_json_add_number(counts, tools[i].name, (double)report.count);
         for (size_t k = 0; k < report.count && done; k++)
-            if (k == 0 || !is_of_the_api(&report.findings[k])) done = add_finding(verdict, &tools[i], &report.findings[k]);
+            if (k == 0 || !is_of_the_api(&report.findings[k]))
+                done = add_finding(verdict, &tools[i], &report.findings[k]);
     }
     kf_json_add_number(said, "seconds", kf_now() - started);
     kf_directory_remove(folder, NULL);
     return done;
 }
 
-bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
-                       kf_error *error)
+bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict,
+                       const volatile int *stop, kf_error *error)
 {
     const kf_device_operations *device = judge->device->operations;
-    bool cuda = strcmp(device->kind, "cuda") == 0; /* there nothing is called best that was not looked at */
-    if (!(job->options.sanitize || (job->options.verify && cuda)) || !binary || verdict->status != KF_CORRECT) return true;
+    /* there nothing is called best that was not looked at */
+    bool cuda = strcmp(device->kind, "cuda") == 0;
+    if (!(job->options.sanitize || (job->options.verify && cuda)) || !binary ||
+        verdict->status != KF_CORRECT)
+        return true;
     cJSON *said = cJSON_CreateObject();
-    if (!verdict->provenance || !said || !cJSON_AddItemToObject(verdict->provenance, "sanitizer", said)) {
+    if (!verdict->provenance || !said ||
+        !cJSON_AddItemToObject(verdict->provenance, "sanitizer", said)) {
         cJSON_Delete(said);
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }

@@ -15,11 +15,13 @@
 
 static const char mark[] = "kforge-claim: ";
 
-/* The last line that says it, as JSON; NULL when there is none. The solution may have written it. */
+/* The last line that says it, as JSON; NULL when there is none. The solution may have written it.
+ */
 static cJSON *find_claim(const char *text)
 {
     const char *last = NULL;
-    for (const char *at = text; at && (at = strstr(at, mark)); at += sizeof mark - 1) last = at + sizeof mark - 1;
+    for (const char *at = text; at && (at = strstr(at, mark)); at += sizeof mark - 1)
+        last = at + sizeof mark - 1;
     if (!last) return NULL;
     cJSON *claim = kf_json_parse(last, strcspn(last, "\n"), CLAIM_BYTES, "claim", NULL);
     if (cJSON_IsObject(claim)) return claim;
@@ -30,8 +32,10 @@ static cJSON *find_claim(const char *text)
 static cJSON *without(const char *reason)
 {
     kf_auto(cJSON) claim = cJSON_CreateObject();
-    if (!claim || !cJSON_AddStringToObject(claim, "protocol", "kernelbench") || !cJSON_AddFalseToObject(claim, "compiled") ||
-        !cJSON_AddFalseToObject(claim, "correctness") || !cJSON_AddStringToObject(claim, "error", reason))
+    if (!claim || !cJSON_AddStringToObject(claim, "protocol", "kernelbench") ||
+        !cJSON_AddFalseToObject(claim, "compiled") ||
+        !cJSON_AddFalseToObject(claim, "correctness") ||
+        !cJSON_AddStringToObject(claim, "error", reason))
         return NULL;
     return kf_steal(&claim);
 }
@@ -41,7 +45,9 @@ static int choose_workload(const kf_judge *judge, const kf_task *task, kf_proble
 {
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
         bool applies;
-        if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, NULL) && applies && problem->timed)
+        if (kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies,
+                            NULL) &&
+            applies && problem->timed)
             return workload;
     }
     return -1;
@@ -56,16 +62,19 @@ static cJSON *claim_of(kf_runner *runner, kf_runner_event event, kf_error *error
     kf_runner_explanation why;
     char reason[sizeof why.text + 16];
     kf_runner_explain(runner, event, "running KernelBench's protocol", &why);
-    snprintf(reason, sizeof reason, "no result: %s", event == KF_RUNNER_OK ? "nothing was printed" : why.text);
+    snprintf(reason, sizeof reason, "no result: %s",
+             event == KF_RUNNER_OK ? "nothing was printed" : why.text);
     if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return claim;
 }
 
 /* In a runner that nothing has been loaded in; what is still starting stands still meanwhile. */
-static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *request, const volatile int *stop, kf_error *error)
+static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *request,
+                  const volatile int *stop, kf_error *error)
 {
     kf_runner_pool *pool = judge->pool;
-    kf_auto(kf_runner) runner = kf_runner_pool_take(pool, KF_RUNNER_TORCH, job->options.strict_sandbox, stop, error);
+    kf_auto(kf_runner) runner =
+        kf_runner_pool_take(pool, KF_RUNNER_TORCH, job->options.strict_sandbox, stop, error);
     if (!runner) return kf_fail_prefix(error, "KernelBench's protocol"), NULL;
     if (!kf_torch_give(runner, request, error)) return NULL;
     kf_runner_pool_pause(pool);
@@ -78,10 +87,11 @@ static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *re
     return claim;
 }
 
-bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop,
-                          kf_error *error)
+bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary,
+                          kf_verdict *verdict, const volatile int *stop, kf_error *error)
 {
-    const kf_task_file *file = job->options.torch && job->options.kernelbench ? kf_torch_file(job->task) : NULL;
+    const kf_task_file *file =
+        job->options.torch && job->options.kernelbench ? kf_torch_file(job->task) : NULL;
     kf_autofree kf_problem *problem = file ? calloc(1, sizeof *problem) : NULL;
     cJSON *claim = NULL;
     if (!file) return true;

@@ -33,7 +33,8 @@ void kf_leak_snapshot_free(kf_leak_snapshot *census)
     free(census);
 }
 
-static bool add(kf_leak_snapshot *census, bool own, const char *kind, const char *folder, const char *name)
+static bool add(kf_leak_snapshot *census, bool own, const char *kind, const char *folder,
+                const char *name)
 {
     if (census->count == census->capacity) {
         size_t capacity = census->capacity ? 2 * census->capacity : 64;
@@ -44,12 +45,13 @@ static bool add(kf_leak_snapshot *census, bool own, const char *kind, const char
     }
     item *last = &census->items[census->count];
     last->own = own;
-    if (asprintf(&last->text, "%s %s%s%s", kind, folder, *folder ? "/" : "", name) < 0) return false;
+    if (asprintf(&last->text, "%s %s%s%s", kind, folder, *folder ? "/" : "", name) < 0)
+        return false;
     census->count++;
     return true;
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 typedef struct process {
     long pid, parent;
@@ -85,13 +87,16 @@ static bool list_processes(kf_leak_snapshot *census, kf_error *error)
 {
     DIR *folder = opendir("/proc");
     if (!folder)
-        return kf_fail(error, KF_ERROR_MACHINE, "/proc: %s: it is needed to see what processes there are", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "/proc: %s: it is needed to see what processes there are", strerror(errno));
     kf_autofree process *all = NULL;
     size_t count = 0, capacity = 0;
     bool done = true;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         process p;
-        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) || !read_process(entry->d_name, &p)) continue;
+        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
+            !read_process(entry->d_name, &p))
+            continue;
         if (count == capacity) {
             capacity = capacity ? 2 * capacity : 256;
             process *more = realloc(all, capacity * sizeof *more);
@@ -105,13 +110,14 @@ static bool list_processes(kf_leak_snapshot *census, kf_error *error)
     for (size_t i = 0; done && i < count; i++) {
         char name[LINE];
         if (all[i].pid == self || !descends(all, count, all[i].parent, self)) continue;
-        snprintf(name, sizeof name, "%ld %s%s", all[i].pid, all[i].name, all[i].state == 'Z' ? " (ended, not waited for)" : "");
+        snprintf(name, sizeof name, "%ld %s%s", all[i].pid, all[i].name,
+                 all[i].state == 'Z' ? " (ended, not waited for)" : "");
         done = add(census, true, "process", "", name);
     }
     return done || kf_fail(error, KF_ERROR_MEMORY, "out of memory for a census");
 }
 
-/* ---- what lies in folders and tables --------------------------------------------------------------------------------------------------------------- */
+/* ---- what lies in folders and tables --------------------------------------------------------- */
 
 static bool list_folder(kf_leak_snapshot *census, bool own, const char *path)
 {
@@ -121,7 +127,9 @@ static bool list_folder(kf_leak_snapshot *census, bool own, const char *path)
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         struct stat status;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_uid != geteuid()) continue;
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            status.st_uid != geteuid())
+            continue;
         done = add(census, own, "file", path, entry->d_name);
     }
     closedir(folder);
@@ -138,14 +146,16 @@ static bool list_descriptors(kf_leak_snapshot *census)
         char target[256] = "";
         ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
-        done = add(census, true, "descriptor", "",
-                   target); /* its number is not what it is: a driver may close one and open its like */
+        done = add(
+            census, true, "descriptor", "",
+            target); /* its number is not what it is: a driver may close one and open its like */
     }
     closedir(folder);
     return done;
 }
 
-/* Lines of a table of the kernel's: the first two columns (key and id) of System V's, the name of an abstract socket. */
+/* Lines of a table of the kernel's: the first two columns (key and id) of System V's, the name of
+ * an abstract socket. */
 static bool list_table(kf_leak_snapshot *census, const char *path, const char *kind)
 {
     kf_autofclose FILE *file = fopen(path, "re");
@@ -181,10 +191,13 @@ kf_leak_snapshot *kf_leak_snapshot_take(const char *folder, kf_error *error)
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!list_processes(census, error)) return NULL;
-    if (!list_descriptors(census) || (folder && !list_folder(census, true, folder)) || !list_folder(census, false, "/tmp") ||
-        !list_folder(census, false, "/var/tmp") || !list_folder(census, false, "/dev/shm") ||
-        !list_table(census, "/proc/sysvipc/shm", "shared segment") || !list_table(census, "/proc/sysvipc/sem", "semaphore set") ||
-        !list_table(census, "/proc/sysvipc/msg", "message queue") || !list_table(census, "/proc/net/unix", "socket")) {
+    if (!list_descriptors(census) || (folder && !list_folder(census, true, folder)) ||
+        !list_folder(census, false, "/tmp") || !list_folder(census, false, "/var/tmp") ||
+        !list_folder(census, false, "/dev/shm") ||
+        !list_table(census, "/proc/sysvipc/shm", "shared segment") ||
+        !list_table(census, "/proc/sysvipc/sem", "semaphore set") ||
+        !list_table(census, "/proc/sysvipc/msg", "message queue") ||
+        !list_table(census, "/proc/net/unix", "socket")) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a census");
         return NULL;
     }
@@ -192,7 +205,8 @@ kf_leak_snapshot *kf_leak_snapshot_take(const char *folder, kf_error *error)
     return kf_steal(&census);
 }
 
-kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before, const kf_leak_snapshot *after, kf_buffer *text)
+kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before,
+                                               const kf_leak_snapshot *after, kf_buffer *text)
 {
     kf_leak_snapshot_news news = {0};
     size_t old = 0; /* both are sorted */

@@ -1,5 +1,6 @@
-/* The part of `task lint` that runs something: oracle and baseline of every workload on three independent sets of inputs, and on one more for each
- * input, in which only that input differs. What the outputs mean for the task is decided by kf_lint_outputs. */
+/* The part of `task lint` that runs something: oracle and baseline of every workload on three
+ * independent sets of inputs, and on one more for each input, in which only that input differs.
+ * What the outputs mean for the task is decided by kf_lint_outputs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,9 @@ typedef struct lint_run {
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
     double **arrays; /* every array that a case points to */
     size_t array_count;
-    uint32_t count;                    /* cases, one a set */
-    double oracle_call, baseline_call; /* seconds; what loading code at the first call takes is in them */
+    uint32_t count; /* cases, one a set */
+    /* seconds; what loading code at the first call takes is in them */
+    double oracle_call, baseline_call;
 } lint_run;
 
 static bool is_given(const kf_problem_argument *argument)
@@ -43,19 +45,25 @@ static kf_runner_kind kind_of(const kf_torch_request *request)
     return request->compiled ? KF_RUNNER_COMPILED : KF_RUNNER_TORCH;
 }
 
-static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary, const kf_problem *problem, const char *what,
-                  const volatile int *stop, kf_runner **runner, kf_error *error)
+static bool start(kf_judge *judge, const kf_torch_request *request, const char *binary,
+                  const kf_problem *problem, const char *what, const volatile int *stop,
+                  kf_runner **runner, kf_error *error)
 {
     kf_runner_kind kind = kind_of(request);
     bool torch = kf_runner_is_python(kind);
     if (!(*runner = kf_runner_pool_take(judge->pool, kind, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
-    if (torch && operations->equip && !operations->equip(judge->device, *runner, request->role, problem, 0, error)) return false;
-    if (!(torch ? kf_torch_give(*runner, request, error) : kf_runner_give(*runner, binary, error))) return false;
+    if (torch && operations->equip &&
+        !operations->equip(judge->device, *runner, request->role, problem, 0, error))
+        return false;
+    if (!(torch ? kf_torch_give(*runner, request, error) : kf_runner_give(*runner, binary, error)))
+        return false;
     uint64_t scalars[KF_MAX_ARGUMENTS];
     kf_problem_scalars(problem, scalars);
-    kf_runner_event event = kf_runner_load(*runner, kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : CALL_SECONDS);
-    if (event == KF_RUNNER_OK) event = kf_runner_scalars(*runner, scalars, (uint32_t)problem->argument_count);
+    kf_runner_event event =
+        kf_runner_load(*runner, kind == KF_RUNNER_COMPILED ? KF_COMPILE_SECONDS : CALL_SECONDS);
+    if (event == KF_RUNNER_OK)
+        event = kf_runner_scalars(*runner, scalars, (uint32_t)problem->argument_count);
     if (event == KF_RUNNER_OK) return true;
     if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
     kf_runner_explanation why;
@@ -64,7 +72,8 @@ static bool start(kf_judge *judge, const kf_torch_request *request, const char *
 }
 
 /* An argument's data as doubles, remembered in run->arrays. */
-static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data, int64_t count, kf_error *error)
+static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data, int64_t count,
+                                kf_error *error)
 {
     double *values = malloc((size_t)count * sizeof *values);
     double **arrays = values ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
@@ -76,7 +85,8 @@ static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data,
     run->arrays = arrays;
     arrays[run->array_count++] = values;
     size_t size = kf_dtype_size(dtype);
-    for (int64_t i = 0; i < count; i++) values[i] = kf_dtype_load(dtype, (const char *)data + (size_t)i * size);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = kf_dtype_load(dtype, (const char *)data + (size_t)i * size);
     return values;
 }
 
@@ -94,7 +104,8 @@ static const double **argument_table(lint_run *run, kf_error *error)
     return table;
 }
 
-static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const char *what, double *seconds, kf_error *error)
+static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const char *what,
+                 double *seconds, kf_error *error)
 {
     kf_batch batch = {.order = order, .count = run->count, .timeout = CALL_SECONDS};
     kf_runner_event event = kf_runner_batch(runner, &batch);
@@ -104,18 +115,20 @@ static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const 
     kf_runner_explanation why;
     kf_autofree char *said = kf_runner_output(runner, 300);
     kf_runner_explain(runner, event, "running it", &why);
-    return kf_fail(error, KF_ERROR_INPUT, "workload %s: the task's %s fails: %s%s%s", run->problem->workload, what, why.text,
-                   said ? ": " : "", said ? said : "");
+    return kf_fail(error, KF_ERROR_INPUT, "workload %s: the task's %s fails: %s%s%s",
+                   run->problem->workload, what, why.text, said ? ": " : "", said ? said : "");
 }
 
 /* Case c differs from case 0 in the one input `changed`; the independent ones differ in all. */
 static void plan_cases(lint_run *run)
 {
     for (int c = 0; c < INDEPENDENT; c++)
-        run->cases[run->count++] = (kf_lint_case){.problem = run->problem, .base = -1, .changed = -1};
+        run->cases[run->count++] =
+            (kf_lint_case){.problem = run->problem, .base = -1, .changed = -1};
     for (int i = 0; i < run->problem->argument_count; i++)
         if (is_given(&run->problem->arguments[i]))
-            run->cases[run->count++] = (kf_lint_case){.problem = run->problem, .base = 0, .changed = i};
+            run->cases[run->count++] =
+                (kf_lint_case){.problem = run->problem, .base = 0, .changed = i};
 }
 
 static bool run_cases(lint_run *run, kf_error *error)
@@ -130,8 +143,10 @@ static bool run_cases(lint_run *run, kf_error *error)
         none[c] = (kf_set_variation){-1, KF_VARY_NONE};
     }
     if (!kf_secret_new(&secret, NULL, error)) return false;
-    if (!device->fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error)) return false;
-    for (uint32_t c = 0; c < run->count; c++) /* all inputs but the changed one are those of the base */
+    if (!device->fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error))
+        return false;
+    /* all inputs but the changed one are those of the base */
+    for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count && run->cases[c].base >= 0; i++)
             if (is_given(&problem->arguments[i]) && i != run->cases[c].changed &&
                 !device->copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
@@ -140,14 +155,16 @@ static bool run_cases(lint_run *run, kf_error *error)
         !device->prepare_truth(run->sets, order, run->count, error))
         return false;
     for (uint32_t c = 0; c < run->count; c++) {
-        const double **given = argument_table(run, error), **expected = given ? argument_table(run, error) : NULL;
+        const double **given = argument_table(run, error),
+                     **expected = given ? argument_table(run, error) : NULL;
         if (!expected) return false;
         run->cases[c].given = given;
         run->cases[c].expected = expected;
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (is_given(argument) &&
-                !(given[i] = as_doubles(run, argument->dtype, device->input(run->sets, c, i, error), argument->elements, error)))
+                !(given[i] = as_doubles(run, argument->dtype, device->input(run->sets, c, i, error),
+                                        argument->elements, error)))
                 return false;
         }
     }
@@ -157,7 +174,8 @@ static bool run_cases(lint_run *run, kf_error *error)
             const kf_problem_argument *argument = &problem->arguments[i];
             kf_dtype dtype = kf_dtype_is_float(argument->dtype) ? KF_F64 : argument->dtype;
             if (is_output(argument) && !(((const double **)run->cases[c].expected)[i] = as_doubles(
-                                             run, dtype, device->truth(run->sets, c, i, error), argument->elements, error)))
+                                             run, dtype, device->truth(run->sets, c, i, error),
+                                             argument->elements, error)))
                 return false;
         }
     if (!call(run, run->baseline, order, "baseline", &run->baseline_call, error)) return false;
@@ -165,10 +183,12 @@ static bool run_cases(lint_run *run, kf_error *error)
         kf_fetch_fault fault;
         bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
         memset(all, 1, sizeof all);
-        if (!device->fetch(run->sets, run->baseline, KF_ROLE_BASELINE, order, run->count, all, &fault, error)) return false;
+        if (!device->fetch(run->sets, run->baseline, KF_ROLE_BASELINE, order, run->count, all,
+                           &fault, error))
+            return false;
         if (fault.rule[0])
-            return kf_fail(error, fault.machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "workload %s: the task's baseline: %s",
-                           problem->workload, fault.text);
+            return kf_fail(error, fault.machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT,
+                           "workload %s: the task's baseline: %s", problem->workload, fault.text);
     }
     for (uint32_t c = 0; c < run->count; c++) {
         const double **table = argument_table(run, error);
@@ -177,7 +197,9 @@ static bool run_cases(lint_run *run, kf_error *error)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (is_output(argument) &&
-                !(table[i] = as_doubles(run, argument->dtype, device->output(run->sets, c, i, error), argument->elements, error)))
+                !(table[i] =
+                      as_doubles(run, argument->dtype, device->output(run->sets, c, i, error),
+                                 argument->elements, error)))
                 return false;
         }
     }
@@ -193,9 +215,10 @@ static void release(lint_run *run)
     free(run->arrays);
 }
 
-static int lint_workload(kf_judge *judge, const kf_task *task, int workload, const kf_problem *problem, const kf_task_binary *oracle,
-                         const kf_task_binary *baseline, kf_lint_report *report, void *context, const volatile int *stop,
-                         kf_error *error)
+static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
+                         const kf_problem *problem, const kf_task_binary *oracle,
+                         const kf_task_binary *baseline, kf_lint_report *report, void *context,
+                         const volatile int *stop, kf_error *error)
 {
     lint_run run = {.judge = judge, .problem = problem};
     const kf_device_operations *device = judge->device->operations;
@@ -216,16 +239,21 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
     plan_cases(&run);
     for (int kind = 0; kind < KF_RUNNER_KINDS; kind++)
         kf_runner_pool_expect(judge->pool, (kf_runner_kind)kind, false,
-                       (size_t)((int)kind_of(&requests[0]) == kind) + ((int)kind_of(&requests[1]) == kind));
-    bool ready = (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
-                 start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
-                 start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
-    kf_runner_event event = ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
-    if (ready && event == KF_RUNNER_OK) event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
+                              (size_t)((int)kind_of(&requests[0]) == kind) +
+                                  ((int)kind_of(&requests[1]) == kind));
+    bool ready =
+        (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
+        start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
+        start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
+    kf_runner_event event =
+        ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
+    if (ready && event == KF_RUNNER_OK)
+        event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
     if (event == KF_RUNNER_STOPPED)
         ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
     else if (event != KF_RUNNER_OK)
-        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers", problem->workload);
+        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers",
+                        problem->workload);
     if (ready && run_cases(&run, error)) {
         errors = kf_lint_outputs(run.cases, run.count, report, context, error);
         kf_lint_pace(problem, run.oracle_call, run.baseline_call, report, context);
@@ -234,8 +262,8 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload, con
     return errors;
 }
 
-int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context, const volatile int *stop,
-                  kf_error *error)
+int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, void *context,
+                  const volatile int *stop, kf_error *error)
 {
     kf_task_binary oracle = {0}, baseline = {0};
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
@@ -244,8 +272,10 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return -1;
     }
-    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60, &oracle, error) &&
-        kf_task_binary_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60, &baseline, error)) {
+    if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60,
+                           &oracle, error) &&
+        kf_task_binary_get(judge->device, judge->cache, task, kf_task_baseline(task), false, 60,
+                           &baseline, error)) {
         const char *reason = oracle.reason ? oracle.reason : baseline.reason;
         if (reason)
             kf_fail(error, KF_ERROR_INPUT, "%s", reason);
@@ -257,10 +287,12 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
         if (stop && *stop) { /* runners look at it only while they are waited for */
             kf_fail(error, KF_ERROR_BUSY, "interrupted");
             errors = -1;
-        } else if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem, &applies, error)) {
+        } else if (!kf_task_resolve(task, workload, judge->device->operations->kind, problem,
+                                    &applies, error)) {
             errors = -1;
         } else if (applies) {
-            int found = lint_workload(judge, task, workload, problem, &oracle, &baseline, report, context, stop, error);
+            int found = lint_workload(judge, task, workload, problem, &oracle, &baseline, report,
+                                      context, stop, error);
             errors = found < 0 ? -1 : errors + found;
         }
     }

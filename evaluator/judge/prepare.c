@@ -20,14 +20,18 @@ static void *build_candidate(void *context)
                                 .seconds = job->options.build_seconds,
                                 .strict_sandbox = job->options.strict_sandbox,
                                 .directory = p->directory};
-    p->done = job->options.torch ? kf_build_torch(p->judge->device, p->judge->cache, &request, &p->candidate, &p->error)
-                                 : p->judge->device->operations->build(p->judge->device, &request, &p->candidate, &p->error);
+    p->done = job->options.torch ? kf_build_torch(p->judge->device, p->judge->cache, &request,
+                                                  &p->candidate, &p->error)
+                                 : p->judge->device->operations->build(p->judge->device, &request,
+                                                                       &p->candidate, &p->error);
     __atomic_store_n(&p->finished, 1, __ATOMIC_RELEASE);
-    if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL; /* a full pipe wakes its reader, too */
+    /* a full pipe wakes its reader, too */
+    if (p->notify >= 0 && write(p->notify, "", 1) < 0) return NULL;
     return NULL;
 }
 
-/* One after the other among all jobs, so that of several that find the cache empty only the first builds. */
+/* One after the other among all jobs, so that of several that find the cache empty only the first
+ * builds. */
 static void *build_trusted(void *context)
 {
     kf_trusted_work *work = context;
@@ -35,8 +39,9 @@ static void *build_trusted(void *context)
     kf_judge *judge = p->judge;
     pthread_mutex_t *lock = &judge->trusted_locks[work->oracle];
     pthread_mutex_lock(lock);
-    work->done = kf_task_binary_get(judge->device, judge->cache, p->job->task, work->file, work->oracle, p->job->options.build_seconds,
-                                &work->binary, &work->error);
+    work->done =
+        kf_task_binary_get(judge->device, judge->cache, p->job->task, work->file, work->oracle,
+                           p->job->options.build_seconds, &work->binary, &work->error);
     pthread_mutex_unlock(lock);
     return NULL;
 }
@@ -64,17 +69,22 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
     *p = (kf_prepared){.judge = judge, .own = *job, .job = &p->own, .notify = notify};
     if (job->options.sanitize && strcmp(judge->device->operations->kind, "cpu") == 0)
         p->own.options.asan = true; /* AddressSanitizer does the work there */
-    const kf_task_file *baseline =
-        job->options.baseline ? kf_task_baseline_named(job->task, job->options.baseline) : kf_task_baseline(job->task);
+    const kf_task_file *baseline = job->options.baseline
+                                       ? kf_task_baseline_named(job->task, job->options.baseline)
+                                       : kf_task_baseline(job->task);
     if (!baseline) {
-        kf_fail(error, KF_ERROR_INPUT, "task %s has no baseline named \"%s\"", kf_task_name(job->task), job->options.baseline);
+        kf_fail(error, KF_ERROR_INPUT, "task %s has no baseline named \"%s\"",
+                kf_task_name(job->task), job->options.baseline);
         return NULL;
     }
     p->baseline = baseline;
-    if (job->options.torch && (!kf_task_is_torch(job->task) || job->options.asan || job->flag_count)) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: a solution in Python (class ModelNew) %s", kf_task_name(job->task),
-                !kf_task_is_torch(job->task) ? "needs a task whose oracle or baseline is a problem file for PyTorch"
-                                             : "takes no compiler flags and no AddressSanitizer");
+    if (job->options.torch &&
+        (!kf_task_is_torch(job->task) || job->options.asan || job->flag_count)) {
+        kf_fail(error, KF_ERROR_INPUT, "%s: a solution in Python (class ModelNew) %s",
+                kf_task_name(job->task),
+                !kf_task_is_torch(job->task)
+                    ? "needs a task whose oracle or baseline is a problem file for PyTorch"
+                    : "takes no compiler flags and no AddressSanitizer");
         return NULL;
     }
     if (!(p->directory = kf_directory_temporary("kforge-job", error))) return NULL;

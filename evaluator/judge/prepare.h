@@ -1,5 +1,6 @@
-/* The builds of one job, on threads of their own: the candidate's, and the task's baseline and oracle where the cache does not have them. A jail
- * dies with the thread that made it; these end when their build does. */
+/* The builds of one job, on threads of their own: the candidate's, and the task's baseline and
+ * oracle where the cache does not have them. A jail dies with the thread that made it; these end
+ * when their build does. */
 #ifndef KFORGE_PREPARE_H
 #define KFORGE_PREPARE_H
 

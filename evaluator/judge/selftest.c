@@ -13,16 +13,19 @@
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
-#define AGAIN_SECONDS 3  /* what seemed too fast, measured again */
-#define AHEAD 3          /* cases at hand, the one that is judged among them */
-#define CASE_SECONDS 30  /* no honest one takes a tenth of that on a slow machine */
-#define SLACK_SECONDS 2  /* what ending it may take */
-#define BUILD_SECONDS 20 /* of processor time: one of an honest case takes a tenth of that, and some cheats build without end */
+#define AGAIN_SECONDS 3 /* what seemed too fast, measured again */
+#define AHEAD 3         /* cases at hand, the one that is judged among them */
+#define CASE_SECONDS 30 /* no honest one takes a tenth of that on a slow machine */
+#define SLACK_SECONDS 2 /* what ending it may take */
+/* of processor time: one of an honest case takes a tenth of that, and some cheats build without end
+ */
+#define BUILD_SECONDS 20
 
-/* ---- reading a case ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading a case -------------------------------------------------------------------------- */
 
 typedef struct heading {
-    char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE], most[LINE];
+    char about[LINE], rule[LINE], expected[LINE], expected_cuda[LINE], devices[LINE], mode[LINE],
+        most[LINE];
 } heading;
 
 /* The comment lines that a file begins with. */
@@ -60,8 +63,8 @@ static bool allows(const char *expected, const char *status, const char *rule)
     snprintf(copy, sizeof copy, "%s", expected);
     for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save)) {
         char want_status[64] = "", want_rule[64] = "";
-        if (sscanf(part, "%63s %63s", want_status, want_rule) >= 1 && strcmp(status, want_status) == 0 &&
-            strcmp(rule, want_rule) == 0)
+        if (sscanf(part, "%63s %63s", want_status, want_rule) >= 1 &&
+            strcmp(status, want_status) == 0 && strcmp(rule, want_rule) == 0)
             return true;
     }
     return false;
@@ -86,7 +89,7 @@ static const char *first_rule(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings[0].rule : "";
 }
 
-/* ---- the list of cases ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the list of cases ----------------------------------------------------------------------- */
 
 typedef struct selftest_case {
     bool hostile, timed;
@@ -140,7 +143,8 @@ static int visible(const struct dirent *entry)
 
 /* Calls `visit` for the entries of a folder in order of their names. */
 static bool each(const char *folder,
-                 bool (*visit)(selftest *t, bool hostile, const char *task, const char *path, const char *name, kf_error *error),
+                 bool (*visit)(selftest *t, bool hostile, const char *task, const char *path,
+                               const char *name, kf_error *error),
                  selftest *t, bool hostile, const char *task, kf_error *error)
 {
     struct dirent **entries;
@@ -150,14 +154,17 @@ static bool each(const char *folder,
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = kf_path_join(folder, entries[i]->d_name);
         if (done && !path) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        if (done) done = visit(t, hostile, task ? task : entries[i]->d_name, path, entries[i]->d_name, error);
+        if (done)
+            done = visit(t, hostile, task ? task : entries[i]->d_name, path, entries[i]->d_name,
+                         error);
         free(entries[i]);
     }
     free(entries);
     return done;
 }
 
-static bool visit_case(selftest *t, bool hostile, const char *task, const char *path, const char *name, kf_error *error)
+static bool visit_case(selftest *t, bool hostile, const char *task, const char *path,
+                       const char *name, kf_error *error)
 {
     size_t length = strlen(name), size;
     if (length < 4 || strcmp(name + length - 3, ".cu") != 0) return true;
@@ -171,7 +178,9 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
     read_heading(source, &h);
     if (!h.about[0] || !h.expected[0] || (hostile && !h.rule[0]))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: STATUS RULE\" at its top", path);
+                       "%s: needs a line of what it does, \"// rule: CHEAT\" and \"// expect: "
+                       "STATUS RULE\" at its top",
+                       path);
     bool timed = strcmp(h.mode, "timed") == 0;
     bool elsewhere = h.devices[0] && strcmp(h.devices, t->cuda ? "cuda" : "cpu") != 0;
     if (elsewhere || (t->part != KF_SELFTEST_ALL && timed != (t->part == KF_SELFTEST_TIMED))) {
@@ -187,13 +196,18 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
         list->capacity = capacity;
     }
     selftest_case *c = &list->cases[list->count++];
-    *c = (selftest_case){.hostile = hostile, .timed = timed, .task = strdup(task), .path = strdup(path), .heading = h};
+    *c = (selftest_case){.hostile = hostile,
+                         .timed = timed,
+                         .task = strdup(task),
+                         .path = strdup(path),
+                         .heading = h};
     if (!c->task || !c->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     c->name = c->path + strlen(path) - length;
     return true;
 }
 
-static bool visit_task(selftest *t, bool hostile, const char *task, const char *path, const char *name, kf_error *error)
+static bool visit_task(selftest *t, bool hostile, const char *task, const char *path,
+                       const char *name, kf_error *error)
 {
     (void)name;
     struct stat status;
@@ -201,14 +215,15 @@ static bool visit_task(selftest *t, bool hostile, const char *task, const char *
     return each(path, visit_case, t, hostile, task, error);
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Its builds begin. */
 static bool open_case(selftest *t, selftest_case *c, kf_error *error)
 {
     size_t size;
     kf_error unprepared = {0};
-    kf_autofree char *task_path = NULL, *source = kf_file_read(c->path, KF_SOURCE_BYTES, &size, error);
+    kf_autofree char *task_path = NULL,
+                     *source = kf_file_read(c->path, KF_SOURCE_BYTES, &size, error);
     if (!source) return false;
     if (asprintf(&task_path, "%s/selftest/%s", t->folder, c->task) < 0) {
         task_path = NULL;
@@ -225,7 +240,8 @@ static bool open_case(selftest *t, selftest_case *c, kf_error *error)
     return true;
 }
 
-/* Opens what may be built while case `at` is judged: a few, but nothing beyond one that is timed, which compilers would disturb. */
+/* Opens what may be built while case `at` is judged: a few, but nothing beyond one that is timed,
+ * which compilers would disturb. */
 static bool open_ahead(selftest *t, size_t at, kf_error *error)
 {
     size_t jobs = kf_judge_jobs(t->judge), end = at + (jobs > AHEAD ? jobs : AHEAD);
@@ -237,14 +253,17 @@ static bool open_ahead(selftest *t, size_t at, kf_error *error)
     return true;
 }
 
-static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *context, const volatile int *stop, kf_error *error)
+static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *context,
+                     const volatile int *stop, kf_error *error)
 {
     selftest_case *c = &t->list->cases[at];
     heading *h = &c->heading;
     double started = kf_now();
-    kf_auto(kf_verdict) verdict = c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
-                                              : kf_judge_run(t->judge, c->job, stop, error);
-    if (verdict && too_fast(h, verdict)) { /* once may be a noisy machine's luck: as the search does, it is measured again */
+    kf_auto(kf_verdict) verdict =
+        c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
+                    : kf_judge_run(t->judge, c->job, stop, error);
+    /* once may be a noisy machine's luck: as the search does, it is measured again */
+    if (verdict && too_fast(h, verdict)) {
         kf_verdict_free(verdict);
         c->job->options.verify = true;
         c->job->options.seconds = AGAIN_SECONDS;
@@ -261,8 +280,9 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
                             .status = kf_status_name(verdict->status),
                             .finding = first_rule(verdict),
                             .verdict = verdict,
-                            .limit =
-                                KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS + CASE_SECONDS * (c->job->options.verify ? 2 : 1) + SLACK_SECONDS,
+                            .limit = KF_BUILD_TIMEOUT_FACTOR * BUILD_SECONDS +
+                                     CASE_SECONDS * (c->job->options.verify ? 2 : 1) +
+                                     SLACK_SECONDS,
                             .seconds = kf_now() - started};
     row.passed = allows(expected, row.status, row.finding) && !too_fast(h, verdict);
     *(c->hostile ? &t->summary->hostile : &t->summary->honest) += 1;
@@ -273,8 +293,9 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     return true;
 }
 
-bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter, kf_selftest_report *report,
-                     void *context, const volatile int *stop, kf_selftest_summary *summary, kf_error *error)
+bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter,
+                     kf_selftest_report *report, void *context, const volatile int *stop,
+                     kf_selftest_summary *summary, kf_error *error)
 {
     static const char *const kinds[] = {"honest", "hostile"};
     double started = kf_now();
@@ -294,7 +315,8 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
         if (!each(path, visit_task, &t, kind == 1, NULL, error)) return false;
     }
     for (size_t i = 0; i < list->count; i++) {
-        if (!open_ahead(&t, i, error) || !run_case(&t, i, report, context, stop, error)) return false;
+        if (!open_ahead(&t, i, error) || !run_case(&t, i, report, context, stop, error))
+            return false;
         close_case(&list->cases[i]);
     }
     summary->seconds = kf_now() - started;
@@ -304,15 +326,18 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
 char *kf_selftest_folder(kf_error *error)
 {
     const char *given = getenv("KFORGE_SELFTEST");
-    kf_autofree char *path = given && *given ? strdup(given) : kf_path_join(kf_root(), "share/kforge");
+    kf_autofree char *path =
+        given && *given ? strdup(given) : kf_path_join(kf_root(), "share/kforge");
     kf_autofree char *tasks = path ? kf_path_join(path, "selftest") : NULL;
     if (!tasks) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
     if (access(tasks, R_OK) != 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "%s is missing: install kforge completely, or set KFORGE_SELFTEST to its folder tests/",
-                tasks);
+        kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s is missing: install kforge completely, or set KFORGE_SELFTEST to its folder tests/",
+            tasks);
         return NULL;
     }
     return kf_steal(&path);

@@ -1,19 +1,23 @@
-/* The self-test: cheating and odd but honest candidates through the ordinary judge, to see that each gets the verdict that its file asks for.
+/* The self-test: cheating and odd but honest candidates through the ordinary judge, to see that
+ * each gets the verdict that its file asks for.
  *
  *   FOLDER/selftest/TASK/task.json   small, quick tasks
- *   FOLDER/hostile/TASK/NAME.cu      candidates that must not pass as something better than they are
- *   FOLDER/honest/TASK/NAME.cu       candidates that must not be accused
+ *   FOLDER/hostile/TASK/NAME.cu      candidates that must not pass as something better than they
+ * are FOLDER/honest/TASK/NAME.cu       candidates that must not be accused
  *
  * What a file asks for is in its leading comment lines:
  *   // One sentence on what it does.
- *   // rule: T8                                 the cheat it is a construction of (docs/internals/trust.md lists them); free text for honest ones
- *   // expect: STATUS RULE | STATUS RULE …      any of these; RULE is that of the first finding and is left out for `correct`
+ *   // rule: T8                                 the cheat it is a construction of
+ * (docs/internals/trust.md lists them); free text for honest ones
+ *   // expect: STATUS RULE | STATUS RULE …      any of these; RULE is that of the first finding and
+ * is left out for `correct`
  *   // expect-cuda: …                           instead of `expect`, on a GPU
  *   // devices: cpu                             only there (cpu or cuda)
- *   // mode: timed                              timed as `eval` does; otherwise only checked, which is quicker
- *   // at-most: 1.3                             timed and correct, it must not seem faster than that, in throughput or latency; when it does, it is
- *                                               measured once more, for longer and in fresh processes, and that counts
- * A new case is added by dropping in a file.
+ *   // mode: timed                              timed as `eval` does; otherwise only checked, which
+ * is quicker
+ *   // at-most: 1.3                             timed and correct, it must not seem faster than
+ * that, in throughput or latency; when it does, it is measured once more, for longer and in fresh
+ * processes, and that counts A new case is added by dropping in a file.
  */
 #ifndef KFORGE_SELFTEST_H
 #define KFORGE_SELFTEST_H
@@ -30,7 +34,8 @@ typedef struct kf_selftest_case {
     bool passed;
     const char *status, *finding; /* what came out; finding "" for none */
     const kf_verdict *verdict;
-    double seconds, limit; /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
+    /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
+    double seconds, limit;
 } kf_selftest_case;
 
 typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
@@ -44,14 +49,20 @@ typedef struct kf_selftest_summary {
 } kf_selftest_summary;
 
 /* Timed cases want the machine for themselves, the others may run beside anything. */
-typedef enum kf_selftest_part { KF_SELFTEST_ALL, KF_SELFTEST_CHECKED, KF_SELFTEST_TIMED } kf_selftest_part;
+typedef enum kf_selftest_part {
+    KF_SELFTEST_ALL,
+    KF_SELFTEST_CHECKED,
+    KF_SELFTEST_TIMED
+} kf_selftest_part;
 
 /* ROOT/share/kforge, or what $KFORGE_SELFTEST names; malloc'd, an error when it is not there. */
 char *kf_selftest_folder(kf_error *error);
 
-/* Runs every case of the part whose path contains `filter` (NULL: all). False when the folder can't be read, a file lacks its lines or a task does not load
- * (KF_ERROR_INPUT, naming the file), or when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
-bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter, kf_selftest_report *report,
-                     void *context, const volatile int *stop, kf_selftest_summary *summary, kf_error *error);
+/* Runs every case of the part whose path contains `filter` (NULL: all). False when the folder can't
+ * be read, a file lacks its lines or a task does not load (KF_ERROR_INPUT, naming the file), or
+ * when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
+bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter,
+                     kf_selftest_report *report, void *context, const volatile int *stop,
+                     kf_selftest_summary *summary, kf_error *error);
 
 #endif

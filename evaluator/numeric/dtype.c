@@ -1,8 +1,9 @@
 /* Element types: the table, and conversion to and from double for all of them.
  *
- * Narrow floats (f16, bf16, the two 8-bit formats) share one rounding routine that works on the value, not on bits of a wider format, so
- * that a double is rounded once. Formats: IEEE 754-2019 (binary16), bfloat16 (8 exponent, 7 mantissa bits), OCP 8-bit Floating Point
- * Specification 1.0 (E4M3: no infinities, one NaN code per sign, largest 448; E5M2: IEEE-like).
+ * Narrow floats (f16, bf16, the two 8-bit formats) share one rounding routine that works on the
+ * value, not on bits of a wider format, so that a double is rounded once. Formats: IEEE 754-2019
+ * (binary16), bfloat16 (8 exponent, 7 mantissa bits), OCP 8-bit Floating Point Specification 1.0
+ * (E4M3: no infinities, one NaN code per sign, largest 448; E5M2: IEEE-like).
  */
 #include "kforge/dtype.h"
 
@@ -77,7 +78,7 @@ bool kf_dtype_parse(const char *name, kf_dtype *dtype)
     return false;
 }
 
-/* ---- narrow floats ----------------------------------------------------------------------------------------------------------------- */
+/* ---- narrow floats --------------------------------------------------------------------------- */
 
 static uint32_t narrow_encode(double value, narrow_format format)
 {
@@ -95,10 +96,11 @@ static double narrow_decode(uint32_t bits, narrow_format format)
     if (top && format.has_infinity) return mantissa ? (double)NAN : sign * (double)INFINITY;
     if (top && mantissa == (1u << format.mantissa_bits) - 1) return (double)NAN;
     if (exponent == 0) return sign * ldexp(mantissa, 1 - bias - format.mantissa_bits);
-    return sign * ldexp(mantissa + (1u << format.mantissa_bits), exponent - bias - format.mantissa_bits);
+    return sign *
+           ldexp(mantissa + (1u << format.mantissa_bits), exponent - bias - format.mantissa_bits);
 }
 
-/* ---- one element -------------------------------------------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 double kf_dtype_load(kf_dtype dtype, const void *element)
 {
@@ -154,7 +156,8 @@ void kf_dtype_store(kf_dtype dtype, void *element, double value)
     }
     case KF_F16:
     case KF_BF16: {
-        uint16_t bits = (uint16_t)narrow_encode(value, dtype == KF_F16 ? half_format : bfloat_format);
+        uint16_t bits =
+            (uint16_t)narrow_encode(value, dtype == KF_F16 ? half_format : bfloat_format);
         memcpy(element, &bits, 2);
         return;
     }

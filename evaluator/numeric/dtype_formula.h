@@ -1,24 +1,30 @@
-/* From numbers to the bits of an element, for the CPU and for CUDA alike (see inputs_formula.h for the rules that keep them the same). */
+/* From numbers to the bits of an element, for the CPU and for CUDA alike (see inputs_formula.h for
+ * the rules that keep them the same). */
 #ifndef KFORGE_DTYPE_FORMULA_H
 #define KFORGE_DTYPE_FORMULA_H
 
 #include "inputs_formula.h"
 
-/* Encodes |value| in a format of `mantissa` bits and exponent bias `bias`; `most` holds the float bits of its largest finite value. Normal
- * results: add half a unit less the bit that makes ties even, rebias, shift. Subnormal ones: adding the float whose last place weighs as much
- * as the format's smallest subnormal makes the processor round there. */
+/* Encodes |value| in a format of `mantissa` bits and exponent bias `bias`; `most` holds the float
+ * bits of its largest finite value. Normal results: add half a unit less the bit that makes ties
+ * even, rebias, shift. Subnormal ones: adding the float whose last place weighs as much as the
+ * format's smallest subnormal makes the processor round there. */
 KF_FORMULA uint32_t kf_encode_float(uint32_t bits, int mantissa, int bias, uint32_t most)
 {
     int shift = 23 - mantissa;
     uint32_t magnitude = bits & 0x7fffffff;
     magnitude = magnitude < most ? magnitude : most;
-    uint32_t normal = (magnitude + (1u << (shift - 1)) - 1 + (magnitude >> shift & 1) - ((uint32_t)(127 - bias) << 23)) >> shift;
+    uint32_t normal = (magnitude + (1u << (shift - 1)) - 1 + (magnitude >> shift & 1) -
+                       ((uint32_t)(127 - bias) << 23)) >>
+                      shift;
     uint32_t magic = (uint32_t)(127 + 1 - bias - mantissa + 23) << 23;
-    uint32_t subnormal = kf_bits_of_float(kf_float_of_bits(magnitude) + kf_float_of_bits(magic)) - magic;
+    uint32_t subnormal =
+        kf_bits_of_float(kf_float_of_bits(magnitude) + kf_float_of_bits(magic)) - magic;
     return magnitude < (uint32_t)(127 + 1 - bias) << 23 ? subnormal : normal;
 }
 
-/* A finite float in each of the narrow formats, rounded to nearest even; what would overflow becomes the largest finite value. */
+/* A finite float in each of the narrow formats, rounded to nearest even; what would overflow
+ * becomes the largest finite value. */
 KF_FORMULA uint16_t kf_f16_of_float(float value)
 {
     uint32_t bits = kf_bits_of_float(value);
@@ -35,12 +41,15 @@ KF_FORMULA uint16_t kf_bf16_of_float(float value)
 KF_FORMULA uint8_t kf_f8_of_float(float value, int mantissa)
 {
     uint32_t bits = kf_bits_of_float(value);
-    uint32_t code = mantissa == 3 ? kf_encode_float(bits, 3, 7, 0x43e00000) : kf_encode_float(bits, 2, 15, 0x47600000);
+    uint32_t code = mantissa == 3 ? kf_encode_float(bits, 3, 7, 0x43e00000)
+                                  : kf_encode_float(bits, 2, 15, 0x47600000);
     return (uint8_t)(code | (bits >> 24 & 0x80));
 }
 
-/* A double in a format that C has no type for, rounded once. `has_infinity` 0: the all-ones exponent holds numbers, and only all ones is NaN. */
-KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantissa_bits, int has_infinity)
+/* A double in a format that C has no type for, rounded once. `has_infinity` 0: the all-ones
+ * exponent holds numbers, and only all ones is NaN. */
+KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantissa_bits,
+                                     int has_infinity)
 {
     int bias = (1 << (exponent_bits - 1)) - 1;
     uint32_t sign = signbit(value) ? 1u << (exponent_bits + mantissa_bits) : 0;
@@ -53,13 +62,15 @@ KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantis
     int exponent = ilogb(magnitude);
     if (exponent > bias + 1) return sign | infinity; /* also keeps the shifts below in range */
     if (exponent < 1 - bias) exponent = 1 - bias;    /* subnormal: fixed quantum */
-    /* The significand in units of the last place, rounded to nearest even; a carry into the next binade comes out right by itself. */
+    /* The significand in units of the last place, rounded to nearest even; a carry into the next
+     * binade comes out right by itself. */
     uint32_t units = (uint32_t)rint(ldexp(magnitude, mantissa_bits - exponent));
     uint32_t bits = ((uint32_t)(exponent + bias - 1) << mantissa_bits) + units;
     return sign | (bits < infinity ? bits : infinity);
 }
 
-/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of the smallest normal, then take that away. */
+/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of
+ * the smallest normal, then take that away. */
 KF_FORMULA float kf_decode_narrow(uint32_t magnitude, int mantissa, int bias, uint32_t infinity)
 {
     uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23, bits = magnitude << (23 - mantissa);
@@ -78,8 +89,8 @@ KF_FORMULA float kf_float_of_f16(uint16_t element)
 
 KF_FORMULA float kf_float_of_f8(uint8_t element, int mantissa)
 {
-    float magnitude =
-        mantissa == 3 ? kf_decode_narrow(element & 0x7fu, 3, 7, 0x7f) : kf_decode_narrow(element & 0x7fu, 2, 15, 0x7c);
+    float magnitude = mantissa == 3 ? kf_decode_narrow(element & 0x7fu, 3, 7, 0x7f)
+                                    : kf_decode_narrow(element & 0x7fu, 2, 15, 0x7c);
     return kf_float_of_bits(kf_bits_of_float(magnitude) | (uint32_t)(element >> 7) << 31);
 }
 

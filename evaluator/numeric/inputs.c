@@ -1,37 +1,38 @@
-/* Filling inputs: every distribution, element by element from a counter, so that any part of any buffer can be computed alone.
+/* Filling inputs: every distribution, element by element from a counter, so that any part of any
+ * buffer can be computed alone.
  *
- * Words. w(p, b) is Philox block b of purpose p under the buffer's key (philox.h): four words. Then for element i:
- *   w32(p, i) = w(p, i/4)[i%4]           w64(p, i) = 2^32 w(p, i/2)[2(i%2)] + w(p, i/2)[2(i%2)+1]
- *   U32(i) = (w32(VALUES, i) >> 8) 2^-24                    in [0, 1)
- *   U64(i) = (w64's upper 27 and lower 26 bits) 2^-53: ((w >> 37 << 26) | (low word >> 6)) 2^-53, for f64
- *   N(i): Box-Muller (inputs_formula.h) of the two words that elements i and i^1 share; for f64, elements 2b and 2b+1 use words 0, 1 of block b
- *         and get their low bits from words 2 and 3.
- * Computed in float for all floating types but f64, there in double, then rounded to nearest even once; what would overflow becomes the
- * largest finite value. Integers are stored as they are, saturating.
+ * Words. w(p, b) is Philox block b of purpose p under the buffer's key (philox.h): four words. Then
+ * for element i: w32(p, i) = w(p, i/4)[i%4]           w64(p, i) = 2^32 w(p, i/2)[2(i%2)] + w(p,
+ * i/2)[2(i%2)+1] U32(i) = (w32(VALUES, i) >> 8) 2^-24                    in [0, 1) U64(i) = (w64's
+ * upper 27 and lower 26 bits) 2^-53: ((w >> 37 << 26) | (low word >> 6)) 2^-53, for f64 N(i):
+ * Box-Muller (inputs_formula.h) of the two words that elements i and i^1 share; for f64, elements
+ * 2b and 2b+1 use words 0, 1 of block b and get their low bits from words 2 and 3. Computed in
+ * float for all floating types but f64, there in double, then rounded to nearest even once; what
+ * would overflow becomes the largest finite value. Integers are stored as they are, saturating.
  *   normal             fma(N(i), b, a)
- *   uniform            fma(U(i), b - a, a), then held within the type's smallest value >= a and its largest value < b
- *   uniform, integer   as integers
- *   integers           a + floor(w64(VALUES, i) (b - a) / 2^64)
- *   permutation        eight-round Feistel network over i, see kf_permuted; round keys are blocks 0 and 1 of PERMUTATION
- *   sorted             k = i % n, n the last axis: fma((k + w32(VALUES, i) 2^-32) / n, b - a, a) in double, held as for uniform; integers:
- *                      floor of that, at most b - 1
- *   offsets            r = n - 1 rows over the whole array: 0, floor(a ((i + w32(VALUES, i) 2^-32 255/256) / r)^b) for 0 < i < r, a
- *   sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, N' like N from purpose VALUES_TOO
- *   constant           a
- *   one_hot            row r = i / n: 1 where i % n = floor(w64(VALUES, r) n / 2^64), else 0
- *   positive_definite  k = matrix, n = max(rows, columns), l = min(row, column), h = max: v = 2 u - 1, u = kf_hash_word(k n n + l n + h) 2^-32, keys as for permutation;
- *                      off the diagonal v, on it a n + u; |v| <= 1, so by Gershgorin every eigenvalue is at least 1 for a >= 1
- *   symmetric          fma(u, b - a, a), u as for positive_definite, then held as for uniform; upper_triangular, lower_triangular: the same, and 0 where
- *                      row > column, row < column
+ *   uniform            fma(U(i), b - a, a), then held within the type's smallest value >= a and its
+ * largest value < b uniform, integer   as integers integers           a + floor(w64(VALUES, i) (b -
+ * a) / 2^64) permutation        eight-round Feistel network over i, see kf_permuted; round keys are
+ * blocks 0 and 1 of PERMUTATION sorted             k = i % n, n the last axis: fma((k + w32(VALUES,
+ * i) 2^-32) / n, b - a, a) in double, held as for uniform; integers: floor of that, at most b - 1
+ *   offsets            r = n - 1 rows over the whole array: 0, floor(a ((i + w32(VALUES, i) 2^-32
+ * 255/256) / r)^b) for 0 < i < r, a sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, N' like
+ * N from purpose VALUES_TOO constant           a one_hot            row r = i / n: 1 where i % n =
+ * floor(w64(VALUES, r) n / 2^64), else 0 positive_definite  k = matrix, n = max(rows, columns), l =
+ * min(row, column), h = max: v = 2 u - 1, u = kf_hash_word(k n n + l n + h) 2^-32, keys as for
+ * permutation; off the diagonal v, on it a n + u; |v| <= 1, so by Gershgorin every eigenvalue is at
+ * least 1 for a >= 1 symmetric          fma(u, b - a, a), u as for positive_definite, then held as
+ * for uniform; upper_triangular, lower_triangular: the same, and 0 where row > column, row < column
  *   signs              w32(VALUES, i) & 1 ? 1 : -1
  * Variations (factor: 64; f16 8; 8-bit floats 4):
- *   scale_up, scale_down  a and b (normal, uniform), or the value (sparse, positive_definite), times factor or 1/factor
- *   offset                + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform; towards the side where the interval lies when it excludes 0)
- *   cancellation          x[2j+1] = fma(x[2j+1], 1/64, -x[2j])
- *   outlier               in each run of 1024 elements one is 32 times larger: number floor(w64' len / 2^64), w64' the first two words of block
- *                         `run` of OUTLIERS, len the run's length
- *   nonfinite             run 0 and one in sixteen others (word 2 of block `run` of NONFINITE divisible by 16) get one element, chosen likewise, that
- *                         is +inf, -inf or NaN (word 3 % 3)
+ *   scale_up, scale_down  a and b (normal, uniform), or the value (sparse, positive_definite),
+ * times factor or 1/factor offset                + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform;
+ * towards the side where the interval lies when it excludes 0) cancellation          x[2j+1] =
+ * fma(x[2j+1], 1/64, -x[2j]) outlier               in each run of 1024 elements one is 32 times
+ * larger: number floor(w64' len / 2^64), w64' the first two words of block `run` of OUTLIERS, len
+ * the run's length nonfinite             run 0 and one in sixteen others (word 2 of block `run` of
+ * NONFINITE divisible by 16) get one element, chosen likewise, that is +inf, -inf or NaN (word 3 %
+ * 3)
  */
 #include "kforge/inputs.h"
 
@@ -47,13 +48,17 @@
 
 #define RUN KF_RUN /* elements computed at a time */
 
-/* ---- variations ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- variations ------------------------------------------------------------------------------ */
 
 const char *kf_variation_name(kf_variation variation)
 {
     static const char *const names[KF_VARIATION_COUNT] = {
-        [KF_VARY_NONE] = "none",           [KF_VARY_SCALE_UP] = "scale_up",         [KF_VARY_SCALE_DOWN] = "scale_down",
-        [KF_VARY_OFFSET] = "offset",       [KF_VARY_CANCELLATION] = "cancellation", [KF_VARY_OUTLIER] = "outlier",
+        [KF_VARY_NONE] = "none",
+        [KF_VARY_SCALE_UP] = "scale_up",
+        [KF_VARY_SCALE_DOWN] = "scale_down",
+        [KF_VARY_OFFSET] = "offset",
+        [KF_VARY_CANCELLATION] = "cancellation",
+        [KF_VARY_OUTLIER] = "outlier",
         [KF_VARY_NONFINITE] = "nonfinite",
     };
     return names[variation];
@@ -70,7 +75,8 @@ bool kf_variation_applies(const kf_problem_argument *argument, kf_variation vari
     switch (d->kind) {
     case KF_NORMAL: return true;
     case KF_UNIFORM:
-        return variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0); /* an interval's sign may matter: roots, logarithms */
+        /* an interval's sign may matter: roots, logarithms */
+        return variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0);
     case KF_SPARSE: return scale || variation == KF_VARY_OUTLIER;
     case KF_POSITIVE_DEFINITE: return scale;
     default: return false;
@@ -92,14 +98,17 @@ kf_variation kf_variation_choose(const kf_problem_argument *argument, kf_key key
 static double scale_factor(kf_dtype dtype, kf_variation variation)
 {
     double factor = dtype == KF_F16 ? 8 : kf_dtype_size(dtype) == 1 ? 4 : 64;
-    return variation == KF_VARY_SCALE_UP ? factor : variation == KF_VARY_SCALE_DOWN ? 1 / factor : 1;
+    return variation == KF_VARY_SCALE_UP     ? factor
+           : variation == KF_VARY_SCALE_DOWN ? 1 / factor
+                                             : 1;
 }
 
-/* ---- a plan: what all elements of a buffer share --------------------------------------------------------------------------------------- */
+/* ---- a plan: what all elements of a buffer share --------------------------------------------- */
 
 typedef kf_input_plan plan;
 
-/* The representable number next below (direction -1) or above (+1) `value`, itself representable. */
+/* The representable number next below (direction -1) or above (+1) `value`, itself representable.
+ */
 static double neighbour(kf_dtype dtype, double value, int direction)
 {
     uint64_t bits = 0, sign = (uint64_t)1 << (8 * kf_dtype_size(dtype) - 1);
@@ -146,7 +155,8 @@ static void plan_integers(plan *p)
 static void plan_permutation(plan *p)
 {
     uint64_t n = p->elements;
-    for (p->half_bits = 1; p->half_bits < 31 && (uint64_t)1 << (2 * p->half_bits) < n;) p->half_bits++;
+    for (p->half_bits = 1; p->half_bits < 31 && (uint64_t)1 << (2 * p->half_bits) < n;)
+        p->half_bits++;
 }
 
 static kf_carrier carrier_of(const plan *p)
@@ -171,7 +181,8 @@ static uint64_t axis(const kf_problem_argument *argument, int from_last)
     return length > 0 ? (uint64_t)length : 1;
 }
 
-kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key, kf_variation variation)
+kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key,
+                                 kf_variation variation)
 {
     const kf_distribution *d = &argument->distribution;
     if (!kf_variation_applies(argument, variation)) variation = KF_VARY_NONE;
@@ -193,27 +204,30 @@ kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key
     if (p.kind == KF_NORMAL || p.kind == KF_UNIFORM) {
         double shift = variation != KF_VARY_OFFSET ? 0
                        : p.kind == KF_NORMAL       ? 8 * p.b
-                                                   : 2.3094010767585030 /* 8 / sqrt 12 */ * (p.b - p.a);
+                                             : 2.3094010767585030 /* 8 / sqrt 12 */ * (p.b - p.a);
         p.a *= p.scale;
         p.b *= p.scale;
         if (p.kind == KF_UNIFORM && p.b <= 0) shift = -shift;
         p.a += shift;
         if (p.kind == KF_UNIFORM) p.b += shift;
     }
-    bool square = p.kind == KF_SYMMETRIC || p.kind == KF_UPPER_TRIANGULAR || p.kind == KF_LOWER_TRIANGULAR;
+    bool square =
+        p.kind == KF_SYMMETRIC || p.kind == KF_UPPER_TRIANGULAR || p.kind == KF_LOWER_TRIANGULAR;
     if (p.kind == KF_UNIFORM || (p.kind == KF_SORTED && p.is_float) || square) plan_interval(&p);
     if (p.kind == KF_INTEGERS || p.kind == KF_SORTED) plan_integers(&p);
     if (p.kind == KF_PERMUTATION) plan_permutation(&p);
     if (p.kind == KF_PERMUTATION || p.kind == KF_POSITIVE_DEFINITE || square)
         kf_random_words(key, KF_FOR_PERMUTATION, 0, 2, p.round_keys);
-    if (p.kind == KF_SPARSE) p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
+    if (p.kind == KF_SPARSE)
+        p.threshold = p.a >= 1 ? (uint64_t)1 << 32 : p.a > 0 ? (uint64_t)(p.a * 0x1p32) : 0;
     p.carrier = (int32_t)carrier_of(&p);
     return p;
 }
 
-/* ---- inner loops, RUN elements ---------------------------------------------------------------------------------------------------------- */
+/* ---- inner loops, RUN elements --------------------------------------------------------------- */
 
-KF_BODY uniform_floats_body(const uint32_t *restrict words, float low, float range, float bottom, float top, float *restrict out)
+KF_BODY uniform_floats_body(const uint32_t *restrict words, float low, float range, float bottom,
+                            float top, float *restrict out)
 {
     for (int i = 0; i < RUN; i++) {
         float value = fmaf(kf_unit_float(words[i]), range, low);
@@ -222,10 +236,12 @@ KF_BODY uniform_floats_body(const uint32_t *restrict words, float low, float ran
     }
 }
 KF_MULTIVERSION(uniform_floats,
-                (const uint32_t *restrict words, float low, float range, float bottom, float top, float *restrict out),
+                (const uint32_t *restrict words, float low, float range, float bottom, float top,
+                 float *restrict out),
                 (words, low, range, bottom, top, out))
 
-KF_BODY normal_floats_body(const uint32_t *restrict words, float mean, float deviation, float *restrict out)
+KF_BODY normal_floats_body(const uint32_t *restrict words, float mean, float deviation,
+                           float *restrict out)
 {
     for (int i = 0; i < RUN / 2; i++) {
         float z0, z1;
@@ -234,11 +250,12 @@ KF_BODY normal_floats_body(const uint32_t *restrict words, float mean, float dev
         out[2 * i + 1] = fmaf(z1, deviation, mean);
     }
 }
-KF_MULTIVERSION(normal_floats, (const uint32_t *restrict words, float mean, float deviation, float *restrict out),
+KF_MULTIVERSION(normal_floats,
+                (const uint32_t *restrict words, float mean, float deviation, float *restrict out),
                 (words, mean, deviation, out))
 
-KF_BODY uniform_doubles_body(const uint32_t *restrict words, double low, double range, double bottom, double top,
-                             double *restrict out)
+KF_BODY uniform_doubles_body(const uint32_t *restrict words, double low, double range,
+                             double bottom, double top, double *restrict out)
 {
     for (int i = 0; i < RUN; i++) {
         double value = fma(kf_unit_double(words[2 * i], words[2 * i + 1]), range, low);
@@ -247,10 +264,12 @@ KF_BODY uniform_doubles_body(const uint32_t *restrict words, double low, double 
     }
 }
 KF_MULTIVERSION(uniform_doubles,
-                (const uint32_t *restrict words, double low, double range, double bottom, double top, double *restrict out),
+                (const uint32_t *restrict words, double low, double range, double bottom,
+                 double top, double *restrict out),
                 (words, low, range, bottom, top, out))
 
-KF_BODY normal_doubles_body(const uint32_t *restrict words, double mean, double deviation, double *restrict out)
+KF_BODY normal_doubles_body(const uint32_t *restrict words, double mean, double deviation,
+                            double *restrict out)
 {
     for (int i = 0; i < RUN / 2; i++) {
         float z0, z1;
@@ -259,15 +278,22 @@ KF_BODY normal_doubles_body(const uint32_t *restrict words, double mean, double 
         out[2 * i + 1] = fma(kf_refine_normal(z1, words[4 * i + 3]), deviation, mean);
     }
 }
-KF_MULTIVERSION(normal_doubles, (const uint32_t *restrict words, double mean, double deviation, double *restrict out),
+KF_MULTIVERSION(normal_doubles,
+                (const uint32_t *restrict words, double mean, double deviation,
+                 double *restrict out),
                 (words, mean, deviation, out))
 
-KF_BODY narrow_integers_body(const uint32_t *restrict words, uint64_t range, int64_t low, int64_t *restrict out)
+KF_BODY narrow_integers_body(const uint32_t *restrict words, uint64_t range, int64_t low,
+                             int64_t *restrict out)
 {
     for (int i = 0; i < RUN; i++)
-        out[i] = low + (int64_t)(((uint64_t)words[2 * i] * range + ((uint64_t)words[2 * i + 1] * range >> 32)) >> 32);
+        out[i] = low + (int64_t)(((uint64_t)words[2 * i] * range +
+                                  ((uint64_t)words[2 * i + 1] * range >> 32)) >>
+                                 32);
 }
-KF_MULTIVERSION(narrow_integers, (const uint32_t *restrict words, uint64_t range, int64_t low, int64_t *restrict out),
+KF_MULTIVERSION(narrow_integers,
+                (const uint32_t *restrict words, uint64_t range, int64_t low,
+                 int64_t *restrict out),
                 (words, range, low, out))
 
 KF_BODY to_i32_body(const int64_t *restrict values, int32_t *restrict out)
@@ -294,7 +320,7 @@ KF_BODY cancel_floats_body(float *restrict values)
 }
 KF_MULTIVERSION(cancel_floats, (float *restrict values), (values))
 
-/* ---- runs: each fills RUN values of run number `run` in one of three carriers -------------------------------------------------------------- */
+/* ---- runs: each fills RUN values of run number `run` in one of three carriers ---------------- */
 
 typedef union carrier {
     float f32[RUN];
@@ -308,7 +334,8 @@ static kf_key key_of(const plan *p)
 }
 
 /* Words of a run: `per_element` is 1 or 2. */
-static void run_words(const plan *p, kf_purpose purpose, uint64_t run, int per_element, uint32_t *words)
+static void run_words(const plan *p, kf_purpose purpose, uint64_t run, int per_element,
+                      uint32_t *words)
 {
     size_t blocks = (size_t)RUN / 4 * (size_t)per_element;
     kf_random_words(key_of(p), purpose, run * blocks, blocks, words);
@@ -320,7 +347,8 @@ static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
     if (p->kind == KF_NORMAL) {
         normal_floats(words, (float)p->a, (float)p->b, out);
     } else if (p->kind == KF_UNIFORM) {
-        uniform_floats(words, (float)p->a, (float)(p->b - p->a), (float)p->bottom, (float)p->top, out);
+        uniform_floats(words, (float)p->a, (float)(p->b - p->a), (float)p->bottom, (float)p->top,
+                       out);
     } else {
         uint64_t threshold = p->threshold;
         uint32_t more[RUN];
@@ -335,7 +363,9 @@ static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, doubl
 {
     uint64_t place = run * RUN % p->last;
     for (int i = 0; i < RUN; i++) {
-        out[i] = fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)(int64_t)p->last, p->b - p->a, p->a);
+        out[i] =
+            fma(((double)(int64_t)place + (double)words[i] * 0x1p-32) / (double)(int64_t)p->last,
+                p->b - p->a, p->a);
         if (++place == p->last) place = 0;
     }
 }
@@ -345,12 +375,14 @@ static void run_matrix(const plan *p, uint64_t run, double *out)
 {
     uint64_t columns = p->last, rows = p->rows;
     uint64_t n = rows > columns ? rows : columns, index = run * RUN;
-    uint64_t column = index % columns, row = index / columns % rows, matrix = index / columns / rows;
+    uint64_t column = index % columns, row = index / columns % rows,
+             matrix = index / columns / rows;
     for (int i = 0; i < RUN; i++) {
         double u = kf_square_unit(matrix, n, row, column, p->round_keys);
         if (p->kind == KF_POSITIVE_DEFINITE) {
             out[i] = p->scale * (row == column ? fma(p->a, (double)n, u) : fma(2, u, -1));
-        } else if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR, p->kind == KF_LOWER_TRIANGULAR, row, column)) {
+        } else if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR,
+                                       p->kind == KF_LOWER_TRIANGULAR, row, column)) {
             out[i] = 0;
         } else {
             double value = fma(u, p->b - p->a, p->a);
@@ -383,7 +415,8 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
     case KF_SORTED:
         run_words(p, KF_FOR_VALUES, run, 1, words);
         run_sorted(p, run, words, out);
-        for (int i = 0; i < RUN; i++) out[i] = out[i] > p->top ? p->top : out[i] < p->bottom ? p->bottom : out[i];
+        for (int i = 0; i < RUN; i++)
+            out[i] = out[i] > p->top ? p->top : out[i] < p->bottom ? p->bottom : out[i];
         return;
     case KF_POSITIVE_DEFINITE:
     case KF_SYMMETRIC:
@@ -398,7 +431,8 @@ static void run_doubles(const plan *p, uint64_t run, uint32_t *words, double *ou
 static int64_t sorted_integer(const plan *p, double place)
 {
     double value = floor(place), high = (double)p->low + (double)(p->range - 1);
-    return value < high ? (value > (double)p->low ? (int64_t)value : p->low) : p->low + (int64_t)(p->range - 1);
+    return value < high ? (value > (double)p->low ? (int64_t)value : p->low)
+                        : p->low + (int64_t)(p->range - 1);
 }
 
 static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
@@ -406,7 +440,8 @@ static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
     uint64_t rows = p->elements - 1;
     if (index == 0) return 0;
     if (index >= rows) return (int64_t)p->a;
-    double place = fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
+    double place =
+        fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
     double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
     return value < p->a ? (int64_t)value : (int64_t)p->a;
 }
@@ -438,7 +473,9 @@ static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *
             narrow_integers(words, p->range, p->low, out);
             return;
         }
-        for (int i = 0; i < RUN; i++) out[i] = (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
+        for (int i = 0; i < RUN; i++)
+            out[i] =
+                (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
         return;
     case KF_PERMUTATION:
         for (int i = 0; i < RUN; i++) {
@@ -463,7 +500,7 @@ static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *
     }
 }
 
-/* ---- variations of a run, and storing it ---------------------------------------------------------------------------------------------------- */
+/* ---- variations of a run, and storing it ----------------------------------------------------- */
 
 /* The element of a run that is special: two words choose it among those that exist. */
 static int special_element(const plan *p, uint64_t run, const uint32_t words[4])
@@ -523,10 +560,12 @@ static void sprinkle_nonfinite(const plan *p, uint64_t run, char *out)
     if (run != 0 && words[2] % 16 != 0) return;
     static const float kinds[] = {INFINITY, -INFINITY, NAN};
     kf_dtype dtype = (kf_dtype)p->dtype;
-    kf_dtype_store(dtype, out + (size_t)special_element(p, run, words) * kf_dtype_size(dtype), (double)kinds[words[3] % 3]);
+    kf_dtype_store(dtype, out + (size_t)special_element(p, run, words) * kf_dtype_size(dtype),
+                   (double)kinds[words[3] % 3]);
 }
 
-/* All RUN elements of a run, stored at `out`; those past the end of the buffer are computed like the others. */
+/* All RUN elements of a run, stored at `out`; those past the end of the buffer are computed like
+ * the others. */
 static void fill_run(const plan *p, uint64_t run, void *out)
 {
     carrier values;
@@ -548,8 +587,8 @@ static void fill_run(const plan *p, uint64_t run, void *out)
     if (p->variation == KF_VARY_NONFINITE) sprinkle_nonfinite(p, run, out);
 }
 
-void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation, void *data, int64_t first,
-                   int64_t count)
+void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation,
+                   void *data, int64_t first, int64_t count)
 {
     if (first < 0 || first >= argument->elements || count <= 0) return;
     if (count > argument->elements - first) count = argument->elements - first;
@@ -557,7 +596,8 @@ void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation
     size_t size = kf_dtype_size(argument->dtype);
     for (int64_t left = count; left > 0;) {
         uint64_t run = (uint64_t)first / RUN;
-        size_t skip = (size_t)first % RUN, take = left < (int64_t)(RUN - skip) ? (size_t)left : RUN - skip;
+        size_t skip = (size_t)first % RUN,
+               take = left < (int64_t)(RUN - skip) ? (size_t)left : RUN - skip;
         char *out = (char *)data + (size_t)first * size;
         if (take == RUN) {
             fill_run(&p, run, out);

@@ -1,6 +1,8 @@
-/* Four neighbouring elements of an input at a time: what one thread of a device computes. inputs.c says what the numbers are; its vectorised
- * loops and this agree bit for bit (tests/unit/test_inputs_element.c, and on a GPU tests/gpu). Needs the enumerations of kforge/task.h,
- * kforge/inputs.h and kforge/dtype.h, which a device has no headers for: kernels.c hands it their values. */
+/* Four neighbouring elements of an input at a time: what one thread of a device computes. inputs.c
+ * says what the numbers are; its vectorised loops and this agree bit for bit
+ * (tests/unit/test_inputs_element.c, and on a GPU tests/gpu). Needs the enumerations of
+ * kforge/task.h, kforge/inputs.h and kforge/dtype.h, which a device has no headers for: kernels.c
+ * hands it their values. */
 #ifndef KFORGE_INPUTS_ELEMENT_H
 #define KFORGE_INPUTS_ELEMENT_H
 
@@ -15,12 +17,13 @@ KF_FORMULA uint64_t kf_bits_of_double(double value)
     return bits;
 }
 
-KF_FORMULA void kf_plan_block(const kf_input_plan *p, uint32_t purpose, uint64_t block, uint32_t words[4])
+KF_FORMULA void kf_plan_block(const kf_input_plan *p, uint32_t purpose, uint64_t block,
+                              uint32_t words[4])
 {
     kf_stream_block(p->secret, p->set, p->argument, purpose, block, words);
 }
 
-/* ---- storing: the low bytes of the result are the element --------------------------------------------------------------------------- */
+/* ---- storing: the low bytes of the result are the element ------------------------------------ */
 
 /* As kf_store_floats. */
 KF_FORMULA uint64_t kf_element_of_float(int dtype, float value)
@@ -81,7 +84,10 @@ KF_FORMULA uint64_t kf_element_of_integer(const kf_input_plan *p, int64_t value)
 KF_FORMULA uint64_t kf_nonfinite_element(int dtype, uint32_t which)
 {
     switch (dtype) {
-    case KF_F64: return which == 0 ? 0x7ff0000000000000u : which == 1 ? 0xfff0000000000000u : 0x7ff8000000000000u;
+    case KF_F64:
+        return which == 0   ? 0x7ff0000000000000u
+               : which == 1 ? 0xfff0000000000000u
+                            : 0x7ff8000000000000u;
     case KF_F16: return which == 0 ? 0x7c00 : which == 1 ? 0xfc00 : 0x7e00;
     case KF_BF16: return which == 0 ? 0x7f80 : which == 1 ? 0xff80 : 0x7fc0;
     case KF_F8E4M3: return which == 1 ? 0xff : 0x7f;
@@ -90,7 +96,7 @@ KF_FORMULA uint64_t kf_nonfinite_element(int dtype, uint32_t which)
     }
 }
 
-/* ---- the three carriers, elements 4 group … 4 group + 3 ------------------------------------------------------------------------------- */
+/* ---- the three carriers, elements 4 group … 4 group + 3 -------------------------------------- */
 
 KF_FORMULA void kf_four_normals(const uint32_t words[4], float mean, float deviation, float out[4])
 {
@@ -109,7 +115,8 @@ KF_FORMULA void kf_four_floats(const kf_input_plan *p, uint64_t group, float out
     if (p->kind == KF_NORMAL) {
         kf_four_normals(words, (float)p->a, (float)p->b, out);
     } else if (p->kind == KF_UNIFORM) {
-        float low = (float)p->a, range = (float)(p->b - p->a), bottom = (float)p->bottom, top = (float)p->top;
+        float low = (float)p->a, range = (float)(p->b - p->a), bottom = (float)p->bottom,
+              top = (float)p->top;
         for (int i = 0; i < 4; i++) {
             float value = fmaf(kf_unit_float(words[i]), range, low);
             value = value < top ? value : top;
@@ -125,16 +132,21 @@ KF_FORMULA void kf_four_floats(const kf_input_plan *p, uint64_t group, float out
 
 KF_FORMULA double kf_sorted_place(const kf_input_plan *p, uint64_t index, uint32_t word)
 {
-    return fma(((double)(int64_t)(index % p->last) + (double)word * 0x1p-32) / (double)(int64_t)p->last, p->b - p->a, p->a);
+    return fma(((double)(int64_t)(index % p->last) + (double)word * 0x1p-32) /
+                   (double)(int64_t)p->last,
+               p->b - p->a, p->a);
 }
 
 KF_FORMULA double kf_matrix_element(const kf_input_plan *p, uint64_t index)
 {
-    uint64_t column = index % p->last, row = index / p->last % p->rows, matrix = index / p->last / p->rows;
+    uint64_t column = index % p->last, row = index / p->last % p->rows,
+             matrix = index / p->last / p->rows;
     uint64_t n = p->rows > p->last ? p->rows : p->last;
     double u = kf_square_unit(matrix, n, row, column, p->round_keys);
     if (p->kind != KF_POSITIVE_DEFINITE) {
-        if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR, p->kind == KF_LOWER_TRIANGULAR, row, column)) return 0;
+        if (kf_outside_triangle(p->kind == KF_UPPER_TRIANGULAR, p->kind == KF_LOWER_TRIANGULAR, row,
+                                column))
+            return 0;
         double value = fma(u, p->b - p->a, p->a);
         return value > p->top ? p->top : value < p->bottom ? p->bottom : value;
     }
@@ -156,7 +168,8 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
             out[i] = value > p->bottom ? value : p->bottom;
         }
     } else if (p->kind == KF_NORMAL || p->kind == KF_SPARSE) {
-        double mean = p->kind == KF_NORMAL ? p->a : 0, deviation = p->kind == KF_NORMAL ? p->b : p->scale;
+        double mean = p->kind == KF_NORMAL ? p->a : 0,
+               deviation = p->kind == KF_NORMAL ? p->b : p->scale;
         for (int i = 0; i < 2; i++) {
             float z0, z1;
             kf_normal_pair(words[4 * i], words[4 * i + 1], &z0, &z1);
@@ -172,8 +185,8 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
             double value = kf_sorted_place(p, 4 * group + (uint64_t)i, words[i]);
             out[i] = value > p->top ? p->top : value < p->bottom ? p->bottom : value;
         }
-    } else if (p->kind == KF_POSITIVE_DEFINITE || p->kind == KF_SYMMETRIC || p->kind == KF_UPPER_TRIANGULAR ||
-               p->kind == KF_LOWER_TRIANGULAR) {
+    } else if (p->kind == KF_POSITIVE_DEFINITE || p->kind == KF_SYMMETRIC ||
+               p->kind == KF_UPPER_TRIANGULAR || p->kind == KF_LOWER_TRIANGULAR) {
         for (int i = 0; i < 4; i++) out[i] = kf_matrix_element(p, 4 * group + (uint64_t)i);
     } else {
         for (int i = 0; i < 4; i++) out[i] = p->a;
@@ -183,7 +196,8 @@ KF_FORMULA void kf_four_doubles(const kf_input_plan *p, uint64_t group, double o
 KF_FORMULA int64_t kf_sorted_integer(const kf_input_plan *p, double place)
 {
     double value = floor(place), high = (double)p->low + (double)(p->range - 1);
-    return value < high ? (value > (double)p->low ? (int64_t)value : p->low) : p->low + (int64_t)(p->range - 1);
+    return value < high ? (value > (double)p->low ? (int64_t)value : p->low)
+                        : p->low + (int64_t)(p->range - 1);
 }
 
 KF_FORMULA int64_t kf_offset_value(const kf_input_plan *p, uint64_t index, uint32_t word)
@@ -191,7 +205,8 @@ KF_FORMULA int64_t kf_offset_value(const kf_input_plan *p, uint64_t index, uint3
     uint64_t rows = p->elements - 1;
     if (index == 0) return 0;
     if (index >= rows) return (int64_t)p->a;
-    double place = fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
+    double place =
+        fma((double)word, 0x1p-32 * (255.0 / 256), (double)(int64_t)index) / (double)(int64_t)rows;
     double value = floor(p->a * (p->b == 1 ? place : kf_power_unit(place, p->b)));
     return value < p->a ? (int64_t)value : (int64_t)p->a;
 }
@@ -201,7 +216,8 @@ KF_FORMULA int64_t kf_one_hot_value(const kf_input_plan *p, uint64_t index)
     uint32_t words[4];
     uint64_t row = index / p->last;
     kf_plan_block(p, KF_FOR_VALUES, row / 2, words);
-    uint64_t hot = row % 2 ? kf_below(words[2], words[3], p->last) : kf_below(words[0], words[1], p->last);
+    uint64_t hot =
+        row % 2 ? kf_below(words[2], words[3], p->last) : kf_below(words[0], words[1], p->last);
     return index % p->last == hot;
 }
 
@@ -212,15 +228,20 @@ KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t
     if (p->kind == KF_INTEGERS) {
         kf_plan_block(p, KF_FOR_VALUES, 2 * group, words);
         kf_plan_block(p, KF_FOR_VALUES, 2 * group + 1, words + 4);
-        for (int i = 0; i < 4; i++) out[i] = (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
+        for (int i = 0; i < 4; i++)
+            out[i] =
+                (int64_t)((uint64_t)p->low + kf_below(words[2 * i], words[2 * i + 1], p->range));
     } else if (p->kind == KF_PERMUTATION) {
         for (int i = 0; i < 4; i++) {
             uint64_t index = first + (uint64_t)i;
-            out[i] = index < p->elements ? (int64_t)kf_permuted(index, p->elements, p->half_bits, p->round_keys) : 0;
+            out[i] = index < p->elements
+                         ? (int64_t)kf_permuted(index, p->elements, p->half_bits, p->round_keys)
+                         : 0;
         }
     } else if (p->kind == KF_SORTED) {
         kf_plan_block(p, KF_FOR_VALUES, group, words);
-        for (int i = 0; i < 4; i++) out[i] = kf_sorted_integer(p, kf_sorted_place(p, first + (uint64_t)i, words[i]));
+        for (int i = 0; i < 4; i++)
+            out[i] = kf_sorted_integer(p, kf_sorted_place(p, first + (uint64_t)i, words[i]));
     } else if (p->kind == KF_OFFSETS) {
         kf_plan_block(p, KF_FOR_VALUES, group, words);
         for (int i = 0; i < 4; i++) out[i] = kf_offset_value(p, first + (uint64_t)i, words[i]);
@@ -232,33 +253,38 @@ KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t
     }
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Which of the group's elements is the run's special one; 4 or more: none of them. */
-KF_FORMULA uint64_t kf_special_of_group(const kf_input_plan *p, uint64_t group, const uint32_t words[4])
+KF_FORMULA uint64_t kf_special_of_group(const kf_input_plan *p, uint64_t group,
+                                        const uint32_t words[4])
 {
     uint64_t run = 4 * group / KF_RUN, left = p->elements - run * KF_RUN;
     return run * KF_RUN + kf_below(words[0], words[1], left < KF_RUN ? left : KF_RUN) - 4 * group;
 }
 
-/* Elements 4 group … 4 group + 3 by the carrier, each in the low bytes of its word; `special`, if it is one of them, is an outlier. Elements past the end
- * are computed like the others. */
-KF_FORMULA void kf_carried_floats(const kf_input_plan *p, uint64_t group, uint64_t special, uint64_t elements[4])
+/* Elements 4 group … 4 group + 3 by the carrier, each in the low bytes of its word; `special`, if
+ * it is one of them, is an outlier. Elements past the end are computed like the others. */
+KF_FORMULA void kf_carried_floats(const kf_input_plan *p, uint64_t group, uint64_t special,
+                                  uint64_t elements[4])
 {
     float values[4];
     kf_four_floats(p, group, values);
     if (p->variation == KF_VARY_CANCELLATION)
         for (int i = 0; i < 4; i += 2) values[i + 1] = fmaf(values[i + 1], 0x1p-6f, -values[i]);
-    for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_float(p->dtype, i == special ? values[i] * 32 : values[i]);
+    for (uint64_t i = 0; i < 4; i++)
+        elements[i] = kf_element_of_float(p->dtype, i == special ? values[i] * 32 : values[i]);
 }
 
-KF_FORMULA void kf_carried_doubles(const kf_input_plan *p, uint64_t group, uint64_t special, uint64_t elements[4])
+KF_FORMULA void kf_carried_doubles(const kf_input_plan *p, uint64_t group, uint64_t special,
+                                   uint64_t elements[4])
 {
     double values[4];
     kf_four_doubles(p, group, values);
     if (p->variation == KF_VARY_CANCELLATION)
         for (int i = 0; i < 4; i += 2) values[i + 1] = fma(values[i + 1], 0x1p-6, -values[i]);
-    for (uint64_t i = 0; i < 4; i++) elements[i] = kf_element_of_double(p, i == special ? values[i] * 32 : values[i]);
+    for (uint64_t i = 0; i < 4; i++)
+        elements[i] = kf_element_of_double(p, i == special ? values[i] * 32 : values[i]);
 }
 
 KF_FORMULA void kf_carried_integers(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
@@ -287,7 +313,8 @@ KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t e
     kf_plan_block(p, KF_FOR_NONFINITE, 4 * group / KF_RUN, words);
     if (4 * group >= KF_RUN && words[2] % 16 != 0) return;
     special = kf_special_of_group(p, group, words);
-    for (uint64_t i = 0; i < 4; i++) elements[i] = i == special ? kf_nonfinite_element(p->dtype, words[3] % 3) : elements[i];
+    for (uint64_t i = 0; i < 4; i++)
+        elements[i] = i == special ? kf_nonfinite_element(p->dtype, words[3] % 3) : elements[i];
 }
 
 #endif

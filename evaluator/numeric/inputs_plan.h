@@ -1,11 +1,13 @@
-/* What all elements of one input buffer share, settled once on the CPU and used by the loops there (inputs.c) and by the judge's own kernels
- * (inputs_element.h). Plain data of fixed widths: it is copied to devices as it lies in memory. */
+/* What all elements of one input buffer share, settled once on the CPU and used by the loops there
+ * (inputs.c) and by the judge's own kernels (inputs_element.h). Plain data of fixed widths: it is
+ * copied to devices as it lies in memory. */
 #ifndef KFORGE_INPUTS_PLAN_H
 #define KFORGE_INPUTS_PLAN_H
 
 #include <stdint.h>
 
-#define KF_RUN 1024 /* elements computed at a time on the CPU; outliers and nonfinite elements are drawn by the run */
+/* elements computed at a time on the CPU; outliers and nonfinite elements are drawn by the run */
+#define KF_RUN 1024
 
 /* Streams of one key that never overlap: 16 bits of the counter. */
 typedef enum kf_purpose {
@@ -24,8 +26,9 @@ typedef enum kf_carrier { KF_CARRY_FLOATS, KF_CARRY_DOUBLES, KF_CARRY_INTEGERS }
 typedef struct kf_input_plan {
     uint64_t secret; /* the key */
     uint32_t set, argument;
-    int32_t kind, dtype, variation, carrier; /* kf_distribution_kind, kf_dtype, kf_variation, kf_carrier */
-    int32_t is_float, half_bits;             /* of dtype; of a permutation */
+    /* kf_distribution_kind, kf_dtype, kf_variation, kf_carrier */
+    int32_t kind, dtype, variation, carrier;
+    int32_t is_float, half_bits; /* of dtype; of a permutation */
     uint64_t elements;
     uint64_t last, rows; /* lengths of the last axis and of the one before, at least 1 */
     double a, b;         /* varied */

@@ -5,6 +5,7 @@
 #include "inputs_plan.h"
 #include "kforge/inputs.h"
 
-kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key, kf_variation variation);
+kf_input_plan kf_input_plan_make(const kf_problem_argument *argument, kf_key key,
+                                 kf_variation variation);
 
 #endif

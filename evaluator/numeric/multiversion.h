@@ -1,34 +1,39 @@
-/* One inner loop, compiled for several x86-64 levels and chosen at run time. The bodies are always_inline C, so that they exist once; each
- * version inlines it under its own target. Results do not depend on the version: the bodies use integers, fma and operations that IEEE 754
- * rounds correctly, and never feed a product into a plain addition that one target might fuse and another not. */
+/* One inner loop, compiled for several x86-64 levels and chosen at run time. The bodies are
+ * always_inline C, so that they exist once; each version inlines it under its own target. Results
+ * do not depend on the version: the bodies use integers, fma and operations that IEEE 754 rounds
+ * correctly, and never feed a product into a plain addition that one target might fuse and another
+ * not. */
 #ifndef KFORGE_MULTIVERSION_H
 #define KFORGE_MULTIVERSION_H
 
 #define KF_BODY static inline __attribute__((always_inline)) void
 
 #if defined(__x86_64__) && !defined(KFORGE_ONE_VERSION)
-/* Defines NAME with PARAMETERS as NAME_body(ARGUMENTS), for AVX-512, for AVX2 with FMA, and for any other processor. */
-#define KF_MULTIVERSION(NAME, PARAMETERS, ARGUMENTS)                                                                        \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"))) static void NAME##_avx512 PARAMETERS             \
-    {                                                                                                                       \
-        NAME##_body ARGUMENTS;                                                                                              \
-    }                                                                                                                       \
-    __attribute__((target("avx2,fma"))) static void NAME##_avx2 PARAMETERS                                                  \
-    {                                                                                                                       \
-        NAME##_body ARGUMENTS;                                                                                              \
-    }                                                                                                                       \
-    static void NAME##_any PARAMETERS                                                                                       \
-    {                                                                                                                       \
-        NAME##_body ARGUMENTS;                                                                                              \
-    }                                                                                                                       \
-    static void NAME PARAMETERS                                                                                             \
-    {                                                                                                                       \
-        if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) \
-            NAME##_avx512 ARGUMENTS;                                                                                        \
-        else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                           \
-            NAME##_avx2 ARGUMENTS;                                                                                          \
-        else                                                                                                                \
-            NAME##_any ARGUMENTS;                                                                                           \
+/* Defines NAME with PARAMETERS as NAME_body(ARGUMENTS), for AVX-512, for AVX2 with FMA, and for any
+ * other processor. */
+#define KF_MULTIVERSION(NAME, PARAMETERS, ARGUMENTS)                                          \
+    __attribute__((target(                                                                    \
+        "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"))) static void NAME##_avx512 PARAMETERS \
+    {                                                                                         \
+        NAME##_body ARGUMENTS;                                                                \
+    }                                                                                         \
+    __attribute__((target("avx2,fma"))) static void NAME##_avx2 PARAMETERS                    \
+    {                                                                                         \
+        NAME##_body ARGUMENTS;                                                                \
+    }                                                                                         \
+    static void NAME##_any PARAMETERS                                                         \
+    {                                                                                         \
+        NAME##_body ARGUMENTS;                                                                \
+    }                                                                                         \
+    static void NAME PARAMETERS                                                               \
+    {                                                                                         \
+        if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&       \
+            __builtin_cpu_supports("avx512vl"))                                               \
+            NAME##_avx512 ARGUMENTS;                                                          \
+        else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))             \
+            NAME##_avx2 ARGUMENTS;                                                            \
+        else                                                                                  \
+            NAME##_any ARGUMENTS;                                                             \
     }
 #else
 #define KF_MULTIVERSION(NAME, PARAMETERS, ARGUMENTS) \

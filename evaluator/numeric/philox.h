@@ -8,7 +8,9 @@
 #include "inputs_plan.h"
 #include "kforge/inputs.h"
 
-/* Writes 4 * blocks words: block b of the stream is Philox of counter (b low, b high | purpose << 16, argument, set), key (secret). */
-void kf_random_words(kf_key key, kf_purpose purpose, uint64_t first_block, size_t blocks, uint32_t *words);
+/* Writes 4 * blocks words: block b of the stream is Philox of counter (b low, b high | purpose <<
+ * 16, argument, set), key (secret). */
+void kf_random_words(kf_key key, kf_purpose purpose, uint64_t first_block, size_t blocks,
+                     uint32_t *words);
 
 #endif

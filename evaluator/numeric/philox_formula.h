@@ -9,7 +9,8 @@
 #define KF_PHILOX_W0 0x9E3779B9u
 #define KF_PHILOX_W1 0xBB67AE85u
 
-KF_FORMULA void kf_philox_block(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1, uint32_t out[4])
+KF_FORMULA void kf_philox_block(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0,
+                                uint32_t k1, uint32_t out[4])
 {
     for (int round = 0; round < 10; round++, k0 += KF_PHILOX_W0, k1 += KF_PHILOX_W1) {
         uint64_t p0 = (uint64_t)KF_PHILOX_M0 * c0, p1 = (uint64_t)KF_PHILOX_M1 * c2;
@@ -22,10 +23,11 @@ KF_FORMULA void kf_philox_block(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t 
 }
 
 /* Block `block` of a stream: see kf_random_words. */
-KF_FORMULA void kf_stream_block(uint64_t secret, uint32_t set, uint32_t argument, uint32_t purpose, uint64_t block, uint32_t out[4])
+KF_FORMULA void kf_stream_block(uint64_t secret, uint32_t set, uint32_t argument, uint32_t purpose,
+                                uint64_t block, uint32_t out[4])
 {
-    kf_philox_block((uint32_t)block, (uint32_t)(block >> 32) | purpose << 16, argument, set, (uint32_t)secret,
-                    (uint32_t)(secret >> 32), out);
+    kf_philox_block((uint32_t)block, (uint32_t)(block >> 32) | purpose << 16, argument, set,
+                    (uint32_t)secret, (uint32_t)(secret >> 32), out);
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* The CUDA driver, loaded when it is wanted: one program runs with and without a GPU, and building takes no CUDA headers. Types and numbers are
- * those of cuda.h (the driver's ABI does not change under a symbol's versioned name); only what kforge uses. Links into the runner too, so
- * it needs nothing of kforge. */
+/* The CUDA driver, loaded when it is wanted: one program runs with and without a GPU, and building
+ * takes no CUDA headers. Types and numbers are those of cuda.h (the driver's ABI does not change
+ * under a symbol's versioned name); only what kforge uses. Links into the runner too, so it needs
+ * nothing of kforge. */
 #ifndef KFORGE_DRIVER_CUDA_H
 #define KFORGE_DRIVER_CUDA_H
 
@@ -62,66 +63,86 @@ enum {
 };
 
 /* Each row: the member's name, the symbol, the parameters, and the same as arguments. */
-#define KF_CUDA_FUNCTIONS(X)                                                                                                       \
-    X(init, "cuInit", (unsigned flags), (flags))                                                                                   \
-    X(version, "cuDriverGetVersion", (int *version), (version))                                                                    \
-    X(error_name, "cuGetErrorName", (cu_result result, const char **name), (result, name))                                         \
-    X(error_text, "cuGetErrorString", (cu_result result, const char **text), (result, text))                                       \
-    X(device_count, "cuDeviceGetCount", (int *count), (count))                                                                     \
-    X(device_get, "cuDeviceGet", (cu_device * device, int ordinal), (device, ordinal))                                             \
-    X(device_name, "cuDeviceGetName", (char *name, int length, cu_device device), (name, length, device))                          \
-    X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, cu_device device), (value, attribute, device))         \
-    X(device_uuid, "cuDeviceGetUuid_v2", (cu_uuid * uuid, cu_device device), (uuid, device))                                       \
-    X(context_flags, "cuDevicePrimaryCtxSetFlags_v2", (cu_device device, unsigned flags), (device, flags))                         \
-    X(context_retain, "cuDevicePrimaryCtxRetain", (cu_context * context, cu_device device), (context, device))                     \
-    X(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device device), (device))                                               \
-    X(context_set, "cuCtxSetCurrent", (cu_context context), (context))                                                             \
-    X(context_synchronize, "cuCtxSynchronize", (void), ())                                                                         \
-    X(context_reset_l2, "cuCtxResetPersistingL2Cache", (void), ())                                                                 \
-    X(stream_create, "cuStreamCreate", (cu_stream * stream, unsigned flags), (stream, flags))                                      \
-    X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream), (stream))                                                          \
-    X(stream_synchronize, "cuStreamSynchronize", (cu_stream stream), (stream))                                                     \
-    X(event_create, "cuEventCreate", (cu_event * event, unsigned flags), (event, flags))                                           \
-    X(event_destroy, "cuEventDestroy_v2", (cu_event event), (event))                                                               \
-    X(event_record, "cuEventRecord", (cu_event event, cu_stream stream), (event, stream))                                          \
-    X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, cu_event start, cu_event end), (milliseconds, start, end))        \
-    X(launch_host, "cuLaunchHostFunc", (cu_stream stream, void (*function)(void *), void *argument), (stream, function, argument)) \
-    X(module_load, "cuModuleLoadData", (cu_module * module, const void *image), (module, image))                                   \
-    X(module_unload, "cuModuleUnload", (cu_module module), (module))                                                               \
-    X(module_function, "cuModuleGetFunction", (cu_function * function, cu_module module, const char *name),                        \
-      (function, module, name))                                                                                                    \
-    X(launch, "cuLaunchKernel",                                                                                                    \
-      (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,                \
-       unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra),                                \
-      (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters, extra))                      \
-    X(memory_info, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total_bytes), (free_bytes, total_bytes))                      \
-    X(allocate, "cuMemAlloc_v2", (cu_pointer * pointer, size_t bytes), (pointer, bytes))                                           \
-    X(allocate_async, "cuMemAllocAsync", (cu_pointer * pointer, size_t bytes, cu_stream stream), (pointer, bytes, stream))         \
-    X(release, "cuMemFree_v2", (cu_pointer pointer), (pointer))                                                                    \
-    X(release_async, "cuMemFreeAsync", (cu_pointer pointer, cu_stream stream), (pointer, stream))                                  \
-    X(copy_in, "cuMemcpyHtoDAsync_v2", (cu_pointer to, const void *from, size_t bytes, cu_stream stream),                          \
-      (to, from, bytes, stream))                                                                                                   \
-    X(copy_out, "cuMemcpyDtoHAsync_v2", (void *to, cu_pointer from, size_t bytes, cu_stream stream), (to, from, bytes, stream))    \
-    X(copy_over, "cuMemcpyDtoDAsync_v2", (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream),                         \
-      (to, from, bytes, stream))                                                                                                   \
-    X(set_bytes, "cuMemsetD8Async", (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                          \
-      (to, value, bytes, stream))                                                                                                  \
-    X(granularity, "cuMemGetAllocationGranularity", (size_t * bytes, const cu_allocation *allocation, int option),                 \
-      (bytes, allocation, option))                                                                                                 \
-    X(handle_create, "cuMemCreate", (cu_handle * handle, size_t bytes, const cu_allocation *allocation, unsigned long long flags), \
-      (handle, bytes, allocation, flags))                                                                                          \
-    X(handle_release, "cuMemRelease", (cu_handle handle), (handle))                                                                \
-    X(handle_export, "cuMemExportToShareableHandle", (void *fd, cu_handle handle, int type, unsigned long long flags),             \
-      (fd, handle, type, flags))                                                                                                   \
-    X(handle_import, "cuMemImportFromShareableHandle", (cu_handle * handle, void *fd, int type), (handle, fd, type))               \
-    X(address_reserve, "cuMemAddressReserve",                                                                                      \
-      (cu_pointer * pointer, size_t bytes, size_t alignment, cu_pointer wanted, unsigned long long flags),                         \
-      (pointer, bytes, alignment, wanted, flags))                                                                                  \
-    X(address_free, "cuMemAddressFree", (cu_pointer pointer, size_t bytes), (pointer, bytes))                                      \
-    X(map, "cuMemMap", (cu_pointer pointer, size_t bytes, size_t offset, cu_handle handle, unsigned long long flags),              \
-      (pointer, bytes, offset, handle, flags))                                                                                     \
-    X(unmap, "cuMemUnmap", (cu_pointer pointer, size_t bytes), (pointer, bytes))                                                   \
-    X(set_access, "cuMemSetAccess", (cu_pointer pointer, size_t bytes, const cu_access *access, size_t count),                     \
+#define KF_CUDA_FUNCTIONS(X)                                                                       \
+    X(init, "cuInit", (unsigned flags), (flags))                                                   \
+    X(version, "cuDriverGetVersion", (int *version), (version))                                    \
+    X(error_name, "cuGetErrorName", (cu_result result, const char **name), (result, name))         \
+    X(error_text, "cuGetErrorString", (cu_result result, const char **text), (result, text))       \
+    X(device_count, "cuDeviceGetCount", (int *count), (count))                                     \
+    X(device_get, "cuDeviceGet", (cu_device * device, int ordinal), (device, ordinal))             \
+    X(device_name, "cuDeviceGetName", (char *name, int length, cu_device device),                  \
+      (name, length, device))                                                                      \
+    X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, cu_device device),     \
+      (value, attribute, device))                                                                  \
+    X(device_uuid, "cuDeviceGetUuid_v2", (cu_uuid * uuid, cu_device device), (uuid, device))       \
+    X(context_flags, "cuDevicePrimaryCtxSetFlags_v2", (cu_device device, unsigned flags),          \
+      (device, flags))                                                                             \
+    X(context_retain, "cuDevicePrimaryCtxRetain", (cu_context * context, cu_device device),        \
+      (context, device))                                                                           \
+    X(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device device), (device))               \
+    X(context_set, "cuCtxSetCurrent", (cu_context context), (context))                             \
+    X(context_synchronize, "cuCtxSynchronize", (void), ())                                         \
+    X(context_reset_l2, "cuCtxResetPersistingL2Cache", (void), ())                                 \
+    X(stream_create, "cuStreamCreate", (cu_stream * stream, unsigned flags), (stream, flags))      \
+    X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream), (stream))                          \
+    X(stream_synchronize, "cuStreamSynchronize", (cu_stream stream), (stream))                     \
+    X(event_create, "cuEventCreate", (cu_event * event, unsigned flags), (event, flags))           \
+    X(event_destroy, "cuEventDestroy_v2", (cu_event event), (event))                               \
+    X(event_record, "cuEventRecord", (cu_event event, cu_stream stream), (event, stream))          \
+    X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, cu_event start, cu_event end),    \
+      (milliseconds, start, end))                                                                  \
+    X(launch_host, "cuLaunchHostFunc",                                                             \
+      (cu_stream stream, void (*function)(void *), void *argument), (stream, function, argument))  \
+    X(module_load, "cuModuleLoadData", (cu_module * module, const void *image), (module, image))   \
+    X(module_unload, "cuModuleUnload", (cu_module module), (module))                               \
+    X(module_function, "cuModuleGetFunction",                                                      \
+      (cu_function * function, cu_module module, const char *name), (function, module, name))      \
+    X(launch, "cuLaunchKernel",                                                                    \
+      (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,  \
+       unsigned block_y, unsigned block_z, unsigned shared_bytes, cu_stream stream,                \
+       void **parameters, void **extra),                                                           \
+      (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,          \
+       parameters, extra))                                                                         \
+    X(memory_info, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total_bytes),                 \
+      (free_bytes, total_bytes))                                                                   \
+    X(allocate, "cuMemAlloc_v2", (cu_pointer * pointer, size_t bytes), (pointer, bytes))           \
+    X(allocate_async, "cuMemAllocAsync", (cu_pointer * pointer, size_t bytes, cu_stream stream),   \
+      (pointer, bytes, stream))                                                                    \
+    X(release, "cuMemFree_v2", (cu_pointer pointer), (pointer))                                    \
+    X(release_async, "cuMemFreeAsync", (cu_pointer pointer, cu_stream stream), (pointer, stream))  \
+    X(copy_in, "cuMemcpyHtoDAsync_v2",                                                             \
+      (cu_pointer to, const void *from, size_t bytes, cu_stream stream),                           \
+      (to, from, bytes, stream))                                                                   \
+    X(copy_out, "cuMemcpyDtoHAsync_v2",                                                            \
+      (void *to, cu_pointer from, size_t bytes, cu_stream stream), (to, from, bytes, stream))      \
+    X(copy_over, "cuMemcpyDtoDAsync_v2",                                                           \
+      (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream), (to, from, bytes, stream)) \
+    X(set_bytes, "cuMemsetD8Async",                                                                \
+      (cu_pointer to, unsigned char value, size_t bytes, cu_stream stream),                        \
+      (to, value, bytes, stream))                                                                  \
+    X(granularity, "cuMemGetAllocationGranularity",                                                \
+      (size_t * bytes, const cu_allocation *allocation, int option), (bytes, allocation, option))  \
+    X(handle_create, "cuMemCreate",                                                                \
+      (cu_handle * handle, size_t bytes, const cu_allocation *allocation,                          \
+       unsigned long long flags),                                                                  \
+      (handle, bytes, allocation, flags))                                                          \
+    X(handle_release, "cuMemRelease", (cu_handle handle), (handle))                                \
+    X(handle_export, "cuMemExportToShareableHandle",                                               \
+      (void *fd, cu_handle handle, int type, unsigned long long flags), (fd, handle, type, flags)) \
+    X(handle_import, "cuMemImportFromShareableHandle", (cu_handle * handle, void *fd, int type),   \
+      (handle, fd, type))                                                                          \
+    X(address_reserve, "cuMemAddressReserve",                                                      \
+      (cu_pointer * pointer, size_t bytes, size_t alignment, cu_pointer wanted,                    \
+       unsigned long long flags),                                                                  \
+      (pointer, bytes, alignment, wanted, flags))                                                  \
+    X(address_free, "cuMemAddressFree", (cu_pointer pointer, size_t bytes), (pointer, bytes))      \
+    X(map, "cuMemMap",                                                                             \
+      (cu_pointer pointer, size_t bytes, size_t offset, cu_handle handle,                          \
+       unsigned long long flags),                                                                  \
+      (pointer, bytes, offset, handle, flags))                                                     \
+    X(unmap, "cuMemUnmap", (cu_pointer pointer, size_t bytes), (pointer, bytes))                   \
+    X(set_access, "cuMemSetAccess",                                                                \
+      (cu_pointer pointer, size_t bytes, const cu_access *access, size_t count),                   \
       (pointer, bytes, access, count))
 
 typedef struct kf_cuda {
@@ -133,7 +154,8 @@ typedef struct kf_cuda {
 
 /* Loads the driver and initialises it. False: `text` says what is missing, "; " and what to do. */
 bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size);
-/* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", borrowed parts; never NULL. */
+/* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", borrowed parts; never
+ * NULL. */
 void kf_cuda_describe(const kf_cuda *cuda, cu_result result, char *text, size_t size);
 /* The folder that the loaded driver lies in, links resolved; false when it can't be told. */
 bool kf_cuda_folder(const kf_cuda *cuda, char *folder, size_t size);

@@ -33,7 +33,8 @@ static bool insert(kf_blocks *blocks, size_t at, kf_block block)
 
 static void drop(kf_blocks *blocks, size_t at)
 {
-    memmove(blocks->list + at, blocks->list + at + 1, (--blocks->count - at) * sizeof *blocks->list);
+    memmove(blocks->list + at, blocks->list + at + 1,
+            (--blocks->count - at) * sizeof *blocks->list);
 }
 
 uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size)
@@ -45,8 +46,10 @@ uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size)
         kf_block *b = &blocks->list[i];
         uint64_t offset = (b->offset + step - 1) / step * step, end = b->offset + b->size;
         if (b->used || offset > end || end - offset < size) continue;
-        /* What is left over behind it first, then in front of it: each time the block itself stays where it is. */
-        if (end > offset + size && !insert(blocks, i + 1, (kf_block){offset + size, end - offset - size, false}))
+        /* What is left over behind it first, then in front of it: each time the block itself stays
+         * where it is. */
+        if (end > offset + size &&
+            !insert(blocks, i + 1, (kf_block){offset + size, end - offset - size, false}))
             return KF_NO_BLOCK;
         if (offset > blocks->list[i].offset) {
             uint64_t front = blocks->list[i].offset;
@@ -73,7 +76,9 @@ static size_t find(const kf_blocks *blocks, uint64_t offset)
         else
             high = middle;
     }
-    return low < blocks->count && blocks->list[low].offset == offset && blocks->list[low].used ? low : blocks->count;
+    return low < blocks->count && blocks->list[low].offset == offset && blocks->list[low].used
+               ? low
+               : blocks->count;
 }
 
 bool kf_blocks_give_back(kf_blocks *blocks, uint64_t offset)

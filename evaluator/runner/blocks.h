@@ -1,7 +1,8 @@
-/* Which parts of one stretch of memory are taken: what stands for cudaMalloc in a runner in Python divides the judge's arena by it (torch_cuda.c).
+/* Which parts of one stretch of memory are taken: what stands for cudaMalloc in a runner in Python
+ * divides the judge's arena by it (torch_cuda.c).
  *
- * PyTorch's own allocator asks for segments of 2 MiB and more and divides them itself, so there are few blocks and first fit is enough. Knows
- * nothing of CUDA; not thread-safe. */
+ * PyTorch's own allocator asks for segments of 2 MiB and more and divides them itself, so there are
+ * few blocks and first fit is enough. Knows nothing of CUDA; not thread-safe. */
 #ifndef KFORGE_BLOCKS_H
 #define KFORGE_BLOCKS_H
 

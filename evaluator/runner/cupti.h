@@ -1,6 +1,7 @@
-/* CUPTI 13's range profiler and callbacks, loaded at run time: types and numbers are those of cupti_range_profiler.h, cupti_profiler_host.h,
- * cupti_profiler_target.h, cupti_target.h and cupti_callbacks.h, of which the C compiler can't read the second. Every parameter struct begins with its
- * size up to the last field, so that the library knows which version the caller speaks. */
+/* CUPTI 13's range profiler and callbacks, loaded at run time: types and numbers are those of
+ * cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and
+ * cupti_callbacks.h, of which the C compiler can't read the second. Every parameter struct begins
+ * with its size up to the last field, so that the library knows which version the caller speaks. */
 #ifndef KFORGE_CUPTI_H
 #define KFORGE_CUPTI_H
 
@@ -37,7 +38,8 @@ typedef struct cupti_callback {
     uint64_t *correlation_data;
     uint32_t correlation;
 } cupti_callback;
-typedef void (*cupti_callback_function)(void *user, int domain, uint32_t number, const cupti_callback *callback);
+typedef void (*cupti_callback_function)(void *user, int domain, uint32_t number,
+                                        const cupti_callback *callback);
 
 typedef struct cupti_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
     cu_function function;
@@ -168,27 +170,30 @@ typedef struct cupti_data_info {
     size_t data_size, ranges;
 } cupti_data_info;
 
-#define KF_CUPTI_FUNCTIONS(X)                                                                                   \
-    X(initialize, "cuptiProfilerInitialize", (cupti_initialize * p))                                            \
-    X(chip_name, "cuptiDeviceGetChipName", (cupti_chip * p))                                                    \
-    X(availability, "cuptiProfilerGetCounterAvailability", (cupti_availability * p))                            \
-    X(host_initialize, "cuptiProfilerHostInitialize", (cupti_host * p))                                         \
-    X(host_end, "cuptiProfilerHostDeinitialize", (cupti_host_end * p))                                          \
-    X(add_metrics, "cuptiProfilerHostConfigAddMetrics", (cupti_add_metrics * p))                                \
-    X(config_size, "cuptiProfilerHostGetConfigImageSize", (cupti_config_size * p))                              \
-    X(config_image, "cuptiProfilerHostGetConfigImage", (cupti_config_image * p))                                \
-    X(passes, "cuptiProfilerHostGetNumOfPasses", (cupti_passes * p))                                            \
-    X(evaluate, "cuptiProfilerHostEvaluateToGpuValues", (cupti_evaluate * p))                                   \
-    X(enable, "cuptiRangeProfilerEnable", (cupti_enable * p))                                                   \
-    X(data_size, "cuptiRangeProfilerGetCounterDataSize", (cupti_data_size * p))                                 \
-    X(data_initialize, "cuptiRangeProfilerCounterDataImageInitialize", (cupti_data_initialize * p))             \
-    X(set_config, "cuptiRangeProfilerSetConfig", (cupti_set_config * p))                                        \
-    X(start, "cuptiRangeProfilerStart", (cupti_start * p))                                                      \
-    X(stop, "cuptiRangeProfilerStop", (cupti_stop * p))                                                         \
-    X(decode, "cuptiRangeProfilerDecodeData", (cupti_decode * p))                                               \
-    X(data_info, "cuptiRangeProfilerGetCounterDataInfo", (cupti_data_info * p))                                 \
-    X(subscribe, "cuptiSubscribe", (void **subscriber, cupti_callback_function function, void *user))           \
-    X(enable_callback, "cuptiEnableCallback", (uint32_t enable, void *subscriber, int domain, uint32_t number)) \
+#define KF_CUPTI_FUNCTIONS(X)                                                        \
+    X(initialize, "cuptiProfilerInitialize", (cupti_initialize * p))                 \
+    X(chip_name, "cuptiDeviceGetChipName", (cupti_chip * p))                         \
+    X(availability, "cuptiProfilerGetCounterAvailability", (cupti_availability * p)) \
+    X(host_initialize, "cuptiProfilerHostInitialize", (cupti_host * p))              \
+    X(host_end, "cuptiProfilerHostDeinitialize", (cupti_host_end * p))               \
+    X(add_metrics, "cuptiProfilerHostConfigAddMetrics", (cupti_add_metrics * p))     \
+    X(config_size, "cuptiProfilerHostGetConfigImageSize", (cupti_config_size * p))   \
+    X(config_image, "cuptiProfilerHostGetConfigImage", (cupti_config_image * p))     \
+    X(passes, "cuptiProfilerHostGetNumOfPasses", (cupti_passes * p))                 \
+    X(evaluate, "cuptiProfilerHostEvaluateToGpuValues", (cupti_evaluate * p))        \
+    X(enable, "cuptiRangeProfilerEnable", (cupti_enable * p))                        \
+    X(data_size, "cuptiRangeProfilerGetCounterDataSize", (cupti_data_size * p))      \
+    X(data_initialize, "cuptiRangeProfilerCounterDataImageInitialize",               \
+      (cupti_data_initialize * p))                                                   \
+    X(set_config, "cuptiRangeProfilerSetConfig", (cupti_set_config * p))             \
+    X(start, "cuptiRangeProfilerStart", (cupti_start * p))                           \
+    X(stop, "cuptiRangeProfilerStop", (cupti_stop * p))                              \
+    X(decode, "cuptiRangeProfilerDecodeData", (cupti_decode * p))                    \
+    X(data_info, "cuptiRangeProfilerGetCounterDataInfo", (cupti_data_info * p))      \
+    X(subscribe, "cuptiSubscribe",                                                   \
+      (void **subscriber, cupti_callback_function function, void *user))             \
+    X(enable_callback, "cuptiEnableCallback",                                        \
+      (uint32_t enable, void *subscriber, int domain, uint32_t number))              \
     X(result_text, "cuptiGetResultString", (cupti_result result, const char **text))
 
 typedef struct kf_cupti {

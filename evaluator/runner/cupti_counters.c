@@ -1,15 +1,17 @@
 /* Counters of one call, kernel by kernel.
  *
- * A GPU has far fewer counters than there are metrics, so that the call is repeated, once a pass, and each pass reads others: CUPTI's user replay.
- * Kernel replay, where CUPTI itself repeats each kernel, would find the caches full of the kernel's own data; here every pass begins with an empty
+ * A GPU has far fewer counters than there are metrics, so that the call is repeated, once a pass,
+ * and each pass reads others: CUPTI's user replay. Kernel replay, where CUPTI itself repeats each
+ * kernel, would find the caches full of the kernel's own data; here every pass begins with an empty
  * L2, like the calls that the judge times. An inout holds the results of the pass before.
  *
- * How many passes may be made is for the judge to say, since a pass of a slow kernel takes long. Where all metrics take more, those at the end of the list
- * are left out before the first pass: CUPTI can say how many passes some metrics take without a GPU, and a configuration whose passes are all made is
- * the only one that it decodes.
+ * How many passes may be made is for the judge to say, since a pass of a slow kernel takes long.
+ * Where all metrics take more, those at the end of the list are left out before the first pass:
+ * CUPTI can say how many passes some metrics take without a GPU, and a configuration whose passes
+ * are all made is the only one that it decodes.
  *
- * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each launch of the first pass, in order, which is the
- * order of the ranges. */
+ * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each
+ * launch of the first pass, in order, which is the order of the ranges. */
 #include "cupti_counters.h"
 
 #include <dlfcn.h>
@@ -32,14 +34,16 @@ static struct {
     cu_context context;
     cu_stream stream;
     cu_result (*function_attribute)(int *value, int attribute, cu_function function);
-    cu_result (*kernel_attribute)(int *value, int attribute, cu_function kernel, cu_device device); /* CUDA 12 */
+    /* CUDA 12 */
+    cu_result (*kernel_attribute)(int *value, int attribute, cu_function kernel, cu_device device);
     enum kf_count_stage stage;
     cupti_result code;
     char note[KF_COUNT_NOTE], chip[32];
     char *names; /* the list, cut into words */
     const char *metrics[KF_COUNT_METRICS], *asked[KF_COUNT_METRICS];
     size_t metric_count, asked_count;
-    uint8_t became[KF_COUNT_METRICS];           /* enum kf_count_metric of each that was asked for */
+    /* enum kf_count_metric of each that was asked for */
+    uint8_t became[KF_COUNT_METRICS];
     bool level_ends[KF_COUNT_METRICS], leveled; /* behind it the list had a semicolon; any had */
     void *host, *profiler, *subscriber;
     uint8_t *config, *data, *availability;
@@ -49,8 +53,10 @@ static struct {
     double setup_seconds, enable_seconds, start_seconds, stop_seconds;
     kf_count_launch *launches; /* while the first pass runs */
     uint32_t launch_count;     /* all of them, also those without a record */
-    uint32_t seen;             /* launches since the beginning, whether something is counted or not */
-    int graph;                 /* a graph was among them, which launches nobody knows how many kernels */
+    /* launches since the beginning, whether something is counted or not */
+    uint32_t seen;
+    /* a graph was among them, which launches nobody knows how many kernels */
+    int graph;
 } count = {.stage = KF_COUNT_NO_LIBRARY};
 
 static double now(void)
@@ -66,7 +72,8 @@ static int fail(enum kf_count_stage stage, cupti_result code, const char *doing,
     if (!text && count.cupti.result_text) count.cupti.result_text(code, &text);
     count.stage = stage;
     count.code = code;
-    snprintf(count.note, sizeof count.note, "%s%s%s", doing, text && *text ? ": " : "", text ? text : "");
+    snprintf(count.note, sizeof count.note, "%s%s%s", doing, text && *text ? ": " : "",
+             text ? text : "");
     return 0;
 }
 
@@ -75,7 +82,7 @@ static int check(cupti_result code, const char *doing)
     return code == 0 || fail(KF_COUNT_REFUSED, code, doing, NULL);
 }
 
-/* ---- before the candidate is loaded ------------------------------------------------------------------------------------------------- */
+/* ---- before the candidate is loaded ---------------------------------------------------------- */
 
 static int load(const char *path)
 {
@@ -91,7 +98,9 @@ static int load(const char *path)
     if (!count.cupti.library) return fail(KF_COUNT_NO_LIBRARY, 0, "loading it", dlerror());
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *function = dlsym(count.cupti.library, entries[i].symbol);
-        if (!function) return fail(KF_COUNT_NO_LIBRARY, 0, "it lacks a function of CUDA 13", entries[i].symbol);
+        if (!function)
+            return fail(KF_COUNT_NO_LIBRARY, 0, "it lacks a function of CUDA 13",
+                        entries[i].symbol);
         memcpy((char *)&count.cupti + entries[i].offset, &function, sizeof function);
     }
     void *function = dlsym(count.cuda->library, "cuFuncGetAttribute");
@@ -157,8 +166,10 @@ static void launched(void *user, int domain, uint32_t number, const cupti_callba
                   {FUNCTION_STATIC_SHARED, &launch->static_shared},
                   {FUNCTION_LOCAL, &launch->local_bytes}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && count.function_attribute; i++) {
-        int value = -1; /* what the runtime launches is a kernel of a library, not a function of a module */
-        if (count.function_attribute(&value, wanted[i].attribute, function) != CU_SUCCESS && count.kernel_attribute)
+        /* what the runtime launches is a kernel of a library, not a function of a module */
+        int value = -1;
+        if (count.function_attribute(&value, wanted[i].attribute, function) != CU_SUCCESS &&
+            count.kernel_attribute)
             count.kernel_attribute(&value, wanted[i].attribute, function, 0);
         if (value >= 0) *wanted[i].value = (uint32_t)value;
     }
@@ -166,20 +177,25 @@ static void launched(void *user, int domain, uint32_t number, const cupti_callba
 
 static int subscribe(void)
 {
-    static const uint32_t numbers[] = {
-        CUPTI_LAUNCH_KERNEL, CUPTI_LAUNCH_KERNEL_PTSZ, CUPTI_LAUNCH_COOPERATIVE, CUPTI_LAUNCH_COOPERATIVE_PTSZ,
-        CUPTI_LAUNCH_GRAPH,  CUPTI_LAUNCH_GRAPH_PTSZ,  CUPTI_LAUNCH_EX,          CUPTI_LAUNCH_EX_PTSZ};
-    if (!check(count.cupti.subscribe(&count.subscriber, launched, NULL), "subscribing to launches")) return 0;
+    static const uint32_t numbers[] = {CUPTI_LAUNCH_KERNEL,      CUPTI_LAUNCH_KERNEL_PTSZ,
+                                       CUPTI_LAUNCH_COOPERATIVE, CUPTI_LAUNCH_COOPERATIVE_PTSZ,
+                                       CUPTI_LAUNCH_GRAPH,       CUPTI_LAUNCH_GRAPH_PTSZ,
+                                       CUPTI_LAUNCH_EX,          CUPTI_LAUNCH_EX_PTSZ};
+    if (!check(count.cupti.subscribe(&count.subscriber, launched, NULL), "subscribing to launches"))
+        return 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_DRIVER, numbers[i]); /* those that it knows */
+        count.cupti.enable_callback(1, count.subscriber, CUPTI_CALLBACKS_DRIVER,
+                                    numbers[i]); /* those that it knows */
     return 1;
 }
 
 /* What CUPTI needs to know of the device where the chip is newer than the library; 0.1 s. */
 static int read_availability(void)
 {
-    cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image), .context = count.context};
-    if (!check(count.cupti.availability(&availability), "asking which counters there are")) return 0;
+    cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image),
+                                       .context = count.context};
+    if (!check(count.cupti.availability(&availability), "asking which counters there are"))
+        return 0;
     availability.image = count.availability = malloc(availability.image_size + 1);
     if (!availability.image) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
     return check(count.cupti.availability(&availability), "asking which counters there are");
@@ -188,7 +204,9 @@ static int read_availability(void)
 static int open_host(void)
 {
     cupti_host_end end = {.size = CUPTI_SIZE(cupti_host_end, host), .host = count.host};
-    cupti_host host = {.size = CUPTI_SIZE(cupti_host, host), .chip = count.chip, .availability = count.availability};
+    cupti_host host = {.size = CUPTI_SIZE(cupti_host, host),
+                       .chip = count.chip,
+                       .availability = count.availability};
     if (count.host) count.cupti.host_end(&end);
     count.host = NULL;
     cupti_result result = count.cupti.host_initialize(&host);
@@ -203,12 +221,16 @@ static int open_host(void)
 
 static cupti_result add_metrics(const char **names, size_t number)
 {
-    cupti_add_metrics add = {.size = CUPTI_SIZE(cupti_add_metrics, count), .host = count.host, .names = names, .count = number};
+    cupti_add_metrics add = {.size = CUPTI_SIZE(cupti_add_metrics, count),
+                             .host = count.host,
+                             .names = names,
+                             .count = number};
     return count.cupti.add_metrics(&add);
 }
 
-/* Which of the metrics asked for this chip has. They are added in one call, which lets CUPTI put many into one pass: one by one each would take passes
- * of its own. A name that it does not know spoils the whole object, so that only then they are tried one by one. */
+/* Which of the metrics asked for this chip has. They are added in one call, which lets CUPTI put
+ * many into one pass: one by one each would take passes of its own. A name that it does not know
+ * spoils the whole object, so that only then they are tried one by one. */
 static int choose_metrics(void)
 {
     if (!open_host()) return 0;
@@ -242,17 +264,23 @@ static int start_profiler(void)
 static int configure(void)
 {
     const kf_cupti *c = &count.cupti;
-    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = count.host};
+    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size),
+                              .host = count.host};
     if (!check(c->config_size(&size), "the size of the configuration")) return 0;
     count.config_size = size.config_size;
     free(count.config);
-    if (!(count.config = malloc(size.config_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    if (!(count.config = malloc(size.config_size)))
+        return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
     cupti_config_image image = {.size = CUPTI_SIZE(cupti_config_image, config),
                                 .host = count.host,
                                 .config_size = count.config_size,
                                 .config = count.config};
-    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = count.config_size, .config = count.config};
-    if (!check(c->config_image(&image), "the configuration") || !check(c->passes(&passes), "the number of passes")) return 0;
+    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes),
+                           .config_size = count.config_size,
+                           .config = count.config};
+    if (!check(c->config_image(&image), "the configuration") ||
+        !check(c->passes(&passes), "the number of passes"))
+        return 0;
     count.passes = passes.passes;
     return 1;
 }
@@ -260,7 +288,8 @@ static int configure(void)
 /* Only the first `number` of the metrics, while the passes that these take are not yet set up. */
 static int take_first(size_t number)
 {
-    return open_host() && check(add_metrics(count.metrics, number), "choosing fewer metrics") && configure();
+    return open_host() && check(add_metrics(count.metrics, number), "choosing fewer metrics") &&
+           configure();
 }
 
 /* Where the list may end, in metrics that the chip has, from the first level to all of them. */
@@ -275,9 +304,11 @@ static size_t find_ends(size_t ends[KF_COUNT_METRICS])
     return levels;
 }
 
-/* Leaves out the last levels until no more passes than `most` are needed; the first stays in any case. More metrics never take fewer passes, so that halving
- * finds the place, but CUPTI plans 5 to 20 ms for each try: the first is what the share of the passes suggests, the second its neighbour. Levels
- * begin where another pass does, so that one that takes just as many as there may be is the last. */
+/* Leaves out the last levels until no more passes than `most` are needed; the first stays in any
+ * case. More metrics never take fewer passes, so that halving finds the place, but CUPTI plans 5 to
+ * 20 ms for each try: the first is what the share of the passes suggests, the second its neighbour.
+ * Levels begin where another pass does, so that one that takes just as many as there may be is the
+ * last. */
 static int shorten(size_t most)
 {
     size_t ends[KF_COUNT_METRICS] = {0}, levels = find_ends(ends);
@@ -297,13 +328,15 @@ static int shorten(size_t most)
     if (!fits) fits = 1;
     if (tried != fits && !take_first(ends[fits - 1])) return 0;
     for (size_t asked = 0, number = 0; asked < count.asked_count; asked++)
-        if (count.became[asked] == KF_COUNT_COUNTED && number++ >= ends[fits - 1]) count.became[asked] = KF_COUNT_LEFT_OUT;
+        if (count.became[asked] == KF_COUNT_COUNTED && number++ >= ends[fits - 1])
+            count.became[asked] = KF_COUNT_LEFT_OUT;
     count.metric_count = ends[fits - 1];
     return 1;
 }
 
-/* Room for as many launches as there were so far, a call's, and some more: CUPTI makes, sets up and reads as much memory as it is told to have room for.
- * Where nothing is repeated, no call may have been made ahead. */
+/* Room for as many launches as there were so far, a call's, and some more: CUPTI makes, sets up and
+ * reads as much memory as it is told to have room for. Where nothing is repeated, no call may have
+ * been made ahead. */
 static size_t room(size_t most_passes)
 {
     if (!count.seen || count.graph || most_passes < 2) return KF_COUNT_LAUNCHES;
@@ -311,7 +344,8 @@ static size_t room(size_t most_passes)
     return wanted < KF_COUNT_LAUNCHES ? wanted : KF_COUNT_LAUNCHES;
 }
 
-/* Whatever touches the GPU's counters comes only when there is something to count: this process may have been started while others are timed. */
+/* Whatever touches the GPU's counters comes only when there is something to count: this process may
+ * have been started while others are timed. */
 static int enable(size_t most_passes)
 {
     const kf_cupti *c = &count.cupti;
@@ -327,7 +361,8 @@ static int enable(size_t most_passes)
                             .most_nodes = (uint32_t)count.ranges};
     if (!check(c->data_size(&data), "the size of the counters")) return 0;
     count.data_size = data.data_size;
-    if (!(count.data = malloc(data.data_size))) return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
+    if (!(count.data = malloc(data.data_size)))
+        return fail(KF_COUNT_UNFINISHED, 0, "out of memory", "");
     cupti_data_initialize fresh = {.size = CUPTI_SIZE(cupti_data_initialize, data),
                                    .profiler = count.profiler,
                                    .data_size = count.data_size,
@@ -344,7 +379,8 @@ static int enable(size_t most_passes)
                             .nesting_levels = 1,
                             .least_nesting = 1,
                             .target_nesting = 0};
-    return check(c->data_initialize(&fresh), "memory for the counters") && check(c->set_config(&set), "setting up the passes");
+    return check(c->data_initialize(&fresh), "memory for the counters") &&
+           check(c->set_config(&set), "setting up the passes");
 }
 
 static int make_flush(void)
@@ -352,7 +388,8 @@ static int make_flush(void)
     int l2 = 0;
     count.cuda->device_attribute(&l2, CU_ATTRIBUTE_L2_BYTES, 0);
     count.flush_bytes = l2 > 0 ? 2 * (size_t)l2 : 0;
-    if (count.flush_bytes && count.cuda->allocate(&count.flush, count.flush_bytes) != CU_SUCCESS) count.flush_bytes = 0;
+    if (count.flush_bytes && count.cuda->allocate(&count.flush, count.flush_bytes) != CU_SUCCESS)
+        count.flush_bytes = 0;
     return 1;
 }
 
@@ -364,19 +401,21 @@ void kf_count_prepare(const kf_cuda *cuda, cu_context context, cu_stream stream)
     count.cuda = cuda;
     count.context = context;
     count.stream = stream;
-    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() && configure())
+    if (load(library) && cut_names(names) && subscribe() && start_profiler() && choose_metrics() &&
+        configure())
         count.stage = KF_COUNT_DONE;
     count.setup_seconds = now() - started;
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static int one_pass(void (*call)(void *context), void *context, int *last)
 {
     const kf_cupti *c = &count.cupti;
     cupti_start start = {.size = CUPTI_SIZE(cupti_start, profiler), .profiler = count.profiler};
     cupti_stop stop = {.size = CUPTI_SIZE(cupti_stop, all_submitted), .profiler = count.profiler};
-    if (count.flush_bytes) count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
+    if (count.flush_bytes)
+        count.cuda->set_bytes(count.flush, 0x5a, count.flush_bytes, count.stream);
     count.cuda->context_synchronize();
     double flushed = now();
     if (!check(c->start(&start), "starting a pass")) return 0;
@@ -394,12 +433,17 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
 {
     const kf_cupti *c = &count.cupti;
     cupti_decode decode = {.size = CUPTI_SIZE(cupti_decode, dropped), .profiler = count.profiler};
-    cupti_data_info info = {.size = CUPTI_SIZE(cupti_data_info, ranges), .data = count.data, .data_size = count.data_size};
-    if (!check(c->decode(&decode), "decoding") || !check(c->data_info(&info), "the number of kernels")) return 0;
+    cupti_data_info info = {.size = CUPTI_SIZE(cupti_data_info, ranges),
+                            .data = count.data,
+                            .data_size = count.data_size};
+    if (!check(c->decode(&decode), "decoding") ||
+        !check(c->data_info(&info), "the number of kernels"))
+        return 0;
     uint32_t ranges = info.ranges < KF_COUNT_LAUNCHES ? (uint32_t)info.ranges : KF_COUNT_LAUNCHES;
     /* Where a graph launches many kernels, or several threads do, order tells nothing of names. */
     if (info.ranges != count.launch_count && count.launch_count <= KF_COUNT_LAUNCHES)
-        for (uint32_t i = 0; i < KF_COUNT_LAUNCHES; i++) memset(&launches[i], 0, sizeof launches[i]);
+        for (uint32_t i = 0; i < KF_COUNT_LAUNCHES; i++)
+            memset(&launches[i], 0, sizeof launches[i]);
     for (uint32_t i = 0; i < ranges; i++) {
         double values[KF_COUNT_METRICS];
         cupti_evaluate evaluate = {.size = CUPTI_SIZE(cupti_evaluate, values),
@@ -412,10 +456,12 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
                                    .values = values};
         if (!check(c->evaluate(&evaluate), "the values")) return 0;
         for (size_t asked = 0, got = 0; asked < KF_COUNT_METRICS; asked++)
-            launches[i].values[asked] = count.became[asked] == KF_COUNT_COUNTED ? values[got++] : NAN;
+            launches[i].values[asked] =
+                count.became[asked] == KF_COUNT_COUNTED ? values[got++] : NAN;
     }
     header->launches = ranges;
-    header->dropped = count.launch_count > ranges ? count.launch_count - ranges : (uint32_t)decode.dropped;
+    header->dropped =
+        count.launch_count > ranges ? count.launch_count - ranges : (uint32_t)decode.dropped;
     return 1;
 }
 
@@ -423,12 +469,13 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
 static void make_ready(uint32_t passes)
 {
     double started = now();
-    if (count.stage == KF_COUNT_DONE && !count.profiler && shorten(passes) && enable(passes)) make_flush();
+    if (count.stage == KF_COUNT_DONE && !count.profiler && shorten(passes) && enable(passes))
+        make_flush();
     count.enable_seconds = now() - started;
 }
 
-void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes, kf_count_header *header,
-                    kf_count_launch *launches)
+void kf_count_calls(void (*call)(void *context), void *context, uint32_t most_passes,
+                    kf_count_header *header, kf_count_launch *launches)
 {
     double started = now();
     int last = 0;

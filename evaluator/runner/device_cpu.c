@@ -43,7 +43,8 @@ void *kf_runner_map(const kf_wire_command *command, int fd)
     char *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
     int protection = command->flags & KF_WIRE_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
-    void *inner = mmap(base + page, command->length, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)command->offset);
+    void *inner = mmap(base + page, command->length, protection,
+                       MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)command->offset);
     if (inner == MAP_FAILED) {
         munmap(base, size);
         return NULL;
@@ -53,7 +54,8 @@ void *kf_runner_map(const kf_wire_command *command, int fd)
     char *data = base + page + command->data_offset;
 #if defined(__SANITIZE_ADDRESS__)
     __asan_poison_memory_region(base + page, command->data_offset);
-    __asan_poison_memory_region(data + command->bytes, command->length - command->data_offset - command->bytes);
+    __asan_poison_memory_region(data + command->bytes,
+                                command->length - command->data_offset - command->bytes);
 #endif
     return data;
 }
@@ -91,10 +93,12 @@ int kf_runner_wait_device(void)
 void kf_runner_complain(int code)
 {
     const char *fault = kfcpu_last_fault();
-    fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code), fault && *fault ? ": " : "", fault ? fault : "");
+    fprintf(stderr, "kforge-runner: %s%s%s\n", cudaGetErrorString(code),
+            fault && *fault ? ": " : "", fault ? fault : "");
 }
 
-int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes, kf_count_header *header, kf_count_launch *launches)
+int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,
+                    kf_count_header *header, kf_count_launch *launches)
 {
     (void)call, (void)context, (void)passes, (void)header, (void)launches;
     return 0;

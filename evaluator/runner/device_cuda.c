@@ -1,7 +1,9 @@
-/* The runner's CUDA device: the driver API, loaded at run time. The primary context is the one that the candidate's own CUDA runtime will use.
+/* The runner's CUDA device: the driver API, loaded at run time. The primary context is the one that
+ * the candidate's own CUDA runtime will use.
  *
- * Each allocation of the judge's (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a descriptor; it is imported once, mapped between two
- * unmapped granules, and holds one buffer or many small ones. */
+ * Each allocation of the judge's (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a
+ * descriptor; it is imported once, mapped between two unmapped granules, and holds one buffer or
+ * many small ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +31,15 @@ static void nothing(void *argument)
     (void)argument;
 }
 
-/* The driver makes some threads only when they are first needed; they must be there before the judge counts. */
+/* The driver makes some threads only when they are first needed; they must be there before the
+ * judge counts. */
 static int wake_threads(void)
 {
     cu_pointer memory;
     cu_event event;
     if (!said(cuda.launch_host(stream, nothing, NULL), "a host function")) return 0;
-    if (cuda.allocate_async(&memory, 1 << 20, stream) == CU_SUCCESS) cuda.release_async(memory, stream);
+    if (cuda.allocate_async(&memory, 1 << 20, stream) == CU_SUCCESS)
+        cuda.release_async(memory, stream);
     if (cuda.event_create(&event, CU_EVENT_DEFAULT) == CU_SUCCESS) {
         cuda.event_record(event, stream);
         cuda.event_destroy(event);
@@ -54,7 +58,8 @@ void *kf_runner_start(void)
     }
     bool ready = said(cuda.device_get(&device, 0), "device 0") &&
                  said(cuda.context_flags(device, CU_SCHEDULE_SPIN), "setting up a context") &&
-                 said(cuda.context_retain(&context, device), "a context") && said(cuda.context_set(context), "the context") &&
+                 said(cuda.context_retain(&context, device), "a context") &&
+                 said(cuda.context_set(context), "the context") &&
                  said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream") &&
                  said(cuda.allocate(&scratch, 4096), "4 KiB of device memory") && wake_threads();
     if (ready) kf_count_prepare(&cuda, context, stream);
@@ -63,10 +68,12 @@ void *kf_runner_start(void)
 
 void *kf_runner_map(const kf_wire_command *command, int fd)
 {
-    if (command->region >= MAX_REGIONS || command->offset + command->length > command->region_bytes) return NULL;
+    if (command->region >= MAX_REGIONS || command->offset + command->length > command->region_bytes)
+        return NULL;
     kf_region *r = &regions[command->region];
-    const kf_region_wish wish = {
-        .size = command->region_bytes, .address = command->address, .read_only = command->flags & KF_WIRE_READ_ONLY};
+    const kf_region_wish wish = {.size = command->region_bytes,
+                                 .address = command->address,
+                                 .read_only = command->flags & KF_WIRE_READ_ONLY};
     if (command->region >= region_limit) region_limit = command->region + 1;
     if (!r->base && !kf_region_import(&cuda, r, &wish, fd)) return NULL;
     return (void *)(uintptr_t)(r->base + command->offset + command->data_offset);
@@ -105,7 +112,8 @@ void kf_runner_complain(int code)
     fprintf(stderr, "kforge-runner: %s\n", words);
 }
 
-int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes, kf_count_header *header, kf_count_launch *launches)
+int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,
+                    kf_count_header *header, kf_count_launch *launches)
 {
     kf_count_calls(call, context, passes, header, launches);
     return 1;

@@ -1,11 +1,14 @@
-/* kforge-runner: the untrusted program. Loads one compiled candidate, maps the buffers it is handed and calls the entry point when told.
+/* kforge-runner: the untrusted program. Loads one compiled candidate, maps the buffers it is handed
+ * and calls the entry point when told.
  *
  * It runs inside the sandbox that the judge made, as the only process there. Order matters:
- *   1. start the device (device_cpu.c, device_cuda.c) with all its threads, so that the judge knows how many threads are honest;
+ *   1. start the device (device_cpu.c, device_cuda.c) with all its threads, so that the judge knows
+ * how many threads are honest;
  *   2. put on the second, stricter system-call filter;
  *   3. say hello;
  *   4. only then load the candidate, whose constructors are the first untrusted code.
- * Nothing this program says is believed (wire.h), so it can be simple: it keeps no secrets and checks no results.
+ * Nothing this program says is believed (wire.h), so it can be simple: it keeps no secrets and
+ * checks no results.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,8 +32,9 @@ static struct {
     void *stream;
     entry_function entry;
     error_function last_error; /* of the candidate's own copy of the CUDA runtime */
-    void *pointers[KF_WIRE_MAX_SETS *
-                   KF_WIRE_MAX_ARGUMENTS]; /* set by set, as many each as there are arguments: they stay in the cache */
+    void *
+        pointers[KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS]; /* set by set, as many each as there are
+                                                               arguments: they stay in the cache */
     uint64_t scalars[KF_WIRE_MAX_ARGUMENTS];
     uint32_t order[KF_WIRE_MAX_SETS];
     double pinged;
@@ -70,8 +74,10 @@ static int receive_command(kf_wire_command *command, int *fd)
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec part = {.iov_base = command, .iov_len = sizeof *command};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
     ssize_t got;
     *fd = -1;
     /* Behind a ping a batch follows at once: waking up would be in its time. */
@@ -102,8 +108,12 @@ static int send_all(const void *data, size_t left)
 
 static int answer(uint64_t nonce, enum kf_wire_result result, int code, double claimed, double gap)
 {
-    kf_wire_answer record = {
-        .magic = KF_WIRE_MAGIC, .result = result, .nonce = nonce, .code = code, .claimed_seconds = claimed, .gap_seconds = gap};
+    kf_wire_answer record = {.magic = KF_WIRE_MAGIC,
+                             .result = result,
+                             .nonce = nonce,
+                             .code = code,
+                             .claimed_seconds = claimed,
+                             .gap_seconds = gap};
     return send_all(&record, sizeof record);
 }
 
@@ -125,7 +135,8 @@ static enum kf_wire_result load(void)
 
 static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 {
-    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= runner.arguments || !command->length)
+    if (fd < 0 || command->set >= KF_WIRE_MAX_SETS || command->argument >= runner.arguments ||
+        !command->length)
         return KF_WIRE_BAD_COMMAND;
     void *data = kf_runner_map(command, fd);
     pointers_of(command->set)[command->argument] = data;
@@ -136,18 +147,22 @@ static enum kf_wire_result map_buffer(const kf_wire_command *command, int fd)
 static void unmap_all(void)
 {
     kf_runner_unmap();
-    memset(runner.pointers, 0, (size_t)runner.set_limit * runner.arguments * sizeof runner.pointers[0]);
+    memset(runner.pointers, 0,
+           (size_t)runner.set_limit * runner.arguments * sizeof runner.pointers[0]);
     runner.set_limit = 0;
 }
 
 static int run_batch(const kf_wire_command *command)
 {
-    if (command->count > KF_WIRE_MAX_SETS || !receive_all(runner.order, command->count * sizeof *runner.order)) return 0;
+    if (command->count > KF_WIRE_MAX_SETS ||
+        !receive_all(runner.order, command->count * sizeof *runner.order))
+        return 0;
     bool empty = (command->flags & KF_WIRE_EMPTY) || !runner.entry;
     double started = now();
     if (empty) kf_runner_nothing();
     for (uint32_t i = 0; i < command->count; i++) {
-        if (runner.order[i] >= KF_WIRE_MAX_SETS) return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
+        if (runner.order[i] >= KF_WIRE_MAX_SETS)
+            return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
         void **pointers = pointers_of(runner.order[i]);
         if (!empty) runner.entry(pointers, runner.scalars, runner.stream);
     }
@@ -158,7 +173,8 @@ static int run_batch(const kf_wire_command *command)
     int last = runner.last_error ? runner.last_error() : 0;
     if (!code) code = device_code ? device_code : last;
     if (code) kf_runner_complain(code);
-    return answer(command->nonce, code ? KF_WIRE_DEVICE_ERROR : KF_WIRE_OK, code, ended - started, ended - streamed);
+    return answer(command->nonce, code ? KF_WIRE_DEVICE_ERROR : KF_WIRE_OK, code, ended - started,
+                  ended - streamed);
 }
 
 static void call_one(void *context)
@@ -171,7 +187,8 @@ static int run_count(const kf_wire_command *command)
     static kf_count_header header;
     static kf_count_launch launches[KF_COUNT_LAUNCHES];
     uint32_t set = command->set;
-    if (set >= KF_WIRE_MAX_SETS || !runner.entry || !kf_runner_count(call_one, &set, command->count, &header, launches))
+    if (set >= KF_WIRE_MAX_SETS || !runner.entry ||
+        !kf_runner_count(call_one, &set, command->count, &header, launches))
         return answer(command->nonce, KF_WIRE_BAD_COMMAND, 0, 0, 0);
     return answer(command->nonce, KF_WIRE_OK, 0, 0, 0) && send_all(&header, sizeof header) &&
            send_all(launches, header.launches * sizeof *launches);
@@ -187,7 +204,8 @@ static int serve(void)
         switch (command.type) {
         case KF_WIRE_LOAD: alive = answer(command.nonce, load(), 0, 0, 0); break;
         case KF_WIRE_SCALARS: {
-            alive = command.count <= KF_WIRE_MAX_ARGUMENTS && receive_all(runner.scalars, command.count * sizeof *runner.scalars);
+            alive = command.count <= KF_WIRE_MAX_ARGUMENTS &&
+                    receive_all(runner.scalars, command.count * sizeof *runner.scalars);
             runner.arguments = alive ? command.count : 0;
             if (alive) alive = answer(command.nonce, KF_WIRE_OK, 0, 0, 0);
             break;

@@ -16,12 +16,17 @@ bool kf_region_import(const kf_cuda *cuda, kf_region *r, const kf_region_wish *w
     cu_access access = {.location = {.type = CU_LOCATION_DEVICE, .id = 0},
                         .flags = wish->read_only ? CU_ACCESS_READ : CU_ACCESS_READ_WRITE};
     size_t size = wish->size;
-    if (!kf_cuda_said(cuda, cuda->handle_import(&r->handle, (void *)(intptr_t)fd, CU_HANDLE_POSIX), "importing a buffer"))
+    if (!kf_cuda_said(cuda, cuda->handle_import(&r->handle, (void *)(intptr_t)fd, CU_HANDLE_POSIX),
+                      "importing a buffer"))
         return false;
-    if (!kf_cuda_said(cuda, cuda->address_reserve(&r->reserved, size + 2 * (size_t)KF_REGION_GRANULE, 0, wish->address, 0),
+    if (!kf_cuda_said(cuda,
+                      cuda->address_reserve(&r->reserved, size + 2 * (size_t)KF_REGION_GRANULE, 0,
+                                            wish->address, 0),
                       "reserving addresses"))
         return false;
-    if (!kf_cuda_said(cuda, cuda->map(r->reserved + KF_REGION_GRANULE, size, 0, r->handle, 0), "mapping a buffer")) return false;
+    if (!kf_cuda_said(cuda, cuda->map(r->reserved + KF_REGION_GRANULE, size, 0, r->handle, 0),
+                      "mapping a buffer"))
+        return false;
     r->base = r->reserved + KF_REGION_GRANULE;
     r->size = size;
     return kf_cuda_said(cuda, cuda->set_access(r->base, size, &access, 1), "access to a buffer");

@@ -1,4 +1,5 @@
-/* The judge's allocations in a runner's address space: each comes as a descriptor, is imported once and mapped between two unmapped granules. */
+/* The judge's allocations in a runner's address space: each comes as a descriptor, is imported once
+ * and mapped between two unmapped granules. */
 #ifndef KFORGE_REGIONS_CUDA_H
 #define KFORGE_REGIONS_CUDA_H
 

@@ -1,7 +1,10 @@
-/* kforge-runner-sanitize FOLDER BINARY: one call of a candidate on buffers of this process's own, for compute-sanitizer to watch.
+/* kforge-runner-sanitize FOLDER BINARY: one call of a candidate on buffers of this process's own,
+ * for compute-sanitizer to watch.
  *
- * The buffers that the judge shares with a timed runner lie in large allocations; here each is an allocation of exactly its size, so that the first byte
- * behind it is out of bounds. The candidate's own output goes nowhere: what compute-sanitizer prints is read, and must not be mixed with it. */
+ * The buffers that the judge shares with a timed runner lie in large allocations; here each is an
+ * allocation of exactly its size, so that the first byte behind it is out of bounds. The
+ * candidate's own output goes nowhere: what compute-sanitizer prints is read, and must not be mixed
+ * with it. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,14 +34,15 @@ static int read_plan(const char *folder, kf_sanitize_plan *plan)
     char path[4200];
     snprintf(path, sizeof path, "%s/plan", folder);
     FILE *file = fopen(path, "rb");
-    int good =
-        file && fread(plan, sizeof *plan, 1, file) == 1 && plan->magic == KF_SANITIZE_MAGIC && plan->count <= KF_SANITIZE_ARGUMENTS;
+    int good = file && fread(plan, sizeof *plan, 1, file) == 1 &&
+               plan->magic == KF_SANITIZE_MAGIC && plan->count <= KF_SANITIZE_ARGUMENTS;
     if (file) fclose(file);
     if (!good) fprintf(stderr, "kforge-runner-sanitize: %s is no plan\n", path);
     return good;
 }
 
-static int fill(const char *folder, uint32_t argument, cu_pointer to, uint64_t bytes, cu_stream stream)
+static int fill(const char *folder, uint32_t argument, cu_pointer to, uint64_t bytes,
+                cu_stream stream)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/argument-%u", folder, argument);
@@ -49,7 +53,8 @@ static int fill(const char *folder, uint32_t argument, cu_pointer to, uint64_t b
         fprintf(stderr, "kforge-runner-sanitize: %s cannot be read\n", path);
         return 0;
     }
-    int good = said(cuda.copy_in(to, data, bytes, stream), "filling a buffer") && said(cuda.stream_synchronize(stream), "filling");
+    int good = said(cuda.copy_in(to, data, bytes, stream), "filling a buffer") &&
+               said(cuda.stream_synchronize(stream), "filling");
     munmap(data, bytes);
     return good;
 }
@@ -75,8 +80,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "kforge-runner-sanitize: %s\n", words);
         return 2;
     }
-    if (!said(cuda.device_get(&device, 0), "device 0") || !said(cuda.context_retain(&context, device), "a context") ||
-        !said(cuda.context_set(context), "the context") || !said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream"))
+    if (!said(cuda.device_get(&device, 0), "device 0") ||
+        !said(cuda.context_retain(&context, device), "a context") ||
+        !said(cuda.context_set(context), "the context") ||
+        !said(cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING), "a stream"))
         return 2;
     for (uint32_t i = 0; i < plan.count; i++) {
         cu_pointer memory;
@@ -87,7 +94,8 @@ int main(int argc, char **argv)
         buffers[i] = (void *)(uintptr_t)memory;
     }
     be_quiet();
-    void *library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "kforge_entry") : NULL;
+    void *library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL),
+         *symbol = library ? dlsym(library, "kforge_entry") : NULL;
     entry_function entry;
     if (!symbol) return 3;
     memcpy(&entry, &symbol, sizeof entry);

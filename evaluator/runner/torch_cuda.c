@@ -1,12 +1,17 @@
-/* libkftorch: the part in C of a runner in Python on a GPU (evaluator/torch/gpu.py calls it through ctypes). It maps the judge's buffers, and it stands
- * for cudaMalloc and cudaFree (LD_PRELOAD), so that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
+/* libkftorch: the part in C of a runner in Python on a GPU (evaluator/torch/gpu.py calls it through
+ * ctypes). It maps the judge's buffers, and it stands for cudaMalloc and cudaFree (LD_PRELOAD), so
+ * that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
  *
- * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too, reads them in its own context without anybody copying
- * anything in anybody's time (evaluator/judge/cuda/device_pool_cuda.c). Why below PyTorch's allocator and not in its place: blocks, caching, streams, graph pools and
- * out-of-memory behaviour stay those that a solution has anywhere else.
+ * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too,
+ * reads them in its own context without anybody copying anything in anybody's time
+ * (evaluator/judge/cuda/device_pool_cuda.c). Why below PyTorch's allocator and not in its place:
+ * blocks, caching, streams, graph pools and out-of-memory behaviour stay those that a solution has
+ * anywhere else.
  *
- * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the CUDA runtime's own functions do the work. An arena has
- * to come before anything is allocated, or PyTorch would go on to divide memory that the judge can't read; kf_torch_device_pool refuses otherwise.
+ * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the
+ * CUDA runtime's own functions do the work. An arena has to come before anything is allocated, or
+ * PyTorch would go on to divide memory that the judge can't read; kf_torch_device_pool refuses
+ * otherwise.
  *
  * Nothing here is trusted: a solution may call or replace all of it, and harms only itself. */
 #include <dlfcn.h>
@@ -24,7 +29,12 @@
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_REGIONS (KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS)
 
-enum { RUNTIME_OK = 0, RUNTIME_INVALID = 1, RUNTIME_OUT_OF_MEMORY = 2, RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */ };
+enum {
+    RUNTIME_OK = 0,
+    RUNTIME_INVALID = 1,
+    RUNTIME_OUT_OF_MEMORY = 2,
+    RUNTIME_MISSING = 34 /* cudaErrorStubLibrary */
+};
 
 typedef int (*runtime_allocate)(void **pointer, size_t size);
 typedef int (*runtime_release)(void *pointer);
@@ -36,7 +46,7 @@ static uint32_t region_limit;
 static kf_blocks blocks;
 static int64_t outside; /* allocations of the runtime's own that are still there */
 
-/* ---- the runtime's own ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the runtime's own ----------------------------------------------------------------------- */
 
 static int find_runtime(struct dl_phdr_info *info, size_t size, void *found)
 {
@@ -58,7 +68,8 @@ EXPORT int cudaMalloc(void **pointer, size_t size);
 EXPORT int cudaFree(void *pointer);
 EXPORT int kf_torch_start(void);
 EXPORT int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base);
-EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only);
+EXPORT uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address,
+                                int read_only);
 EXPORT void kf_torch_unmap(void);
 
 int cudaMalloc(void **pointer, size_t size)
@@ -99,9 +110,10 @@ int cudaFree(void *pointer)
     return result;
 }
 
-/* ---- for gpu.py ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- for gpu.py ------------------------------------------------------------------------------ */
 
-/* Before PyTorch makes its context: waiting for the device is to be active, as in kforge-runner-cuda. 0: done. */
+/* Before PyTorch makes its context: waiting for the device is to be active, as in
+ * kforge-runner-cuda. 0: done. */
 int kf_torch_start(void)
 {
     char words[512];
@@ -111,10 +123,12 @@ int kf_torch_start(void)
         return 1;
     }
     return !kf_cuda_said(&cuda, cuda.device_get(&device, 0), "device 0") ||
-           !kf_cuda_said(&cuda, cuda.context_flags(device, CU_SCHEDULE_SPIN), "setting up a context");
+           !kf_cuda_said(&cuda, cuda.context_flags(device, CU_SCHEDULE_SPIN),
+                         "setting up a context");
 }
 
-/* 0: everything is allocated in it from now on. 1: it can't be mapped; 2: something has been allocated elsewhere before. */
+/* 0: everything is allocated in it from now on. 1: it can't be mapped; 2: something has been
+ * allocated elsewhere before. */
 int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base)
 {
     const kf_region_wish wish = {.size = size, .address = address};

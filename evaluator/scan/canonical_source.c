@@ -1,8 +1,10 @@
 /* The normal form of a source (kforge/form.h): one pass over its tokens with a stack of scopes.
  *
- * A name is *bound* where a declaration is recognised: parameters of a function that has a body, and inside bodies the statements that begin
- * with a type and a name. From there to the end of its scope the name is written as @NUMBER; a name that is not bound is written as it is. Which
- * places bind is found when a statement or a parameter list begins (`binds`), what a name means when it is reached (`lookup`).
+ * A name is *bound* where a declaration is recognised: parameters of a function that has a body,
+ * and inside bodies the statements that begin with a type and a name. From there to the end of its
+ * scope the name is written as @NUMBER; a name that is not bound is written as it is. Which places
+ * bind is found when a statement or a parameter list begins (`binds`), what a name means when it is
+ * reached (`lookup`).
  */
 #include "canonical_source.h"
 
@@ -17,7 +19,8 @@
 #define MAX_BOUND 256   /* names at a time; those beyond keep theirs */
 #define MAX_SCOPES 1024 /* ditto */
 #define MAX_NESTED 64   /* statements without braces inside one another */
-#define MAX_TOKENS 4096 /* of a statement that are looked at: what comes stays linear in the text */
+#define MAX_TOKENS 4096 /* of a statement that are looked at: what comes stays linear in the text \
+                         */
 #define MAX_KERNELS 64
 #define HELD_BITS (1u << 16)
 
@@ -36,11 +39,12 @@ typedef struct former {
     uint32_t kernels[MAX_KERNELS];
     size_t kernel_count;
     uint8_t held[HELD_BITS / 8],
-        said[HELD_BITS / 8]; /* words in directives; in strings: by hash, so some others count as such too */
+        said[HELD_BITS /
+             8]; /* words in directives; in strings: by hash, so some others count as such too */
     kf_buffer *out;
 } former;
 
-/* ---- words ------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool is_one_of(const kf_tokens *t, uint32_t i, const char *const *words)
 {
@@ -66,20 +70,24 @@ static bool same_word(const kf_tokens *t, uint32_t a, uint32_t b)
 }
 
 static const char *const keywords[] = {
-    "return",     "else",     "case",          "goto",     "new",     "delete",    "throw",    "sizeof",   "typename",
-    "using",      "if",       "for",           "while",    "do",      "switch",    "break",    "continue", "default",
-    "struct",     "class",    "union",         "enum",     "typedef", "template",  "operator", "public",   "private",
-    "and",        "or",       "not",           "asm",      "alignof", "namespace", "friend",   "this",     "try",
-    "catch",      "co_await", "static_assert", "decltype", "true",    "false",     "nullptr",  "noexcept", "__restrict__",
-    "__restrict", NULL};
+    "return",   "else",     "case",          "goto",       "new",      "delete",
+    "throw",    "sizeof",   "typename",      "using",      "if",       "for",
+    "while",    "do",       "switch",        "break",      "continue", "default",
+    "struct",   "class",    "union",         "enum",       "typedef",  "template",
+    "operator", "public",   "private",       "and",        "or",       "not",
+    "asm",      "alignof",  "namespace",     "friend",     "this",     "try",
+    "catch",    "co_await", "static_assert", "decltype",   "true",     "false",
+    "nullptr",  "noexcept", "__restrict__",  "__restrict", NULL};
 
-static const char *const qualifiers[] = {"const",      "constexpr",    "static",       "volatile",   "register",
-                                         "extern",     "thread_local", "inline",       "__shared__", "__constant__",
-                                         "__device__", "__managed__",  "__restrict__", "__restrict", NULL};
+static const char *const qualifiers[] = {
+    "const",      "constexpr",    "static",       "volatile",   "register",
+    "extern",     "thread_local", "inline",       "__shared__", "__constant__",
+    "__device__", "__managed__",  "__restrict__", "__restrict", NULL};
 
-static const char *const types[] = {"void",    "bool",          "char",           "short",       "int",  "long",  "float",
-                                    "double",  "signed",        "unsigned",       "auto",        "half", "half2", "__half",
-                                    "__half2", "__nv_bfloat16", "__nv_bfloat162", "nv_bfloat16", "dim3", NULL};
+static const char *const types[] = {
+    "void",    "bool",          "char",           "short",       "int",  "long",  "float",
+    "double",  "signed",        "unsigned",       "auto",        "half", "half2", "__half",
+    "__half2", "__nv_bfloat16", "__nv_bfloat162", "nv_bfloat16", "dim3", NULL};
 
 /* A type that no variable can be: what stands before a '*' is one, and not a factor. */
 static bool is_type(const kf_tokens *t, uint32_t i)
@@ -92,21 +100,23 @@ static bool is_type(const kf_tokens *t, uint32_t i)
     const char *word = t->text + token->offset;
     if (token->size > 2 && memcmp(word + token->size - 2, "_t", 2) == 0) return true;
     for (const char *const *v = vectors; *v; v++)
-        if (token->size == strlen(*v) + 1 && memcmp(word, *v, token->size - 1) == 0 && word[token->size - 1] >= '1' &&
-            word[token->size - 1] <= '4')
+        if (token->size == strlen(*v) + 1 && memcmp(word, *v, token->size - 1) == 0 &&
+            word[token->size - 1] >= '1' && word[token->size - 1] <= '4')
             return true;
     return false;
 }
 
 static bool can_be_name(const kf_tokens *t, uint32_t i)
 {
-    return is_word(t, i) && !is_one_of(t, i, keywords) && !is_one_of(t, i, qualifiers) && !is_one_of(t, i, types);
+    return is_word(t, i) && !is_one_of(t, i, keywords) && !is_one_of(t, i, qualifiers) &&
+           !is_one_of(t, i, types);
 }
 
 /* A name of which only the last part is looked up here. */
 static bool is_qualified(const kf_tokens *t, uint32_t i)
 {
-    bool behind = i > 0 && (kf_token_is(t, i - 1, ".") || kf_token_is(t, i - 1, "->") || kf_token_is(t, i - 1, "::"));
+    bool behind = i > 0 && (kf_token_is(t, i - 1, ".") || kf_token_is(t, i - 1, "->") ||
+                            kf_token_is(t, i - 1, "::"));
     return behind || kf_token_is(t, i + 1, "::");
 }
 
@@ -143,12 +153,14 @@ static void hold_all(former *f)
 {
     for (uint32_t i = 0; i < f->tokens.count; i++) {
         const kf_token *token = &f->tokens.list[i];
-        if (token->kind == KF_TOKEN_DIRECTIVE) hold_words(f->held, f->tokens.text + token->offset, token->size);
-        if (token->kind == KF_TOKEN_STRING) hold_words(f->said, f->tokens.text + token->offset, token->size);
+        if (token->kind == KF_TOKEN_DIRECTIVE)
+            hold_words(f->held, f->tokens.text + token->offset, token->size);
+        if (token->kind == KF_TOKEN_STRING)
+            hold_words(f->said, f->tokens.text + token->offset, token->size);
     }
 }
 
-/* ---- declarations ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static uint32_t behind(const kf_tokens *t, uint32_t i)
 {
@@ -161,7 +173,8 @@ static uint32_t skip_qualifiers(const kf_tokens *t, uint32_t i)
     for (;;) {
         if (is_one_of(t, i, qualifiers))
             i++;
-        else if ((kf_token_is(t, i, "alignas") || kf_token_is(t, i, "__align__") || kf_token_is(t, i, "__attribute__")) &&
+        else if ((kf_token_is(t, i, "alignas") || kf_token_is(t, i, "__align__") ||
+                  kf_token_is(t, i, "__attribute__")) &&
                  kf_token_is(t, i + 1, "("))
             i = behind(t, i + 1);
         else
@@ -181,7 +194,8 @@ static uint32_t skip_angles(const kf_tokens *t, uint32_t i)
     return i;
 }
 
-/* Behind a type at `i`, with its * and &; `i` itself where there is none. *sure: nothing but a type can stand there. */
+/* Behind a type at `i`, with its * and &; `i` itself where there is none. *sure: nothing but a type
+ * can stand there. */
 static uint32_t skip_type(const kf_tokens *t, uint32_t i, bool *sure)
 {
     uint32_t at = skip_qualifiers(t, i);
@@ -213,19 +227,25 @@ static void bind_statement(former *f, uint32_t i, bool in_for)
     bool sure;
     uint32_t name = skip_type(t, i, &sure);
     if (name == i || !can_be_name(t, name)) return;
-    /* `a * b;` is a product unless a is known to be a type, but nothing else than a declaration has two words side by side. */
+    /* `a * b;` is a product unless a is known to be a type, but nothing else than a declaration has
+     * two words side by side. */
     bool pointer = !is_word(t, name - 1) && !kf_token_is(t, name - 1, ">");
     if (pointer && !sure) return;
     bool is_grid = kf_token_is(t, skip_qualifiers(t, i), "dim3") && kf_token_is(t, name + 1, "(");
     bool ranged = in_for && kf_token_is(t, name + 1, ":");
     if (!is_one_of(t, name + 1, after) && !is_grid && !ranged) return;
     bind(f, name);
-    for (uint32_t k = name + 1; k < name + MAX_TOKENS && k < t->count && !kf_token_is(t, k, ";") && !kf_token_is(t, k, "}");
+    for (uint32_t k = name + 1; k < name + MAX_TOKENS && k < t->count && !kf_token_is(t, k, ";") &&
+                                !kf_token_is(t, k, "}");
          k = behind(t, k)) {
         if (!sure || !kf_token_is(t, k, ",")) continue;
         uint32_t next = k + 1;
-        while (kf_token_is(t, next, "*") || kf_token_is(t, next, "&") || is_one_of(t, next, qualifiers)) next++;
-        if (is_word(t, next) && (is_one_of(t, next + 1, after) || (is_grid && kf_token_is(t, next + 1, "(")))) bind(f, next);
+        while (kf_token_is(t, next, "*") || kf_token_is(t, next, "&") ||
+               is_one_of(t, next, qualifiers))
+            next++;
+        if (is_word(t, next) &&
+            (is_one_of(t, next + 1, after) || (is_grid && kf_token_is(t, next + 1, "("))))
+            bind(f, next);
     }
 }
 
@@ -235,24 +255,31 @@ static void bind_parameters(former *f, uint32_t open)
     const kf_tokens *t = &f->tokens;
     uint32_t close = t->list[open].match, first = open + 1;
     for (uint32_t i = open + 1; i <= close; i = i == close ? close + 1 : behind(t, i)) {
-        bool ends = i == close || kf_token_is(t, i, ",") || kf_token_is(t, i, "=") || kf_token_is(t, i, "[");
+        bool ends = i == close || kf_token_is(t, i, ",") || kf_token_is(t, i, "=") ||
+                    kf_token_is(t, i, "[");
         if (!ends) continue;
         uint32_t name = i - 1;
-        bool typed = name > first && (is_word(t, name - 1) || kf_token_is(t, name - 1, "*") || kf_token_is(t, name - 1, "&") ||
-                                      kf_token_is(t, name - 1, ">"));
+        bool typed =
+            name > first && (is_word(t, name - 1) || kf_token_is(t, name - 1, "*") ||
+                             kf_token_is(t, name - 1, "&") || kf_token_is(t, name - 1, ">"));
         if (name >= first && typed) bind(f, name);
-        while (i < close && !kf_token_is(t, i, ",")) i = behind(t, i) < close ? behind(t, i) : close; /* a default, an extent */
+        /* a default, an extent */
+        while (i < close && !kf_token_is(t, i, ","))
+            i = behind(t, i) < close ? behind(t, i) : close;
         first = i + 1;
     }
 }
 
-/* Is the parenthesis at `i` the parameter list of a function with a body? Its body's brace, else KF_NO_TOKEN. */
+/* Is the parenthesis at `i` the parameter list of a function with a body? Its body's brace, else
+ * KF_NO_TOKEN. */
 static uint32_t body_of(const kf_tokens *t, uint32_t i)
 {
     uint32_t close = t->list[i].match;
     if (!i || close == KF_NO_TOKEN || close < i || !can_be_name(t, i - 1)) return KF_NO_TOKEN;
     uint32_t at = close + 1;
-    while (kf_token_is(t, at, "const") || kf_token_is(t, at, "noexcept") || kf_token_is(t, at, "override")) at++;
+    while (kf_token_is(t, at, "const") || kf_token_is(t, at, "noexcept") ||
+           kf_token_is(t, at, "override"))
+        at++;
     return kf_token_is(t, at, "{") && token_at(t, at)->match != KF_NO_TOKEN ? at : KF_NO_TOKEN;
 }
 
@@ -264,9 +291,12 @@ static uint32_t end_of_statement(const kf_tokens *t, uint32_t i, int depth)
     if (kf_token_is(t, i, "{")) return behind(t, i) - 1;
     if (depth < MAX_NESTED && is_one_of(t, i, heads) && kf_token_is(t, i + 1, "(")) {
         uint32_t end = end_of_statement(t, behind(t, i + 1), depth + 1);
-        return kf_token_is(t, i, "if") && kf_token_is(t, end + 1, "else") ? end_of_statement(t, end + 2, depth + 1) : end;
+        return kf_token_is(t, i, "if") && kf_token_is(t, end + 1, "else")
+                   ? end_of_statement(t, end + 2, depth + 1)
+                   : end;
     }
-    for (uint32_t most = i + MAX_TOKENS; i < most && i < t->count && !kf_token_is(t, i, ";") && !kf_token_is(t, i, "}");)
+    for (uint32_t most = i + MAX_TOKENS;
+         i < most && i < t->count && !kf_token_is(t, i, ";") && !kf_token_is(t, i, "}");)
         i = behind(t, i);
     return i;
 }
@@ -277,17 +307,21 @@ static void find_kernels(former *f)
     for (uint32_t i = 0; i < t->count && f->kernel_count < MAX_KERNELS; i++) {
         if (!kf_token_is(t, i, "__global__")) continue;
         uint32_t at = i + 1;
-        for (uint32_t end = i + 24; at < end && at < t->count && !kf_token_is(t, at + 1, "("); at++) continue;
+        for (uint32_t end = i + 24; at < end && at < t->count && !kf_token_is(t, at + 1, "("); at++)
+            continue;
         if (kf_token_is(t, at, "__launch_bounds__"))
-            for (at = behind(t, at + 1); at < t->count && at < i + 64 && !kf_token_is(t, at + 1, "("); at++) continue;
+            for (at = behind(t, at + 1);
+                 at < t->count && at < i + 64 && !kf_token_is(t, at + 1, "("); at++)
+                continue;
         if (!can_be_name(t, at) || !kf_token_is(t, at + 1, "(")) continue;
         bool known = is_held(f, f->held, at) || is_held(f, f->said, at);
-        for (size_t k = 0; k < f->kernel_count && !known; k++) known = same_word(t, f->kernels[k], at);
+        for (size_t k = 0; k < f->kernel_count && !known; k++)
+            known = same_word(t, f->kernels[k], at);
         if (!known) f->kernels[f->kernel_count++] = at;
     }
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -327,7 +361,8 @@ static void write_line(former *f, const char *text, size_t size)
 static void write_declarations(former *f, size_t from, size_t to)
 {
     const char *text = f->tokens.text;
-    for (const char *at = text + from; (at = memmem(at, (size_t)(text + to - at), "kforge:", 7)); at += 7) {
+    for (const char *at = text + from; (at = memmem(at, (size_t)(text + to - at), "kforge:", 7));
+         at += 7) {
         const char *start = at, *end = memchr(at, '\n', (size_t)(text + to - at));
         while (start > text + from && is_blank(start[-1])) start--;
         if (start < text + from + 2 || start[-1] != '/' || start[-2] != '/') continue;
@@ -348,8 +383,8 @@ static void write_token(former *f, uint32_t i)
 {
     const kf_token *token = &f->tokens.list[i], *before = i ? token - 1 : NULL;
     const char *text = f->tokens.text + token->offset;
-    bool glued = before && before->kind == KF_TOKEN_PUNCT && token->kind == KF_TOKEN_PUNCT && kf_token_adjacent(&f->tokens, i) &&
-                 joins(text[-1], *text);
+    bool glued = before && before->kind == KF_TOKEN_PUNCT && token->kind == KF_TOKEN_PUNCT &&
+                 kf_token_adjacent(&f->tokens, i) && joins(text[-1], *text);
     if (!glued) kf_buffer_string(f->out, " ");
     kf_buffer_append(f->out, text, token->size);
 }
@@ -376,7 +411,7 @@ static void write_word(former *f, uint32_t i)
     write_token(f, i);
 }
 
-/* ---- the pass ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 typedef struct scopes {
     uint32_t ends[MAX_SCOPES]; /* the last token of each open one */
@@ -431,7 +466,8 @@ static void find_data(former *f)
     const kf_tokens *t = &f->tokens;
     for (uint32_t i = 0; i < t->count; i++) {
         if (!is_one_of(t, i, heads)) continue;
-        for (uint32_t k = i + 1; k < i + 32 && k < t->count && !kf_token_is(t, k, ";") && !kf_token_is(t, k, "("); k++)
+        for (uint32_t k = i + 1;
+             k < i + 32 && k < t->count && !kf_token_is(t, k, ";") && !kf_token_is(t, k, "("); k++)
             if (kf_token_is(t, k, "{")) {
                 f->is_data[k] = true;
                 break;
@@ -457,7 +493,8 @@ static void pass(former *f)
         last = token->offset + token->size;
         if (s->body && i && begins_statement(t, i) && !in_data(f, i)) bind_statement(f, i, false);
         if (f->binds[i] && s->count && s->count < MAX_SCOPES && f->bound_count < MAX_BOUND)
-            f->bounds[f->bound_count++] = (bound){.token = i, .number = f->numbers++, .until = s->ends[s->count - 1]};
+            f->bounds[f->bound_count++] =
+                (bound){.token = i, .number = f->numbers++, .until = s->ends[s->count - 1]};
         if (token->kind == KF_TOKEN_DIRECTIVE)
             write_line(f, t->text + token->offset, token->size);
         else if (token->kind == KF_TOKEN_WORD)
@@ -481,7 +518,9 @@ static bool looks_at_itself(const kf_tokens *t)
         for (const char *const *w = words; token->kind == KF_TOKEN_DIRECTIVE && *w; w++)
             if (memmem(t->text + token->offset, token->size, *w, strlen(*w))) return true;
         /* '#' of a macro makes text of its arguments, "##" words. */
-        if (token->kind == KF_TOKEN_DIRECTIVE && memchr(t->text + token->offset + 1, '#', token->size - 1)) return true;
+        if (token->kind == KF_TOKEN_DIRECTIVE &&
+            memchr(t->text + token->offset + 1, '#', token->size - 1))
+            return true;
     }
     return false;
 }
@@ -504,10 +543,12 @@ bool kf_canonical_source_text(const char *source, size_t size, kf_buffer *out, k
     free(f->binds);
     free(f->is_data);
     kf_tokens_free(&f->tokens);
-    return (good && !out->failed) || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the form of a source");
+    return (good && !out->failed) ||
+           kf_fail(error, KF_ERROR_MEMORY, "out of memory for the form of a source");
 }
 
-bool kf_canonical_source_hash(const char *source, size_t size, char hex[KF_HASH_HEX], kf_error *error)
+bool kf_canonical_source_hash(const char *source, size_t size, char hex[KF_HASH_HEX],
+                              kf_error *error)
 {
     kf_autobuffer text = {0};
     hex[0] = '\0';

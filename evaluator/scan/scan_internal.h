@@ -18,7 +18,8 @@ typedef struct kf_scan_found {
 } kf_scan_found;
 
 /* Counts one more; false when out of memory. */
-bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word, size_t size, long line);
+bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word,
+                 size_t size, long line);
 /* Reports all, and frees them. */
 void kf_scan_finish(kf_scan_found *found, kf_scan_report *report, void *context);
 

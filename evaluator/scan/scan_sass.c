@@ -1,5 +1,6 @@
-/* Matrix instructions in a listing of `cuobjdump -sass`, as they are spelled since Volta: HMMA.16816.F16 adds in f16, HMMA.16816.F32 in f32; the
- * operands' type follows (.BF16, .TF32; none: f16). HGMMA, QGMMA and QMMA are those of Hopper and of 8-bit floats. */
+/* Matrix instructions in a listing of `cuobjdump -sass`, as they are spelled since Volta:
+ * HMMA.16816.F16 adds in f16, HMMA.16816.F32 in f32; the operands' type follows (.BF16, .TF32;
+ * none: f16). HGMMA, QGMMA and QMMA are those of Hopper and of 8-bit floats. */
 #include <string.h>
 
 #include "scan_internal.h"
@@ -12,8 +13,10 @@ static bool has(const char *text, size_t size, const char *part)
 /* What an instruction is worth a flag for, NULL nothing. */
 static const char *rule_of(const char *name, size_t size, const char **text)
 {
-    bool matrix = (size > 5 && memcmp(name, "HMMA.", 5) == 0) || (size > 6 && memcmp(name, "HGMMA.", 6) == 0);
-    bool eight = (size > 6 && memcmp(name, "QGMMA.", 6) == 0) || (size > 5 && memcmp(name, "QMMA.", 5) == 0);
+    bool matrix =
+        (size > 5 && memcmp(name, "HMMA.", 5) == 0) || (size > 6 && memcmp(name, "HGMMA.", 6) == 0);
+    bool eight =
+        (size > 6 && memcmp(name, "QGMMA.", 6) == 0) || (size > 5 && memcmp(name, "QMMA.", 5) == 0);
     if (eight) {
         *text = "multiplies 8-bit floats";
         return "sass.f8";
@@ -31,11 +34,13 @@ static const char *rule_of(const char *name, size_t size, const char **text)
         *text = "multiplies in tf32";
         return "sass.tf32";
     }
-    *text = has(name, size, ".BF16") ? "multiplies bf16, adds in f32" : "multiplies f16, adds in f32";
+    *text =
+        has(name, size, ".BF16") ? "multiplies bf16, adds in f32" : "multiplies f16, adds in f32";
     return has(name, size, ".BF16") ? "sass.bf16" : "sass.f16";
 }
 
-bool kf_scan_sass(const char *text, size_t size, kf_scan_report *report, void *context, kf_error *error)
+bool kf_scan_sass(const char *text, size_t size, kf_scan_report *report, void *context,
+                  kf_error *error)
 {
     kf_scan_found found = {0};
     bool good = true;
@@ -43,8 +48,9 @@ bool kf_scan_sass(const char *text, size_t size, kf_scan_report *report, void *c
     while (at < size && good) {
         while (at < size && !((text[at] >= 'A' && text[at] <= 'Z'))) at++;
         size_t start = at;
-        while (at < size && ((text[at] >= 'A' && text[at] <= 'Z') || (text[at] >= '0' && text[at] <= '9') || text[at] == '.' ||
-                             text[at] == '_' || text[at] == 'x'))
+        while (at < size &&
+               ((text[at] >= 'A' && text[at] <= 'Z') || (text[at] >= '0' && text[at] <= '9') ||
+                text[at] == '.' || text[at] == '_' || text[at] == 'x'))
             at++;
         const char *words = NULL, *rule = rule_of(text + start, at - start, &words);
         if (rule) good = kf_scan_add(&found, rule, words, text + start, at - start, 0);

@@ -1,6 +1,7 @@
-/* Words of a source that name something worth a look. A word counts where it is used as a name, not in comments or strings; strings count for the
- * paths in them. In preprocessed text linemarkers (`# LINE "FILE" FLAGS`) say where a token came from: the first names the main file, and what
- * headers brought in is not the candidate's. */
+/* Words of a source that name something worth a look. A word counts where it is used as a name, not
+ * in comments or strings; strings count for the paths in them. In preprocessed text linemarkers (`#
+ * LINE "FILE" FLAGS`) say where a token came from: the first names the main file, and what headers
+ * brought in is not the candidate's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,13 +52,17 @@ static bool holds(const char *text, size_t size, const char *what)
 static bool take_directive(kf_scan_found *found, const char *text, size_t size, long line)
 {
     bool good = true;
-    if (holds(text, size, "##")) good = kf_scan_add(found, "macro.pasting", "pastes words together", "##", 2, line);
-    if (good && holds(text, size, "include") && (holds(text, size, "\"/") || holds(text, size, "</") || holds(text, size, "..")))
+    if (holds(text, size, "##"))
+        good = kf_scan_add(found, "macro.pasting", "pastes words together", "##", 2, line);
+    if (good && holds(text, size, "include") &&
+        (holds(text, size, "\"/") || holds(text, size, "</") || holds(text, size, "..")))
         good = kf_scan_add(found, "build.include", "includes a file by its path", text, size, line);
     if (good && holds(text, size, "__has_include"))
-        good = kf_scan_add(found, "build.include", "asks which files there are", "__has_include", 13, line);
+        good = kf_scan_add(found, "build.include", "asks which files there are", "__has_include",
+                           13, line);
     if (good && holds(text, size, "pragma") && holds(text, size, "message"))
-        good = kf_scan_add(found, "build.message", "has the compiler say something", text, size, line);
+        good =
+            kf_scan_add(found, "build.message", "has the compiler say something", text, size, line);
     return good;
 }
 
@@ -82,8 +87,11 @@ static bool take_string(kf_scan_found *found, const char *text, size_t size, lon
         {"discard.L2", "cache.persisting", "speaks to the cache"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (holds(text, size, rows[i].part) && !kf_scan_add(found, rows[i].rule, rows[i].text, text, size, line)) return false;
-    return size < 4096 || kf_scan_add(found, "huge.literal", "a literal of thousands of characters", text, 24, line);
+        if (holds(text, size, rows[i].part) &&
+            !kf_scan_add(found, rows[i].rule, rows[i].text, text, size, line))
+            return false;
+    return size < 4096 || kf_scan_add(found, "huge.literal", "a literal of thousands of characters",
+                                      text, 24, line);
 }
 
 static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i, long line)
@@ -91,30 +99,44 @@ static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i,
     const kf_token *token = &tokens->list[i];
     const char *word = tokens->text + token->offset;
     bool called = kf_token_is(tokens, i + 1, "(");
-    if (kf_token_is(tokens, i, "asm") || kf_token_is(tokens, i, "__asm__") || kf_token_is(tokens, i, "__asm"))
+    if (kf_token_is(tokens, i, "asm") || kf_token_is(tokens, i, "__asm__") ||
+        kf_token_is(tokens, i, "__asm"))
         return kf_scan_add(found, "asm", "inline assembly", word, token->size, line);
-    if (kf_token_is(tokens, i, "constructor") && i > 0 && (kf_token_is(tokens, i - 1, "(") || kf_token_is(tokens, i - 1, ",")))
-        return kf_scan_add(found, "start.constructor", "runs before the first call", word, token->size, line);
+    if (kf_token_is(tokens, i, "constructor") && i > 0 &&
+        (kf_token_is(tokens, i - 1, "(") || kf_token_is(tokens, i - 1, ",")))
+        return kf_scan_add(found, "start.constructor", "runs before the first call", word,
+                           token->size, line);
     /* write(3, …): the judge's connection. */
     if (called && kf_token_is(tokens, i + 2, "3") && kf_token_is(tokens, i + 3, ",") &&
-        !kf_scan_add(found, "runner.descriptor", "uses descriptor 3, which is the judge's", word, token->size, line))
+        !kf_scan_add(found, "runner.descriptor", "uses descriptor 3, which is the judge's", word,
+                     token->size, line))
         return false;
     const kf_scan_rule *rule = kf_scan_name(word, token->size);
     if (!rule) return true;
-    /* A member or a variable of that name is something else; a type, a constant and a call are meant. */
+    /* A member or a variable of that name is something else; a type, a constant and a call are
+     * meant. */
     bool member = i > 0 && (kf_token_is(tokens, i - 1, ".") || kf_token_is(tokens, i - 1, "->"));
     bool scoped = i > 0 && kf_token_is(tokens, i - 1, "::");
-    bool container = strcmp(rule->rule, "state.kept") == 0, threads = strcmp(rule->rule, "thread.start") == 0;
-    if (strcmp(rule->rule, "thread.detached") == 0 ? !called : member && strncmp(word, "accessPolicyWindow", 18) != 0) return true;
-    if ((container || (threads && word[0] != 'p')) && !scoped) return true; /* std::map, std::thread; not a word of one's own */
-    bool name_only = word[0] == 'c' || threads || container || strcmp(rule->rule, "precision.low") == 0 ||
-                     strcmp(rule->rule, "environment") == 0 || strcmp(rule->rule, "time.read") == 0 ||
-                     strcmp(rule->rule, "cache.persisting") == 0;
-    if (!called && !name_only && !kf_token_is(tokens, i + 1, ")") && !kf_token_is(tokens, i + 1, ",")) return true;
+    bool container = strcmp(rule->rule, "state.kept") == 0,
+         threads = strcmp(rule->rule, "thread.start") == 0;
+    if (strcmp(rule->rule, "thread.detached") == 0
+            ? !called
+            : member && strncmp(word, "accessPolicyWindow", 18) != 0)
+        return true;
+    /* std::map, std::thread; not a word of one's own */
+    if ((container || (threads && word[0] != 'p')) && !scoped) return true;
+    bool name_only =
+        word[0] == 'c' || threads || container || strcmp(rule->rule, "precision.low") == 0 ||
+        strcmp(rule->rule, "environment") == 0 || strcmp(rule->rule, "time.read") == 0 ||
+        strcmp(rule->rule, "cache.persisting") == 0;
+    if (!called && !name_only && !kf_token_is(tokens, i + 1, ")") &&
+        !kf_token_is(tokens, i + 1, ","))
+        return true;
     return kf_scan_add(found, rule->rule, rule->text, word, token->size, line);
 }
 
-bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context, kf_error *error)
+bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void *context,
+                    kf_error *error)
 {
     kf_tokens tokens = {0};
     kf_scan_found found = {0};
@@ -124,10 +146,13 @@ bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void 
     for (uint32_t i = 0; i < tokens.count && good; i++) {
         const kf_token *token = &tokens.list[i];
         const char *word = text + token->offset;
-        if (token->kind == KF_TOKEN_DIRECTIVE && take_linemarker(&p, word, token->size, token->line)) continue;
+        if (token->kind == KF_TOKEN_DIRECTIVE &&
+            take_linemarker(&p, word, token->size, token->line))
+            continue;
         if (p.marked && !p.inside) continue;
         long line = line_of(&p, token->line);
-        if (token->kind == KF_TOKEN_DIRECTIVE) good = take_directive(&found, word, token->size, line);
+        if (token->kind == KF_TOKEN_DIRECTIVE)
+            good = take_directive(&found, word, token->size, line);
         if (token->kind == KF_TOKEN_STRING) good = take_string(&found, word, token->size, line);
         if (token->kind == KF_TOKEN_WORD) good = take_word(&found, &tokens, i, line);
     }

@@ -8,48 +8,62 @@
 /* Names of functions and types, as a source spells them and as a binary imports them. */
 static const kf_scan_rule rules[] = {
     {"time.read", "reads a clock: tuning, or a wish to know when it is timed",
-     " clock_gettime gettimeofday times getrusage cudaEventElapsedTime cuEventElapsedTime steady_clock system_clock "
+     " clock_gettime gettimeofday times getrusage cudaEventElapsedTime cuEventElapsedTime "
+     "steady_clock system_clock "
      "high_resolution_clock __rdtsc __builtin_ia32_rdtsc "},
     {"process.start", "starts another program or process",
      " fork vfork clone clone3 execve execv execvp execl execlp posix_spawn system popen daemon "},
     {"process.signal", "handles or sends signals: code that runs when it was not called",
-     " signal sigaction sigqueue setitimer alarm timer_create timer_settime raise kill tgkill tkill sigaltstack siglongjmp "
+     " signal sigaction sigqueue setitimer alarm timer_create timer_settime raise kill tgkill "
+     "tkill sigaltstack siglongjmp "
      "__sigsetjmp "},
-    {"process.trace", "reaches for other processes", " ptrace process_vm_readv process_vm_writev pidfd_open pidfd_getfd kcmp "},
+    {"process.trace", "reaches for other processes",
+     " ptrace process_vm_readv process_vm_writev pidfd_open pidfd_getfd kcmp "},
     {"process.exit", "ends the process, or wants to be called when it ends",
      " exit _exit _Exit quick_exit atexit on_exit at_quick_exit abort "},
     {"thread.start", "starts host threads: they have to be joined in the call",
      " pthread_create thread jthread async thrd_create "},
     {"thread.detached", "lets a host thread go on by itself", " detach pthread_detach "},
     {"memory.map", "maps memory or changes its protection",
-     " mmap mmap64 mprotect mremap madvise userfaultfd memfd_create shmget shmat shm_open remap_file_pages "},
+     " mmap mmap64 mprotect mremap madvise userfaultfd memfd_create shmget shmat shm_open "
+     "remap_file_pages "},
     {"system.call", "calls the kernel by number", " syscall "},
     {"code.load", "loads code at run time",
-     " dlopen dlmopen dlsym dlvsym dl_iterate_phdr cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary "
+     " dlopen dlmopen dlsym dlvsym dl_iterate_phdr cuModuleLoad cuModuleLoadData "
+     "cuModuleLoadDataEx cuModuleLoadFatBinary "
      "cuLibraryLoadData "
-     "cuLibraryLoadFromFile cudaLibraryLoadData cudaLibraryLoadFromFile cuLinkCreate cuLinkAddData nvrtcCreateProgram "
+     "cuLibraryLoadFromFile cudaLibraryLoadData cudaLibraryLoadFromFile cuLinkCreate cuLinkAddData "
+     "nvrtcCreateProgram "
      "nvrtcCompileProgram "
-     "nvPTXCompilerCompile cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion cuGetProcAddress "},
-    {"file.open", "opens files", " fopen fopen64 open open64 openat creat opendir readdir ifstream ofstream fstream freopen "},
+     "nvPTXCompilerCompile cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion "
+     "cuGetProcAddress "},
+    {"file.open", "opens files",
+     " fopen fopen64 open open64 openat creat opendir readdir ifstream ofstream fstream freopen "},
     {"network", "opens sockets or looks up names",
      " socket socketpair connect bind listen accept sendmsg recvmsg getaddrinfo gethostbyname "},
-    {"environment", "reads or changes the environment", " getenv secure_getenv setenv putenv environ "},
+    {"environment", "reads or changes the environment",
+     " getenv secure_getenv setenv putenv environ "},
     {"stream.side", "makes streams of its own: they have to be joined before the call returns",
-     " cudaStreamNonBlocking cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamCreate cudaStreamPerThread "},
-    {"stream.host_function", "has the stream call the host", " cudaLaunchHostFunc cudaStreamAddCallback cuLaunchHostFunc "},
+     " cudaStreamNonBlocking cudaStreamCreateWithFlags cudaStreamCreateWithPriority "
+     "cudaStreamCreate cudaStreamPerThread "},
+    {"stream.host_function", "has the stream call the host",
+     " cudaLaunchHostFunc cudaStreamAddCallback cuLaunchHostFunc "},
     {"graph", "uses graphs: they hold pointers from when they were made",
      " cudaGraphLaunch cudaGraphInstantiate cudaGraphInstantiateWithFlags cudaStreamBeginCapture "},
     {"cache.persisting", "sets the second-level cache aside",
-     " cudaLimitPersistingL2CacheSize accessPolicyWindow cudaAccessPropertyPersisting cudaCtxResetPersistingL2Cache "},
+     " cudaLimitPersistingL2CacheSize accessPolicyWindow cudaAccessPropertyPersisting "
+     "cudaCtxResetPersistingL2Cache "},
     {"device.reset", "resets the device", " cudaDeviceReset cuDevicePrimaryCtxReset cuCtxDestroy "},
     {"state.kept", "has containers by key: results may be kept from call to call",
      " unordered_map unordered_set map set multimap "},
     {"precision.low", "computes with fewer bits than f32",
-     " __half __half2 half half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162 __float2half __float2half_rn __hadd __hmul "
+     " __half __half2 half half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162 "
+     "__float2half __float2half_rn __hadd __hmul "
      "__hfma __hfma2 "
      "__float2bfloat16 __nv_fp8_e4m3 __nv_fp8_e5m2 __float_to_tf32 tf32 precision "},
     {"library", "uses a vendor's library",
-     " cublasCreate_v2 cublasSgemm_v2 cublasGemmEx cublasLtMatmul cublasSgemm cudnnCreate cufftExecC2C cusparseSpMM "
+     " cublasCreate_v2 cublasSgemm_v2 cublasGemmEx cublasLtMatmul cublasSgemm cudnnCreate "
+     "cufftExecC2C cusparseSpMM "
      "cusolverDnCreate "},
 };
 
@@ -66,11 +80,13 @@ const kf_scan_rule *kf_scan_name(const char *name, size_t size)
     return NULL;
 }
 
-bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word, size_t size, long line)
+bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word,
+                 size_t size, long line)
 {
     char clean[KF_SCAN_WORD];
     size_t used = 0;
-    for (size_t i = 0; i < size && used + 1 < sizeof clean; i++) clean[used++] = word[i] >= ' ' && word[i] < 127 ? word[i] : '?';
+    for (size_t i = 0; i < size && used + 1 < sizeof clean; i++)
+        clean[used++] = word[i] >= ' ' && word[i] < 127 ? word[i] : '?';
     clean[used] = '\0';
     for (size_t i = 0; i < found->count; i++)
         if (found->list[i].rule == rule && strcmp(found->list[i].word, clean) == 0) {

@@ -91,7 +91,8 @@ static void skip_raw(scanner *s)
     }
     while (s->at < start + length + 1) advance(s);
     for (; s->at < s->tokens->size; advance(s)) {
-        if (peek(s, 0) == ')' && s->tokens->size - s->at > length + 1 && memcmp(text + s->at + 1, text + start, length) == 0 &&
+        if (peek(s, 0) == ')' && s->tokens->size - s->at > length + 1 &&
+            memcmp(text + s->at + 1, text + start, length) == 0 &&
             text[s->at + 1 + length] == '"') {
             for (size_t i = 0; i < length + 2; i++) advance(s);
             return;
@@ -133,7 +134,8 @@ static kf_token_kind skip_word(scanner *s)
     const char *word = s->tokens->text + start;
     bool raw = word[length - 1] == 'R';
     size_t prefix = length - raw; /* L, u, U, u8, or nothing before R */
-    bool encoding = (prefix == 1 && strchr("LuU", word[0])) || (prefix == 2 && word[0] == 'u' && word[1] == '8');
+    bool encoding = (prefix == 1 && strchr("LuU", word[0])) ||
+                    (prefix == 2 && word[0] == 'u' && word[1] == '8');
     if (raw && quote == '"' && (encoding || prefix == 0)) {
         skip_raw(s);
         return KF_TOKEN_STRING;
@@ -182,7 +184,9 @@ static bool append(scanner *s, const kf_token *token, kf_error *error)
 {
     kf_tokens *tokens = s->tokens;
     if (tokens->count == KF_TOKENS_COUNT)
-        return kf_fail(error, KF_ERROR_LIMIT, "the preprocessed source has more than %u tokens; make it smaller", KF_TOKENS_COUNT);
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "the preprocessed source has more than %u tokens; make it smaller",
+                       KF_TOKENS_COUNT);
     if (tokens->count + (size_t)1 >= s->capacity) { /* one place stays free for KF_TOKEN_END */
         size_t capacity = s->capacity ? s->capacity * 2 : 1024;
         kf_token *list = realloc(tokens->list, capacity * sizeof *list);
@@ -237,7 +241,8 @@ bool kf_tokens_read(kf_tokens *tokens, const char *text, size_t size, kf_error *
 {
     *tokens = (kf_tokens){.text = text, .size = size};
     if (size > KF_TOKENS_BYTES)
-        return kf_fail(error, KF_ERROR_LIMIT, "the preprocessed source is longer than %u MiB; make it smaller",
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "the preprocessed source is longer than %u MiB; make it smaller",
                        KF_TOKENS_BYTES >> 20);
     scanner s = {.tokens = tokens, .line = 1, .line_start = true};
     for (;;) {
@@ -251,7 +256,8 @@ bool kf_tokens_read(kf_tokens *tokens, const char *text, size_t size, kf_error *
             return false;
         }
     }
-    kf_token end = {.offset = (uint32_t)size, .line = s.line, .match = KF_NO_TOKEN, .kind = KF_TOKEN_END};
+    kf_token end = {
+        .offset = (uint32_t)size, .line = s.line, .match = KF_NO_TOKEN, .kind = KF_TOKEN_END};
     if (!append(&s, &end, error)) {
         kf_tokens_free(tokens);
         return false;
@@ -284,7 +290,8 @@ bool kf_token_adjacent(const kf_tokens *tokens, uint32_t index)
 
 /* Reads `# LINE "FILE" FLAGS…` or `#line LINE "FILE"`. Sets *enter for flag 1 and *leave for flag
  * 2. */
-static bool read_linemarker(const char *text, size_t size, long *line, char *file, size_t file_size, bool *enter, bool *leave)
+static bool read_linemarker(const char *text, size_t size, long *line, char *file, size_t file_size,
+                            bool *enter, bool *leave)
 {
     const char *end = text + size, *at = text + 1;
     *enter = *leave = false;
@@ -324,7 +331,9 @@ long kf_token_place(const kf_tokens *tokens, uint32_t index, char *file, size_t 
         char name[1024];
         snprintf(name, sizeof name, "%s", current);
         long line;
-        if (!read_linemarker(tokens->text + token->offset, token->size, &line, name, sizeof name, &enter, &leave)) continue;
+        if (!read_linemarker(tokens->text + token->offset, token->size, &line, name, sizeof name,
+                             &enter, &leave))
+            continue;
         if (enter && depth++ == 0) {
             /* The place of the #include, in case the token is in this header. */
             result = base + (long)(token->line - from);

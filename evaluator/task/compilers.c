@@ -4,8 +4,9 @@
 
 #include "kforge/job.h"
 
-/* Modules and functions that start compilers, or keep what they have compiled in folders, where they are called. Those of torch.utils.cpp_extension are no part of it: the
- * build jail compiles them. Of libraries that consist of kernels in Triton those that are used most. */
+/* Modules and functions that start compilers, or keep what they have compiled in folders, where
+ * they are called. Those of torch.utils.cpp_extension are no part of it: the build jail compiles
+ * them. Of libraries that consist of kernels in Triton those that are used most. */
 static const char *const words[] = {"triton",
                                     "torch.compile",
                                     "torch._inductor",
@@ -56,14 +57,16 @@ static const char *end_of_word(const char *at)
     return at;
 }
 
-/* The quote of a string that begins here, perhaps with a prefix (r, b, f, rb…); NULL where none does. */
+/* The quote of a string that begins here, perhaps with a prefix (r, b, f, rb…); NULL where none
+ * does. */
 static const char *quote_of_string(const char *at)
 {
     const char *quote = at + strspn(at, "rbufRBUF");
     return quote - at <= 2 && is_quote(*quote) ? quote : NULL;
 }
 
-/* Behind the string whose quote this is. One of a single line ends with it where its quote is missing. */
+/* Behind the string whose quote this is. One of a single line ends with it where its quote is
+ * missing. */
 static const char *end_of_string(const char *quote)
 {
     size_t count = quote[1] == *quote && quote[2] == *quote ? 3 : 1;
@@ -97,8 +100,9 @@ static bool mentions_one(const char *at, const char *end)
     return false;
 }
 
-/* Goes through the text as Python's lexer does, as far as strings, comments and statements go: a string that is a statement of its own documents something. A text that is
- * no Python may be taken for what it is not; it fails in any case. */
+/* Goes through the text as Python's lexer does, as far as strings, comments and statements go: a
+ * string that is a statement of its own documents something. A text that is no Python may be taken
+ * for what it is not; it fails in any case. */
 bool kf_compiles_when_called(const char *source)
 {
     int depth = 0;     /* of brackets */

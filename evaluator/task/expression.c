@@ -1,10 +1,12 @@
 /* Expressions: text -> array of nodes -> value.
  *
- * A precedence-climbing parser (Pratt 1973) writes nodes into one array, children before parents, the root last. The array, the
- * text and the names live in a single allocation: every node consumes at least one byte of text of its own, so that the text's
- * length bounds the number of nodes, and every name is followed by a byte that belongs to no name, so that it bounds the bytes
- * of the NUL-terminated names as well. Depth is limited while parsing: brackets, operators before a value and `?:` count; chains of binary
- * operators don't, their tree leans left and is as deep as the text is long at most (KF_EXPRESSION_BYTES).
+ * A precedence-climbing parser (Pratt 1973) writes nodes into one array, children before parents,
+ * the root last. The array, the text and the names live in a single allocation: every node consumes
+ * at least one byte of text of its own, so that the text's length bounds the number of nodes, and
+ * every name is followed by a byte that belongs to no name, so that it bounds the bytes of the
+ * NUL-terminated names as well. Depth is limited while parsing: brackets, operators before a value
+ * and `?:` count; chains of binary operators don't, their tree leans left and is as deep as the
+ * text is long at most (KF_EXPRESSION_BYTES).
  */
 #include "kforge/expression.h"
 
@@ -63,8 +65,9 @@ static const struct {
     kf_operation operation;
 } binary_operators[] = {
     /* longer ones before their prefixes */
-    {"||", 1, OR},       {"&&", 2, AND},    {"==", 3, EQUAL}, {"!=", 3, UNEQUAL}, {"<=", 4, LESS_EQUAL}, {">=", 4, GREATER_EQUAL},
-    {"<", 4, LESS},      {">", 4, GREATER}, {"+", 5, ADD},    {"-", 5, SUBTRACT}, {"*", 6, MULTIPLY},    {"/", 6, DIVIDE},
+    {"||", 1, OR},         {"&&", 2, AND},           {"==", 3, EQUAL},   {"!=", 3, UNEQUAL},
+    {"<=", 4, LESS_EQUAL}, {">=", 4, GREATER_EQUAL}, {"<", 4, LESS},     {">", 4, GREATER},
+    {"+", 5, ADD},         {"-", 5, SUBTRACT},       {"*", 6, MULTIPLY}, {"/", 6, DIVIDE},
     {"%", 6, REMAINDER},
 };
 
@@ -72,7 +75,11 @@ static const struct {
     const char *name;
     int operands;
     kf_operation operation;
-} functions[] = {{"min", 2, MIN}, {"max", 2, MAX}, {"ceil_div", 2, CEIL_DIV}, {"log2", 1, LOG2}, {"abs", 1, ABS}};
+} functions[] = {{"min", 2, MIN},
+                 {"max", 2, MAX},
+                 {"ceil_div", 2, CEIL_DIV},
+                 {"log2", 1, LOG2},
+                 {"abs", 1, ABS}};
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)
 
 /* Of a binary operator or a function. */
@@ -85,7 +92,7 @@ static const char *operation_name(kf_operation operation)
     return "";
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 typedef struct kf_parser {
     kf_expression *expression;
@@ -99,14 +106,16 @@ typedef struct kf_parser {
 static const char *excerpt(const char *text, char out[204])
 {
     size_t length = 0;
-    for (; text[length] && length < 200; length++) out[length] = (unsigned char)text[length] < 0x7f ? text[length] : '?';
+    for (; text[length] && length < 200; length++)
+        out[length] = (unsigned char)text[length] < 0x7f ? text[length] : '?';
     memcpy(out + length, text[length] ? "..." : "", text[length] ? 4 : 1);
     return out;
 }
 
 static void skip_space(kf_parser *parser)
 {
-    while (*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n' || *parser->at == '\r') parser->at++;
+    while (*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n' || *parser->at == '\r')
+        parser->at++;
 }
 
 static int column_of(const kf_parser *parser, const char *place)
@@ -118,9 +127,10 @@ static int column_of(const kf_parser *parser, const char *place)
 static int complain(kf_parser *parser, const char *place, const char *expected)
 {
     char found[32];
-    size_t length = isalnum((unsigned char)*place) || *place == '_'
-                        ? strspn(place, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-                        : 1;
+    size_t length =
+        isalnum((unsigned char)*place) || *place == '_'
+            ? strspn(place, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+            : 1;
     if (!*place)
         snprintf(found, sizeof found, "the end");
     else if ((unsigned char)*place < 0x80)
@@ -141,7 +151,8 @@ static int add_node(kf_parser *parser, kf_node node)
 static bool descend(kf_parser *parser)
 {
     if (++parser->depth <= KF_EXPRESSION_DEPTH) return true;
-    return kf_fail(parser->error, KF_ERROR_LIMIT, "expression, column %d: nested deeper than %d levels",
+    return kf_fail(parser->error, KF_ERROR_LIMIT,
+                   "expression, column %d: nested deeper than %d levels",
                    column_of(parser, parser->at), KF_EXPRESSION_DEPTH);
 }
 
@@ -163,16 +174,20 @@ static int parse_number(kf_parser *parser)
     if (*end == 'e' || *end == 'E') {
         end++;
         if (*end == '+' || *end == '-') end++;
-        if (!isdigit((unsigned char)*end)) return complain(parser, end, "the digits of an exponent");
+        if (!isdigit((unsigned char)*end))
+            return complain(parser, end, "the digits of an exponent");
         end += strspn(end, "0123456789");
     }
-    if (isalpha((unsigned char)*end) || *end == '_' || *end == '.') return complain(parser, end, "an operator behind the number");
+    if (isalpha((unsigned char)*end) || *end == '_' || *end == '.')
+        return complain(parser, end, "an operator behind the number");
 
     char digits[KF_EXPRESSION_BYTES + 1];
     size_t length = (size_t)(end - start);
     memcpy(digits, start, length);
     digits[length] = '\0';
-    kf_node node = {.operation = NUMBER, .column = column_of(parser, start), .constant = {.is_integer = is_integer}};
+    kf_node node = {.operation = NUMBER,
+                    .column = column_of(parser, start),
+                    .constant = {.is_integer = is_integer}};
     if (is_integer) {
         errno = 0;
         node.constant.integer = strtoll(digits, NULL, 10);
@@ -180,9 +195,11 @@ static int parse_number(kf_parser *parser)
         if (errno) return complain(parser, start, "an integer below 2^63");
     } else {
         char *point = strchr(digits, '.');
-        if (point) *point = localeconv()->decimal_point[0]; /* strtod follows the locale, expressions don't */
+        /* strtod follows the locale, expressions don't */
+        if (point) *point = localeconv()->decimal_point[0];
         node.constant.number = strtod(digits, NULL);
-        if (!isfinite(node.constant.number)) return complain(parser, start, "a number that a double can hold");
+        if (!isfinite(node.constant.number))
+            return complain(parser, start, "a number that a double can hold");
     }
     parser->at = end;
     return add_node(parser, node);
@@ -193,7 +210,10 @@ static int parse_call(kf_parser *parser, size_t function, int column)
     kf_node node = {.operation = functions[function].operation, .column = column};
     if (!expect(parser, '(', "'(' behind the function's name")) return -1;
     for (int i = 0; i < functions[function].operands; i++) {
-        if (i && !expect(parser, ',', functions[function].operands == 2 ? "',' between the two operands" : "','")) return -1;
+        if (i &&
+            !expect(parser, ',',
+                    functions[function].operands == 2 ? "',' between the two operands" : "','"))
+            return -1;
         if ((node.child[i] = parse_ternary(parser)) < 0) return -1;
     }
     return expect(parser, ')', "')' behind the function's operands") ? add_node(parser, node) : -1;
@@ -217,12 +237,15 @@ static int parse_word(kf_parser *parser)
         const char *known[FUNCTION_COUNT];
         for (size_t i = 0; i < FUNCTION_COUNT; i++) known[i] = functions[i].name;
         const char *near = kf_nearest(name, known, FUNCTION_COUNT);
-        kf_fail(parser->error, KF_ERROR_INPUT, "expression \"%s\", column %d: there is no function %s; %s%s",
+        kf_fail(parser->error, KF_ERROR_INPUT,
+                "expression \"%s\", column %d: there is no function %s; %s%s",
                 excerpt(parser->text, (char[204]){0}), column_of(parser, start), name,
-                near ? "did you mean " : "there are min, max, ceil_div, log2, abs", near ? near : "");
+                near ? "did you mean " : "there are min, max, ceil_div, log2, abs",
+                near ? near : "");
         return -1;
     }
-    return add_node(parser, (kf_node){.operation = NAME, .column = column_of(parser, start), .name = name});
+    return add_node(parser,
+                    (kf_node){.operation = NAME, .column = column_of(parser, start), .name = name});
 }
 
 /* A value with what stands before it. */
@@ -233,7 +256,8 @@ static int parse_unary(kf_parser *parser)
     unsigned char c = (unsigned char)*start;
     if (isdigit(c) || (c == '.' && isdigit((unsigned char)start[1]))) return parse_number(parser);
     if (isalpha(c) || c == '_') return parse_word(parser);
-    if (c != '(' && c != '-' && c != '+' && c != '!') return complain(parser, start, "a number, a name or '('");
+    if (c != '(' && c != '-' && c != '+' && c != '!')
+        return complain(parser, start, "a number, a name or '('");
     parser->at++;
     if (c == '(') {
         int inner = parse_ternary(parser);
@@ -244,8 +268,9 @@ static int parse_unary(kf_parser *parser)
     parser->depth--;
     if (operand < 0) return -1;
     if (c == '+') return operand;
-    return add_node(parser,
-                    (kf_node){.operation = c == '-' ? NEGATE : NOT, .column = column_of(parser, start), .child = {operand}});
+    return add_node(parser, (kf_node){.operation = c == '-' ? NEGATE : NOT,
+                                      .column = column_of(parser, start),
+                                      .child = {operand}});
 }
 
 /* Index into binary_operators of what comes next, -1 for something else. */
@@ -253,7 +278,8 @@ static int peek_binary(kf_parser *parser)
 {
     skip_space(parser);
     for (size_t i = 0; i < sizeof binary_operators / sizeof *binary_operators; i++)
-        if (strncmp(parser->at, binary_operators[i].text, strlen(binary_operators[i].text)) == 0) return (int)i;
+        if (strncmp(parser->at, binary_operators[i].text, strlen(binary_operators[i].text)) == 0)
+            return (int)i;
     return -1;
 }
 
@@ -268,8 +294,9 @@ static int parse_binary(kf_parser *parser, int least)
         parser->at += strlen(binary_operators[which].text);
         int right = parse_binary(parser, binary_operators[which].precedence + 1);
         if (right < 0) return -1;
-        left =
-            add_node(parser, (kf_node){.operation = binary_operators[which].operation, .column = column, .child = {left, right}});
+        left = add_node(parser, (kf_node){.operation = binary_operators[which].operation,
+                                          .column = column,
+                                          .child = {left, right}});
     }
     return left;
 }
@@ -280,9 +307,12 @@ static int parse_ternary(kf_parser *parser)
     int condition = parse_binary(parser, 1);
     skip_space(parser);
     if (condition >= 0 && *parser->at == '?') {
-        kf_node node = {.operation = CONDITIONAL, .column = column_of(parser, parser->at), .child = {condition}};
+        kf_node node = {.operation = CONDITIONAL,
+                        .column = column_of(parser, parser->at),
+                        .child = {condition}};
         parser->at++;
-        if ((node.child[1] = parse_ternary(parser)) < 0 || !expect(parser, ':', "':' of the condition") ||
+        if ((node.child[1] = parse_ternary(parser)) < 0 ||
+            !expect(parser, ':', "':' of the condition") ||
             (node.child[2] = parse_ternary(parser)) < 0)
             return -1;
         condition = add_node(parser, node);
@@ -295,7 +325,8 @@ kf_expression *kf_expression_parse(const char *text, kf_error *error)
 {
     size_t length = strlen(text);
     if (length > KF_EXPRESSION_BYTES) {
-        kf_fail(error, KF_ERROR_LIMIT, "the expression is %zu bytes long; the limit is %d", length, KF_EXPRESSION_BYTES);
+        kf_fail(error, KF_ERROR_LIMIT, "the expression is %zu bytes long; the limit is %d", length,
+                KF_EXPRESSION_BYTES);
         return NULL;
     }
     size_t nodes_size = sizeof(kf_expression) + (length + 1) * sizeof(kf_node);
@@ -307,12 +338,16 @@ kf_expression *kf_expression_parse(const char *text, kf_error *error)
     expression->text = (char *)expression + nodes_size;
     expression->names = expression->text + length + 1;
     memcpy(expression->text, text, length + 1);
-    kf_parser parser = {
-        .expression = expression, .text = expression->text, .at = expression->text, .names_end = expression->names, .error = error};
+    kf_parser parser = {.expression = expression,
+                        .text = expression->text,
+                        .at = expression->text,
+                        .names_end = expression->names,
+                        .error = error};
     if (parse_ternary(&parser) < 0) return NULL;
     skip_space(&parser);
     if (*parser.at) {
-        complain(&parser, parser.at, *parser.at == '=' ? "'==' to compare" : "an operator or the end");
+        complain(&parser, parser.at,
+                 *parser.at == '=' ? "'==' to compare" : "an operator or the end");
         return NULL;
     }
     return kf_steal(&expression);
@@ -328,7 +363,8 @@ const char *kf_expression_text(const kf_expression *expression)
     return expression->text;
 }
 
-void kf_expression_names(const kf_expression *expression, void (*visit)(void *context, const char *name), void *context)
+void kf_expression_names(const kf_expression *expression,
+                         void (*visit)(void *context, const char *name), void *context)
 {
     for (int i = 0; i < expression->count; i++)
         if (expression->nodes[i].operation == NAME) visit(context, expression->nodes[i].name);
@@ -341,7 +377,7 @@ bool kf_expression_is_function(const char *name)
     return false;
 }
 
-/* ---- evaluation ------------------------------------------------------------------------------------------------------------------ */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 typedef struct kf_evaluation {
     const kf_expression *expression;
@@ -379,14 +415,16 @@ static bool look_up(const kf_evaluation *evaluation, const kf_node *node, kf_val
     size_t count = evaluation->count < 256 ? evaluation->count : 256;
     for (size_t i = 0; i < count; i++) known[i] = evaluation->bindings[i].name;
     const char *near = kf_nearest(node->name, known, count);
-    return kf_fail(evaluation->error, KF_ERROR_INPUT, "expression \"%s\", column %d: unknown name %s%s%s%s",
-                   excerpt(evaluation->expression->text, (char[204]){0}), node->column, node->name, near ? "; did you mean " : "",
-                   near ? near : "", near ? "?" : "");
+    return kf_fail(evaluation->error, KF_ERROR_INPUT,
+                   "expression \"%s\", column %d: unknown name %s%s%s%s",
+                   excerpt(evaluation->expression->text, (char[204]){0}), node->column, node->name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static bool compare(kf_operation operation, kf_value a, kf_value b)
 {
-    int order; /* of doubles only when one of them is a decimal: integers beyond 2^53 compare exactly */
+    /* of doubles only when one of them is a decimal: integers beyond 2^53 compare exactly */
+    int order;
     if (a.is_integer && b.is_integer)
         order = (a.integer > b.integer) - (a.integer < b.integer);
     else
@@ -401,7 +439,8 @@ static bool compare(kf_operation operation, kf_value a, kf_value b)
     }
 }
 
-static bool integer_arithmetic(const kf_evaluation *evaluation, const kf_node *node, int64_t a, int64_t b, kf_value *value)
+static bool integer_arithmetic(const kf_evaluation *evaluation, const kf_node *node, int64_t a,
+                               int64_t b, kf_value *value)
 {
     int64_t result = 0;
     bool overflow = false;
@@ -416,20 +455,23 @@ static bool integer_arithmetic(const kf_evaluation *evaluation, const kf_node *n
     default: /* DIVIDE, REMAINDER */
         if (b == 0) return refuse(evaluation, node, "division by zero");
         if (a == INT64_MIN && b == -1)
-            overflow = node->operation == DIVIDE; /* the remainder is 0, but C leaves it undefined */
+            overflow =
+                node->operation == DIVIDE; /* the remainder is 0, but C leaves it undefined */
         else
             result = node->operation == DIVIDE ? a / b : a % b;
     }
     if (overflow) {
         char text[64];
-        snprintf(text, sizeof text, "64-bit integer overflow in '%s'", operation_name(node->operation));
+        snprintf(text, sizeof text, "64-bit integer overflow in '%s'",
+                 operation_name(node->operation));
         return refuse(evaluation, node, text);
     }
     *value = integer_value(result);
     return true;
 }
 
-static bool decimal_arithmetic(const kf_evaluation *evaluation, const kf_node *node, double a, double b, kf_value *value)
+static bool decimal_arithmetic(const kf_evaluation *evaluation, const kf_node *node, double a,
+                               double b, kf_value *value)
 {
     double result = 0;
     switch (node->operation) {
@@ -442,11 +484,13 @@ static bool decimal_arithmetic(const kf_evaluation *evaluation, const kf_node *n
         break;
     default: {
         char text[64];
-        snprintf(text, sizeof text, "'%s' takes integers, not decimals", operation_name(node->operation));
+        snprintf(text, sizeof text, "'%s' takes integers, not decimals",
+                 operation_name(node->operation));
         return refuse(evaluation, node, text);
     }
     }
-    if (!isfinite(result)) return refuse(evaluation, node, "the result is beyond what a double can hold");
+    if (!isfinite(result))
+        return refuse(evaluation, node, "the result is beyond what a double can hold");
     *value = (kf_value){.number = result};
     return true;
 }
@@ -486,7 +530,8 @@ static bool evaluate_unary(const kf_evaluation *evaluation, const kf_node *node,
         return true;
     }
     if (node->operation == LOG2) {
-        if (!(a.number > 0)) return refuse(evaluation, node, "log2 of a number that is not positive");
+        if (!(a.number > 0))
+            return refuse(evaluation, node, "log2 of a number that is not positive");
         *value = (kf_value){.number = log2(a.number)};
         return true;
     }
@@ -521,9 +566,10 @@ static bool evaluate(const kf_evaluation *evaluation, int index, kf_value *value
     }
 }
 
-bool kf_expression_evaluate(const kf_expression *expression, const kf_binding *bindings, size_t count, kf_value *value,
-                            kf_error *error)
+bool kf_expression_evaluate(const kf_expression *expression, const kf_binding *bindings,
+                            size_t count, kf_value *value, kf_error *error)
 {
-    kf_evaluation evaluation = {.expression = expression, .bindings = bindings, .count = count, .error = error};
+    kf_evaluation evaluation = {
+        .expression = expression, .bindings = bindings, .count = count, .error = error};
     return evaluate(&evaluation, expression->count - 1, value);
 }

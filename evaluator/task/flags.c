@@ -1,5 +1,6 @@
-/* Compiler flags that a candidate or the tuner may ask for: everything else is refused. What is here neither names a file or a program nor
- * reaches the linker, and it is spelled one way per meaning, as one argument, so that no flag can swallow the next. */
+/* Compiler flags that a candidate or the tuner may ask for: everything else is refused. What is
+ * here neither names a file or a program nor reaches the linker, and it is spelled one way per
+ * meaning, as one argument, so that no flag can swallow the next. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -26,8 +27,9 @@ static const char *const plain_flags[] = {
 };
 // clang-format on
 
-/* NAME or NAME=VALUE; values of letters, digits and . _ + - only, which neither a shell nor a preprocessor reads anything else into. Names
- * that begin with an underscore belong to compilers, those that begin with kf_ to the generated prototype. */
+/* NAME or NAME=VALUE; values of letters, digits and . _ + - only, which neither a shell nor a
+ * preprocessor reads anything else into. Names that begin with an underscore belong to compilers,
+ * those that begin with kf_ to the generated prototype. */
 static bool is_definition(const char *text)
 {
     if (!isalpha((unsigned char)*text) || strncasecmp(text, "kf_", 3) == 0) return false;
@@ -60,17 +62,22 @@ static const struct {
 bool kf_flag_check(const char *flag, kf_error *error)
 {
     if (strlen(flag) > KF_FLAG_BYTES)
-        return kf_fail(error, KF_ERROR_INPUT, "compiler flag \"%.40s...\" is longer than %d bytes", flag, KF_FLAG_BYTES);
+        return kf_fail(error, KF_ERROR_INPUT, "compiler flag \"%.40s...\" is longer than %d bytes",
+                       flag, KF_FLAG_BYTES);
     for (size_t i = 0; i < sizeof plain_flags / sizeof *plain_flags; i++)
         if (strcmp(flag, plain_flags[i]) == 0) return true;
     for (size_t i = 0; i < sizeof prefixed_flags / sizeof *prefixed_flags; i++) {
         size_t length = strlen(prefixed_flags[i].prefix);
-        if (strncmp(flag, prefixed_flags[i].prefix, length) == 0 && prefixed_flags[i].accepts(flag + length)) return true;
+        if (strncmp(flag, prefixed_flags[i].prefix, length) == 0 &&
+            prefixed_flags[i].accepts(flag + length))
+            return true;
     }
     return kf_fail(error, KF_ERROR_INPUT,
-                   "compiler flag \"%s\" is not allowed; allowed are -DNAME, -DNAME=VALUE, -maxrregcount=16 to 255, "
+                   "compiler flag \"%s\" is not allowed; allowed are -DNAME, -DNAME=VALUE, "
+                   "-maxrregcount=16 to 255, "
                    "--use_fast_math, -O0 to -O3, "
-                   "--fmad=, --ftz=, --prec-div= and --prec-sqrt=true or false, -lineinfo, --extra-device-vectorization, "
+                   "--fmad=, --ftz=, --prec-div= and --prec-sqrt=true or false, -lineinfo, "
+                   "--extra-device-vectorization, "
                    "-Xcompiler=-funroll-loops and "
                    "-Xptxas=-O0 to -O3, -v, -dlcm=, -dscm=",
                    flag);

@@ -15,9 +15,15 @@
 #define KEY_DIGITS 64 /* of a replay key: 256 bits */
 #define NAME_BYTES 128
 
-/* ---- the options, as a table: key, place, type, range --------------------------------------------------------------------------------------- */
+/* ---- the options, as a table: key, place, type, range ---------------------------------------- */
 
-typedef enum option_type { OPTION_NUMBER, OPTION_BOOLEAN, OPTION_NAME, OPTION_HEX, OPTION_COUNTERS } option_type;
+typedef enum option_type {
+    OPTION_NUMBER,
+    OPTION_BOOLEAN,
+    OPTION_NAME,
+    OPTION_HEX,
+    OPTION_COUNTERS
+} option_type;
 
 static const struct option_row {
     const char *key;
@@ -44,15 +50,20 @@ static const struct option_row {
 
 kf_job_options kf_job_options_default(void)
 {
-    return (kf_job_options){.seconds = 0, .timeout_seconds = 120, .build_seconds = 60, .half_width = 0.01, .kernelbench = true};
+    return (kf_job_options){.seconds = 0,
+                            .timeout_seconds = 120,
+                            .build_seconds = 60,
+                            .half_width = 0.01,
+                            .kernelbench = true};
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error)
 {
     if (size > KF_SOURCE_BYTES)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: %zu bytes, more than the %u that a source may have", where, size,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: %zu bytes, more than the %u that a source may have", where, size,
                        KF_SOURCE_BYTES);
     bool blank = true;
     size_t line = 1;
@@ -60,26 +71,30 @@ bool kf_source_check(const char *source, size_t size, const char *where, kf_erro
         length = kf_utf8_length((const unsigned char *)source + i, size - i);
         if (length == 0 && source[i] == '\0')
             return kf_fail(error, KF_ERROR_INPUT, "%s:%zu: a NUL byte; expected text", where, line);
-        if (length == 0) return kf_fail(error, KF_ERROR_INPUT, "%s:%zu: not UTF-8; convert it with iconv -t UTF-8", where, line);
+        if (length == 0)
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "%s:%zu: not UTF-8; convert it with iconv -t UTF-8", where, line);
         line += source[i] == '\n';
         blank = blank && isspace((unsigned char)source[i]);
     }
-    return !blank || kf_fail(error, KF_ERROR_INPUT, "%s: empty; expected the source of a candidate", where);
+    return !blank ||
+           kf_fail(error, KF_ERROR_INPUT, "%s: empty; expected the source of a candidate", where);
 }
 
 static bool id_check(const char *id, kf_error *error)
 {
     size_t length = strlen(id);
     bool good = length > 0 && length <= KF_JOB_ID_BYTES && isalnum((unsigned char)id[0]);
-    for (size_t i = 0; i < length && good; i++) good = isalnum((unsigned char)id[i]) || strchr("._:-", id[i]);
+    for (size_t i = 0; i < length && good; i++)
+        good = isalnum((unsigned char)id[i]) || strchr("._:-", id[i]);
     if (good) return true;
     return kf_fail(error, KF_ERROR_INPUT,
-                   WHERE
-                   ": id: \"%.40s\" is no id; expected 1 to %d letters, digits, '.', '_', ':' or '-', a letter or digit first",
+                   WHERE ": id: \"%.40s\" is no id; expected 1 to %d letters, digits, '.', '_', "
+                         "':' or '-', a letter or digit first",
                    id, KF_JOB_ID_BYTES);
 }
 
-/* ---- making and freeing --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---------------------------------------------------------------------- */
 
 static char *copy_bytes(const char *bytes, size_t size)
 {
@@ -109,7 +124,9 @@ void kf_job_free(kf_job *job)
 
 static bool copy_flags(kf_job *job, const char *const *flags, size_t count, kf_error *error)
 {
-    if (count > KF_JOB_FLAGS) return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags, more than %d", count, KF_JOB_FLAGS);
+    if (count > KF_JOB_FLAGS)
+        return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags, more than %d", count,
+                       KF_JOB_FLAGS);
     job->flags = calloc(count + 1, sizeof *job->flags);
     if (!job->flags) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
     for (size_t i = 0; i < count; i++) {
@@ -121,8 +138,8 @@ static bool copy_flags(kf_job *job, const char *const *flags, size_t count, kf_e
     return true;
 }
 
-kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size, const char *const *flags,
-                   size_t flag_count, kf_error *error)
+kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t source_size,
+                   const char *const *flags, size_t flag_count, kf_error *error)
 {
     kf_auto(kf_task) owned = task;
     if (!id_check(id, error)) return NULL;
@@ -161,7 +178,7 @@ bool kf_job_add_known(kf_job *job, const char *code_hash)
     return true;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Puts an owned copy of `text` into *field, which was NULL. */
 static void set_text(kf_json_reader *reader, char **field, const char *text)
@@ -177,7 +194,9 @@ static void read_word(kf_json_reader *reader, const struct option_row *row, char
     const char *text = kf_json_string_or(reader, row->key, NULL);
     if (!text || reader->failed) return;
     size_t length = strlen(text);
-    size_t most = row->type == OPTION_HEX ? KEY_DIGITS : row->type == OPTION_COUNTERS ? KF_COUNTERS_LIST_BYTES : NAME_BYTES;
+    size_t most = row->type == OPTION_HEX        ? KEY_DIGITS
+                  : row->type == OPTION_COUNTERS ? KF_COUNTERS_LIST_BYTES
+                                                 : NAME_BYTES;
     kf_error fault = {0};
     if (length == 0 || length > most)
         kf_json_complain(reader, row->key, "expected 1 to %zu characters, found %zu", most, length);
@@ -196,7 +215,8 @@ static void read_options(const cJSON *json, kf_job_options *options, kf_json_rea
         const struct option_row *row = &option_rows[i];
         void *field = (char *)options + row->offset;
         if (row->type == OPTION_NUMBER)
-            *(double *)field = kf_json_number_or(&reader, row->key, row->low, row->high, *(double *)field);
+            *(double *)field =
+                kf_json_number_or(&reader, row->key, row->low, row->high, *(double *)field);
         else if (row->type == OPTION_BOOLEAN)
             *(bool *)field = kf_json_boolean_or(&reader, row->key, *(bool *)field);
         else
@@ -241,8 +261,10 @@ static void read_known(kf_json_reader *reader, kf_job *job)
     cJSON_ArrayForEach(element, array)
     {
         const char *hash = cJSON_IsString(element) ? element->valuestring : "";
-        if (strlen(hash) != KF_HASH_HEX - 1 || strspn(hash, "0123456789abcdef") != KF_HASH_HEX - 1) {
-            kf_json_complain(reader, "known_code", "entry %zu is no SHA-256 in hexadecimal digits", job->known_count);
+        if (strlen(hash) != KF_HASH_HEX - 1 ||
+            strspn(hash, "0123456789abcdef") != KF_HASH_HEX - 1) {
+            kf_json_complain(reader, "known_code", "entry %zu is no SHA-256 in hexadecimal digits",
+                             job->known_count);
             return;
         }
         if (job->known_count == KF_JOB_KNOWN) {
@@ -263,12 +285,16 @@ kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
     kf_json_reader reader = kf_json_object(json, WHERE, "", error);
     const char *schema = kf_json_string(&reader, "schema");
     if (strcmp(schema, KF_JOB_SCHEMA) != 0)
-        kf_json_complain(&reader, "schema", "\"%s\" is not \"%s\"; was it written by another version?", schema, KF_JOB_SCHEMA);
+        kf_json_complain(&reader, "schema",
+                         "\"%s\" is not \"%s\"; was it written by another version?", schema,
+                         KF_JOB_SCHEMA);
     const char *id = kf_json_string(&reader, "id"), *source = kf_json_string(&reader, "source");
     const char *flags[KF_JOB_FLAGS + 1];
     size_t flag_count = read_flags(&reader, flags);
-    const cJSON *bundle = kf_json_object_or_null(&reader, "task"), *options = kf_json_object_or_null(&reader, "options");
-    if (!bundle && !reader.failed) kf_json_complain(&reader, "task", "missing; expected a task bundle");
+    const cJSON *bundle = kf_json_object_or_null(&reader, "task"),
+                *options = kf_json_object_or_null(&reader, "options");
+    if (!bundle && !reader.failed)
+        kf_json_complain(&reader, "task", "missing; expected a task bundle");
     if (reader.failed) return NULL;
     kf_task *task = kf_task_from_bundle(bundle, error);
     if (!task) {
@@ -283,11 +309,13 @@ kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
     return kf_json_finish(&reader) ? kf_steal(&job) : NULL;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool put(cJSON *parent, const char *key, cJSON *item)
 {
-    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    if (item &&
+        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+        return true;
     cJSON_Delete(item);
     return false;
 }
@@ -315,8 +343,10 @@ static cJSON *to_json(const kf_job *job, cJSON *bundle)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
     if (!json) cJSON_Delete(bundle);
-    if (!json || !put(json, "task", bundle) || !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) ||
-        !put(json, "id", cJSON_CreateString(job->id)) || !put(json, "source", cJSON_CreateString(job->source)))
+    if (!json || !put(json, "task", bundle) ||
+        !put(json, "schema", cJSON_CreateString(KF_JOB_SCHEMA)) ||
+        !put(json, "id", cJSON_CreateString(job->id)) ||
+        !put(json, "source", cJSON_CreateString(job->source)))
         return NULL;
     cJSON *flags = cJSON_CreateArray();
     if (!put(json, "flags", flags)) return NULL;
@@ -326,7 +356,9 @@ static cJSON *to_json(const kf_job *job, cJSON *bundle)
     if (job->known_count && !put(json, "known_code", known)) return NULL;
     for (size_t i = 0; i < job->known_count; i++)
         if (!put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
-    if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) || !put_options(json, &job->options)) return NULL;
+    if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) ||
+        !put_options(json, &job->options))
+        return NULL;
     return kf_steal(&json);
 }
 

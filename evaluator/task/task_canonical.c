@@ -1,5 +1,6 @@
-/* One text for all spellings of a task.json: keys sorted by byte, no white space, integers without exponent, other numbers with 17 significant
- * digits, strings with the shortest escapes. Hashes are taken over it, so it must never change for the same content. */
+/* One text for all spellings of a task.json: keys sorted by byte, no white space, integers without
+ * exponent, other numbers with 17 significant digits, strings with the shortest escapes. Hashes are
+ * taken over it, so it must never change for the same content. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,9 @@ static void write_value(kf_buffer *buffer, const cJSON *value)
         else
             kf_buffer_format(buffer, "%.17g", number);
     } else {
-        kf_buffer_string(buffer, cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null");
+        kf_buffer_string(buffer, cJSON_IsTrue(value)    ? "true"
+                                 : cJSON_IsFalse(value) ? "false"
+                                                        : "null");
     }
 }
 
@@ -104,7 +107,8 @@ bool kf_task_address(kf_task *task, kf_error *error)
         sizes[count++] = files[i]->size;
     }
     kf_hash_parts_hex(task->hash, parts, sizes, count);
-    bool hashed = strspn(task->hash, "0") < KF_HASH_HEX - 1; /* all zeros: libcrypto had no memory */
+    /* all zeros: libcrypto had no memory */
+    bool hashed = strspn(task->hash, "0") < KF_HASH_HEX - 1;
     return hashed || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
 }
 

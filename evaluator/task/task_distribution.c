@@ -1,4 +1,5 @@
-/* The distributions: one table row each; docs/reference/task-format.md has the formulas, inputs_*.c the generators. */
+/* The distributions: one table row each; docs/reference/task-format.md has the formulas, inputs_*.c
+ * the generators. */
 #include <math.h>
 #include <string.h>
 
@@ -47,19 +48,23 @@ static bool read_kind(kf_json_reader *reader, kf_dtype dtype, kf_distribution_ki
         if (strcmp(name, names[i]) != 0) continue;
         *kind = (kf_distribution_kind)i;
         if (distributions[i].types & type_class(dtype)) return true;
-        return kf_json_complain(reader, "kind", "%s does not go with dtype %s%s", name, kf_dtype_name(dtype),
-                                type_class(dtype) == FLOATS ? "" : "; integers, constant and one_hot go with every type");
+        return kf_json_complain(
+            reader, "kind", "%s does not go with dtype %s%s", name, kf_dtype_name(dtype),
+            type_class(dtype) == FLOATS ? ""
+                                        : "; integers, constant and one_hot go with every type");
     }
     const char *near = kf_nearest(name, names, KF_DISTRIBUTION_COUNT);
     return kf_json_complain(reader, "kind", "there is no distribution \"%s\"; %s%s", name,
                             near ? "did you mean "
-                                 : "expected normal, uniform, integers, permutation, sorted, offsets, sparse, constant, one_hot, "
+                                 : "expected normal, uniform, integers, permutation, sorted, "
+                                   "offsets, sparse, constant, one_hot, "
                                    "positive_definite, symmetric, "
                                    "upper_triangular, lower_triangular or signs",
                             near ? near : "");
 }
 
-static bool read_parameter(const kf_task *task, kf_json_reader *reader, const char *key, double fallback, kf_formula *formula)
+static bool read_parameter(const kf_task *task, kf_json_reader *reader, const char *key,
+                           double fallback, kf_formula *formula)
 {
     if (!key) {
         *formula = kf_formula_number(0);
@@ -67,7 +72,8 @@ static bool read_parameter(const kf_task *task, kf_json_reader *reader, const ch
     }
     const cJSON *value = kf_json_any(reader, key);
     if (value) return kf_formula_read(task, reader, key, value, formula);
-    if (isnan(fallback)) return kf_json_complain(reader, key, "missing; expected a number or an expression");
+    if (isnan(fallback))
+        return kf_json_complain(reader, key, "missing; expected a number or an expression");
     *formula = kf_formula_number(fallback);
     return true;
 }
@@ -82,8 +88,8 @@ static bool can_vary(kf_distribution_kind kind)
     return varies_by_default(kind) || kind == KF_SPARSE || kind == KF_POSITIVE_DEFINITE;
 }
 
-bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, kf_dtype dtype,
-                          kf_distribution_spec *spec)
+bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
+                          const char *key, kf_dtype dtype, kf_distribution_spec *spec)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     if (reader.failed || !read_kind(&reader, dtype, &spec->kind)) return false;
@@ -98,9 +104,11 @@ bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, con
     spec->nonfinite = kf_json_boolean_or(&reader, "nonfinite", false);
     if (spec->vary && !can_vary(spec->kind))
         return kf_json_complain(&reader, "vary",
-                                "only normal, uniform, sparse and positive_definite can vary; expected false, found true");
+                                "only normal, uniform, sparse and positive_definite can vary; "
+                                "expected false, found true");
     if (spec->nonfinite && !kf_dtype_is_float(dtype))
-        return kf_json_complain(&reader, "nonfinite", "%s has no infinities or NaN; expected false, found true",
+        return kf_json_complain(&reader, "nonfinite",
+                                "%s has no infinities or NaN; expected false, found true",
                                 kf_dtype_name(dtype));
     return kf_json_finish(&reader);
 }
@@ -113,8 +121,11 @@ void kf_distribution_free(kf_distribution_spec *spec)
 
 bool kf_distribution_default(kf_dtype dtype, kf_distribution_spec *spec)
 {
-    *spec = (kf_distribution_spec){
-        .present = true, .kind = KF_NORMAL, .a = kf_formula_number(0), .b = kf_formula_number(1), .vary = true};
+    *spec = (kf_distribution_spec){.present = true,
+                                   .kind = KF_NORMAL,
+                                   .a = kf_formula_number(0),
+                                   .b = kf_formula_number(1),
+                                   .vary = true};
     return kf_dtype_is_float(dtype);
 }
 
@@ -135,23 +146,31 @@ bool kf_value_fits(kf_dtype dtype, kf_value value)
     int64_t low, high, integer = value.integer;
     kf_integer_range(dtype, &low, &high);
     if (!value.is_integer) {
-        if (value.number != floor(value.number) || fabs(value.number) > (double)KF_EXACT_INTEGER) return false;
+        if (value.number != floor(value.number) || fabs(value.number) > (double)KF_EXACT_INTEGER)
+            return false;
         integer = (int64_t)value.number;
     }
     return integer >= low && integer <= high;
 }
 
 /* [a, b) of integers: both exact in a double, both ends in range. */
-static bool check_range(const kf_problem_argument *argument, double low, double high, kf_error *error)
+static bool check_range(const kf_problem_argument *argument, double low, double high,
+                        kf_error *error)
 {
-    if (!(low < high)) return kf_fail(error, KF_ERROR_INPUT, "low (%.17g) has to be less than high (%.17g)", low, high);
-    bool integers = !kf_dtype_is_float(argument->dtype) || argument->distribution.kind == KF_INTEGERS;
-    if (integers &&
-        (low != floor(low) || high != floor(high) || fabs(low) > (double)KF_EXACT_INTEGER || fabs(high) > (double)KF_EXACT_INTEGER))
-        return kf_fail(error, KF_ERROR_INPUT, "low (%.17g) and high (%.17g) have to be integers within 2^53", low, high);
+    if (!(low < high))
+        return kf_fail(error, KF_ERROR_INPUT, "low (%.17g) has to be less than high (%.17g)", low,
+                       high);
+    bool integers =
+        !kf_dtype_is_float(argument->dtype) || argument->distribution.kind == KF_INTEGERS;
+    if (integers && (low != floor(low) || high != floor(high) ||
+                     fabs(low) > (double)KF_EXACT_INTEGER || fabs(high) > (double)KF_EXACT_INTEGER))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "low (%.17g) and high (%.17g) have to be integers within 2^53", low, high);
     double last = integers ? high - 1 : high;
-    if (!kf_value_fits(argument->dtype, (kf_value){.number = low}) || !kf_value_fits(argument->dtype, (kf_value){.number = last}))
-        return kf_fail(error, KF_ERROR_INPUT, "[%.17g, %.17g) does not fit %s", low, high, kf_dtype_name(argument->dtype));
+    if (!kf_value_fits(argument->dtype, (kf_value){.number = low}) ||
+        !kf_value_fits(argument->dtype, (kf_value){.number = last}))
+        return kf_fail(error, KF_ERROR_INPUT, "[%.17g, %.17g) does not fit %s", low, high,
+                       kf_dtype_name(argument->dtype));
     return true;
 }
 
@@ -161,45 +180,61 @@ static bool check(const kf_problem_argument *argument, kf_error *error)
     const char *type = kf_dtype_name(argument->dtype);
     switch (argument->distribution.kind) {
     case KF_NORMAL:
-        if (!(b > 0)) return kf_fail(error, KF_ERROR_INPUT, "std is %.17g; expected more than 0", b);
+        if (!(b > 0))
+            return kf_fail(error, KF_ERROR_INPUT, "std is %.17g; expected more than 0", b);
         if (!kf_value_fits(argument->dtype, (kf_value){.number = fabs(a) + b}))
-            return kf_fail(error, KF_ERROR_INPUT, "mean %.17g and std %.17g do not fit %s", a, b, type);
+            return kf_fail(error, KF_ERROR_INPUT, "mean %.17g and std %.17g do not fit %s", a, b,
+                           type);
         return true;
     case KF_UNIFORM:
     case KF_INTEGERS:
     case KF_SORTED: return check_range(argument, a, b, error);
     case KF_PERMUTATION:
-        if (!kf_value_fits(argument->dtype, (kf_value){.is_integer = true, .integer = argument->elements - 1}))
-            return kf_fail(error, KF_ERROR_INPUT, "a permutation of %lld elements does not fit %s", (long long)argument->elements,
-                           type);
+        if (!kf_value_fits(argument->dtype,
+                           (kf_value){.is_integer = true, .integer = argument->elements - 1}))
+            return kf_fail(error, KF_ERROR_INPUT, "a permutation of %lld elements does not fit %s",
+                           (long long)argument->elements, type);
         return true;
     case KF_OFFSETS:
         if (a < 0 || !kf_value_fits(argument->dtype, (kf_value){.number = a}))
-            return kf_fail(error, KF_ERROR_INPUT, "total is %.17g; expected an integer from 0 that fits %s", a, type);
-        if (!(b > 0 && b <= 64)) return kf_fail(error, KF_ERROR_INPUT, "skew is %.17g; expected more than 0, at most 64", b);
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "total is %.17g; expected an integer from 0 that fits %s", a, type);
+        if (!(b > 0 && b <= 64))
+            return kf_fail(error, KF_ERROR_INPUT, "skew is %.17g; expected more than 0, at most 64",
+                           b);
         if (argument->elements < 2)
-            return kf_fail(error, KF_ERROR_INPUT, "offsets need at least 2 elements, found %lld", (long long)argument->elements);
+            return kf_fail(error, KF_ERROR_INPUT, "offsets need at least 2 elements, found %lld",
+                           (long long)argument->elements);
         return true;
     case KF_SPARSE:
-        if (!(a > 0 && a <= 1)) return kf_fail(error, KF_ERROR_INPUT, "density is %.17g; expected more than 0, at most 1", a);
+        if (!(a > 0 && a <= 1))
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "density is %.17g; expected more than 0, at most 1", a);
         return true;
     case KF_CONSTANT:
         if (!kf_value_fits(argument->dtype, (kf_value){.number = a}))
             return kf_fail(error, KF_ERROR_INPUT, "value %.17g does not fit %s", a, type);
         return true;
     case KF_POSITIVE_DEFINITE:
-        if (!(a > 0)) return kf_fail(error, KF_ERROR_INPUT, "dominance is %.17g; expected more than 0", a);
-        if (argument->dims < 2 || argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
-            return kf_fail(error, KF_ERROR_INPUT, "positive_definite needs square matrices: the last two extents equal");
+        if (!(a > 0))
+            return kf_fail(error, KF_ERROR_INPUT, "dominance is %.17g; expected more than 0", a);
+        if (argument->dims < 2 ||
+            argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "positive_definite needs square matrices: the last two extents equal");
         return true;
     case KF_SYMMETRIC:
     case KF_UPPER_TRIANGULAR:
     case KF_LOWER_TRIANGULAR:
-        if (argument->dims < 2 || argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
-            return kf_fail(error, KF_ERROR_INPUT, "symmetric and triangular need square matrices: the last two extents equal");
+        if (argument->dims < 2 ||
+            argument->shape[argument->dims - 1] != argument->shape[argument->dims - 2])
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "symmetric and triangular need square matrices: the last two extents equal");
         return check_range(argument, a, b, error);
     case KF_SIGNS:
-        if (!kf_value_fits(argument->dtype, (kf_value){.is_integer = true, .integer = -1, .number = -1}))
+        if (!kf_value_fits(argument->dtype,
+                           (kf_value){.is_integer = true, .integer = -1, .number = -1}))
             return kf_fail(error, KF_ERROR_INPUT, "-1 does not fit %s", type);
         return true;
     case KF_ONE_HOT:
@@ -208,13 +243,17 @@ static bool check(const kf_problem_argument *argument, kf_error *error)
     return true;
 }
 
-bool kf_distribution_resolve(const kf_distribution_spec *spec, const kf_binding *bindings, size_t count,
-                             kf_problem_argument *argument, kf_error *error)
+bool kf_distribution_resolve(const kf_distribution_spec *spec, const kf_binding *bindings,
+                             size_t count, kf_problem_argument *argument, kf_error *error)
 {
     kf_value a, b;
-    if (!kf_formula_evaluate(&spec->a, bindings, count, &a, error) || !kf_formula_evaluate(&spec->b, bindings, count, &b, error))
+    if (!kf_formula_evaluate(&spec->a, bindings, count, &a, error) ||
+        !kf_formula_evaluate(&spec->b, bindings, count, &b, error))
         return false;
-    argument->distribution =
-        (kf_distribution){.kind = spec->kind, .a = a.number, .b = b.number, .vary = spec->vary, .nonfinite = spec->nonfinite};
+    argument->distribution = (kf_distribution){.kind = spec->kind,
+                                               .a = a.number,
+                                               .b = b.number,
+                                               .vary = spec->vary,
+                                               .nonfinite = spec->nonfinite};
     return check(argument, error);
 }

@@ -1,7 +1,8 @@
 /* Lint without execution: one function a group of rules, in the order of task.json.
  *
- * Which params matter to what is a question of reachability: the params that a formula names, and the params that their formulas name in any
- * layer. There are at most 64 params, so that a set of them is one word. */
+ * Which params matter to what is a question of reachability: the params that a formula names, and
+ * the params that their formulas name in any layer. There are at most 64 params, so that a set of
+ * them is one word. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,19 +19,24 @@ typedef struct kf_lint {
     kf_lint_report *report;
     void *context;
     int errors;
-    uint64_t reach[KF_MAX_PARAMS]; /* params that the value of a param depends on, itself included */
+    /* params that the value of a param depends on, itself included */
+    uint64_t reach[KF_MAX_PARAMS];
     /* over all resolved workloads */
     int timed[KF_TASK_DEVICES], applying[KF_TASK_DEVICES];
     int64_t first[KF_TASK_DEVICES][KF_MAX_PARAMS]; /* values in the first workload that applies */
-    uint64_t varying;                              /* params whose value differs between workloads */
+    /* params whose value differs between workloads */
+    uint64_t varying;
     bool ragged[KF_TASK_DEVICES];
     bool drawn[KF_MAX_ARGUMENTS]; /* inputs that are not constant in some workload */
-    bool varied;                  /* some input that the judge may vary, or that a workload draws in another way */
-    uint64_t loose, imprecise;    /* outputs that have been reported: once is enough for all workloads */
+    /* some input that the judge may vary, or that a workload draws in another way */
+    bool varied;
+    /* outputs that have been reported: once is enough for all workloads */
+    uint64_t loose, imprecise;
     uint64_t too_much_work;
 } kf_lint;
 
-__attribute__((format(printf, 6, 7))) static void say(kf_lint *lint, kf_lint_severity severity, const char *rule, const char *path,
+__attribute__((format(printf, 6, 7))) static void say(kf_lint *lint, kf_lint_severity severity,
+                                                      const char *rule, const char *path,
                                                       const char *advice, const char *format, ...)
 {
     char text[512];
@@ -39,13 +45,16 @@ __attribute__((format(printf, 6, 7))) static void say(kf_lint *lint, kf_lint_sev
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (severity == KF_LINT_ERROR) lint->errors++;
-    lint->report(lint->context,
-                 &(kf_lint_finding){.severity = severity, .rule = rule, .path = path, .text = text, .advice = advice});
+    lint->report(
+        lint->context,
+        &(kf_lint_finding){
+            .severity = severity, .rule = rule, .path = path, .text = text, .advice = advice});
 }
 
 static const char *argument_path(const kf_task *task, int argument, char path[KF_NAME_BYTES + 32])
 {
-    snprintf(path, KF_NAME_BYTES + 32, "arguments[%d] (%s)", argument, task->arguments[argument].name);
+    snprintf(path, KF_NAME_BYTES + 32, "arguments[%d] (%s)", argument,
+             task->arguments[argument].name);
     return path;
 }
 
@@ -59,7 +68,7 @@ static bool is_filled(const kf_task_argument *argument)
     return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
 }
 
-/* ---- which params matter to what ------------------------------------------------------------------------------------------------ */
+/* ---- which params matter to what ------------------------------------------------------------- */
 
 typedef struct kf_mention {
     const kf_task *task;
@@ -99,7 +108,8 @@ static void find_reach(kf_lint *lint)
             const kf_task_workload *workload = &task->workloads[w];
             if (workload->params) set |= mentioned(task, &workload->params[p]);
             for (int d = 0; d < KF_TASK_DEVICES; d++)
-                if (workload->device_params[d]) set |= mentioned(task, &workload->device_params[d][p]);
+                if (workload->device_params[d])
+                    set |= mentioned(task, &workload->device_params[d][p]);
         }
         lint->reach[p] = set;
     }
@@ -112,14 +122,16 @@ static uint64_t params_of_shapes(const kf_lint *lint)
 {
     uint64_t set = 0;
     for (int i = 0; i < lint->task->argument_count; i++)
-        for (int d = 0; d < lint->task->arguments[i].dims; d++) set |= mentioned(lint->task, &lint->task->arguments[i].shape[d]);
+        for (int d = 0; d < lint->task->arguments[i].dims; d++)
+            set |= mentioned(lint->task, &lint->task->arguments[i].shape[d]);
     return closure(lint, set);
 }
 
 static uint64_t params_of_scalars(const kf_lint *lint)
 {
     uint64_t set = 0;
-    for (int i = 0; i < lint->task->argument_count; i++) set |= mentioned(lint->task, &lint->task->arguments[i].value);
+    for (int i = 0; i < lint->task->argument_count; i++)
+        set |= mentioned(lint->task, &lint->task->arguments[i].value);
     return closure(lint, set);
 }
 
@@ -127,7 +139,8 @@ static uint64_t params_of_distributions(const kf_task *task)
 {
     uint64_t set = 0;
     for (int i = 0; i < task->argument_count; i++) {
-        set |= mentioned(task, &task->arguments[i].distribution.a) | mentioned(task, &task->arguments[i].distribution.b);
+        set |= mentioned(task, &task->arguments[i].distribution.a) |
+               mentioned(task, &task->arguments[i].distribution.b);
         for (int w = 0; w < task->workload_count; w++)
             if (task->workloads[w].distributions)
                 set |= mentioned(task, &task->workloads[w].distributions[i].a) |
@@ -136,7 +149,7 @@ static uint64_t params_of_distributions(const kf_task *task)
     return set;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static bool has_word(const char *text, const char *word)
 {
@@ -153,13 +166,14 @@ static void check_description(kf_lint *lint)
 {
     const kf_task *task = lint->task;
     if (strspn(task->description, " \t\r\n") == strlen(task->description)) {
-        say(lint, KF_LINT_WARNING, "description.empty", "description", "say what is computed, with the formula; models read it",
-            "there is no description");
+        say(lint, KF_LINT_WARNING, "description.empty", "description",
+            "say what is computed, with the formula; models read it", "there is no description");
         return;
     }
     for (int i = 0; i < task->argument_count; i++)
         if (is_output(&task->arguments[i]) && !has_word(task->description, task->arguments[i].name))
-            say(lint, KF_LINT_WARNING, "description.output", "description", "give the formula of every output by its name",
+            say(lint, KF_LINT_WARNING, "description.output", "description",
+                "give the formula of every output by its name",
                 "the output \"%s\" is not mentioned", task->arguments[i].name);
 }
 
@@ -167,18 +181,21 @@ static void check_params(kf_lint *lint)
 {
     const kf_task *task = lint->task;
     uint64_t shapes = params_of_shapes(lint), scalars = params_of_scalars(lint);
-    uint64_t used = shapes | scalars | closure(lint, params_of_distributions(task)) |
-                    closure(lint, mentioned(task, &task->work_bytes) | mentioned(task, &task->work_flops));
+    uint64_t used =
+        shapes | scalars | closure(lint, params_of_distributions(task)) |
+        closure(lint, mentioned(task, &task->work_bytes) | mentioned(task, &task->work_flops));
     char path[KF_NAME_BYTES + 16];
     for (int p = 0; p < task->param_count; p++) {
         uint64_t bit = (uint64_t)1 << p;
         snprintf(path, sizeof path, "params.%s", task->param_names[p]);
         if (!(used & bit))
-            say(lint, KF_LINT_WARNING, "params.unused", path, "remove it, or use it in a shape, a value or the work",
-                "nothing depends on it");
+            say(lint, KF_LINT_WARNING, "params.unused", path,
+                "remove it, or use it in a shape, a value or the work", "nothing depends on it");
         else if ((shapes & lint->varying & ~scalars & bit) && lint->reach[p] == bit)
-            say(lint, KF_LINT_WARNING, "params.not_passed", path, "pass it, or something that it follows from, as a scalar",
-                "shapes depend on it and it differs between workloads, but no scalar tells the candidate");
+            say(lint, KF_LINT_WARNING, "params.not_passed", path,
+                "pass it, or something that it follows from, as a scalar",
+                "shapes depend on it and it differs between workloads, but no scalar tells the "
+                "candidate");
     }
 }
 
@@ -197,15 +214,19 @@ static void check_inputs(kf_lint *lint)
             "nothing is read: the output is the same in every call");
     else if (!drawn)
         say(lint, KF_LINT_ERROR, "inputs.constant", "arguments",
-            "draw at least one input at random: a table of the answer would pass", "every input is constant in every workload");
+            "draw at least one input at random: a table of the answer would pass",
+            "every input is constant in every workload");
     for (int i = 0; drawn && i < task->argument_count; i++)
         if (is_filled(&task->arguments[i]) && !lint->drawn[i])
             say(lint, KF_LINT_WARNING, "distribution.constant", argument_path(task, i, path),
-                "draw it at random in at least one workload, or leave the argument out", "it is constant in every workload");
+                "draw it at random in at least one workload, or leave the argument out",
+                "it is constant in every workload");
     if (drawn && !lint->varied)
         say(lint, KF_LINT_WARNING, "distribution.not_varied", "arguments",
-            "let one vary where the mathematics allows it, or add workloads with other distributions",
-            "every input always has one distribution, which the judge may not vary: a shortcut for one kind of data passes");
+            "let one vary where the mathematics allows it, or add workloads with other "
+            "distributions",
+            "every input always has one distribution, which the judge may not vary: a shortcut for "
+            "one kind of data passes");
 }
 
 /* Adds `bit` to the set; true when it was not there. */
@@ -222,25 +243,30 @@ static void check_tolerance(kf_lint *lint, const kf_problem *problem, int argume
     char path[KF_NAME_BYTES + 32], where[KF_NAME_BYTES + 32];
     argument_path(lint->task, argument, path);
     snprintf(where, sizeof where, "workload \"%s\"", lint->task->workloads[workload].name);
-    if (tolerance->kind == KF_ALLCLOSE && tolerance->rtol >= 1 && first_time(&lint->loose, argument))
-        say(lint, KF_LINT_ERROR, "tolerance.zeros", path, "use error_ratio, or a small rtol", "rtol is %g in %s: all zeros pass",
-            tolerance->rtol, where);
+    if (tolerance->kind == KF_ALLCLOSE && tolerance->rtol >= 1 &&
+        first_time(&lint->loose, argument))
+        say(lint, KF_LINT_ERROR, "tolerance.zeros", path, "use error_ratio, or a small rtol",
+            "rtol is %g in %s: all zeros pass", tolerance->rtol, where);
     else if (tolerance->kind == KF_ALLCLOSE && (tolerance->rtol > 0.05 || tolerance->atol > 0.05) &&
              first_time(&lint->loose, argument))
-        say(lint, KF_LINT_WARNING, "tolerance.loose", path, "use error_ratio: it needs no guess about magnitudes",
+        say(lint, KF_LINT_WARNING, "tolerance.loose", path,
+            "use error_ratio: it needs no guess about magnitudes",
             "rtol %g, atol %g in %s are loose", tolerance->rtol, tolerance->atol, where);
-    else if (tolerance->kind == KF_ERROR_RATIO && tolerance->ratio > 100 && first_time(&lint->loose, argument))
+    else if (tolerance->kind == KF_ERROR_RATIO && tolerance->ratio > 100 &&
+             first_time(&lint->loose, argument))
         say(lint, KF_LINT_WARNING, "tolerance.loose", path,
             "8 leaves room for other orders of summation; a lower precision needs 100s",
             "error_ratio %g in %s lets a lower precision pass", tolerance->ratio, where);
     kf_dtype precision;
-    if (tolerance->kind == KF_ERROR_RATIO && kf_dtype_parse(lint->task->precision, &precision) && kf_dtype_is_float(precision) &&
+    if (tolerance->kind == KF_ERROR_RATIO && kf_dtype_parse(lint->task->precision, &precision) &&
+        kf_dtype_is_float(precision) &&
         kf_dtype_roundoff(precision) > kf_dtype_roundoff(problem->arguments[argument].dtype) &&
         first_time(&lint->imprecise, argument))
         say(lint, KF_LINT_WARNING, "precision.lower", path,
-            "give the output the dtype of the precision (tf32 is stored as f32), or raise error_ratio",
-            "the task allows %s arithmetic, but this output is held to the rounding of %s", lint->task->precision,
-            kf_dtype_name(problem->arguments[argument].dtype));
+            "give the output the dtype of the precision (tf32 is stored as f32), or raise "
+            "error_ratio",
+            "the task allows %s arithmetic, but this output is held to the rounding of %s",
+            lint->task->precision, kf_dtype_name(problem->arguments[argument].dtype));
 }
 
 static void check_size(kf_lint *lint, const kf_problem *problem, int workload, int device)
@@ -248,15 +274,18 @@ static void check_size(kf_lint *lint, const kf_problem *problem, int workload, i
     double bytes = 2.0 * (double)problem->total_bytes,
            limit = (double)(device == 0 ? lint->limits.cpu_bytes : lint->limits.cuda_bytes);
     for (int i = 0; i < problem->argument_count; i++)
-        if (is_output(&lint->task->arguments[i])) bytes += 8.0 * (double)problem->arguments[i].elements;
+        if (is_output(&lint->task->arguments[i]))
+            bytes += 8.0 * (double)problem->arguments[i].elements;
     char path[32];
     snprintf(path, sizeof path, "workloads[%d]", workload);
     if (bytes > limit)
         say(lint, KF_LINT_WARNING, "size.large", path,
-            device == 0 ? "give smaller params under device_params.cpu, or restrict it to devices: [\"cuda\"]"
+            device == 0 ? "give smaller params under device_params.cpu, or restrict it to devices: "
+                          "[\"cuda\"]"
                         : "use smaller params",
-            "two sets of buffers and the oracle's outputs take %.0f MiB on %s; the limit is %.0f MiB", bytes / 0x1p20,
-            kf_task_devices[device], limit / 0x1p20);
+            "two sets of buffers and the oracle's outputs take %.0f MiB on %s; the limit is %.0f "
+            "MiB",
+            bytes / 0x1p20, kf_task_devices[device], limit / 0x1p20);
 }
 
 /* What has to be seen in each workload on each device. */
@@ -266,8 +295,8 @@ static void check_workload(kf_lint *lint, int workload, int device)
     kf_problem problem;
     kf_binding bindings[KF_MAX_PARAMS];
     bool applies;
-    if (!kf_task_resolve(task, workload, kf_task_devices[device], &problem, &applies, NULL) || !applies ||
-        !kf_params_resolve(task, workload, device, bindings, NULL))
+    if (!kf_task_resolve(task, workload, kf_task_devices[device], &problem, &applies, NULL) ||
+        !applies || !kf_params_resolve(task, workload, device, bindings, NULL))
         return;
     uint64_t shapes = params_of_shapes(lint);
     bool is_first = lint->applying[device]++ == 0;
@@ -278,7 +307,8 @@ static void check_workload(kf_lint *lint, int workload, int device)
             lint->first[device][p] = value;
         else if (lint->first[device][p] != value)
             lint->varying |= (uint64_t)1 << p;
-        if (lint->reach[p] == (uint64_t)1 << p && (shapes >> p & 1) && value > 0 && (value & (value - 1)) != 0)
+        if (lint->reach[p] == (uint64_t)1 << p && (shapes >> p & 1) && value > 0 &&
+            (value & (value - 1)) != 0)
             lint->ragged[device] = true;
     }
     for (int i = 0; i < problem.argument_count; i++) {
@@ -287,16 +317,18 @@ static void check_workload(kf_lint *lint, int workload, int device)
             const kf_distribution_spec *own = task->workloads[workload].distributions;
             lint->varied |= problem.arguments[i].distribution.vary || (own && own[i].present);
         }
-        if (is_output(&task->arguments[i]) && (device == 0 || !task->workloads[workload].devices[0]))
+        if (is_output(&task->arguments[i]) &&
+            (device == 0 || !task->workloads[workload].devices[0]))
             check_tolerance(lint, &problem, i, workload);
     }
     check_size(lint, &problem, workload, device);
     double least = kf_problem_least_bytes(&problem);
     if (problem.work_bytes > least && first_time(&lint->too_much_work, 0))
         say(lint, KF_LINT_WARNING, "work.bytes", "work.bytes",
-            "count each input read once and each output written once: a faster candidate would be called impossible",
-            "%.0f bytes in workload \"%s\" on %s are more than the %.0f of its inputs and outputs", problem.work_bytes,
-            problem.workload, kf_task_devices[device], least);
+            "count each input read once and each output written once: a faster candidate would be "
+            "called impossible",
+            "%.0f bytes in workload \"%s\" on %s are more than the %.0f of its inputs and outputs",
+            problem.work_bytes, problem.workload, kf_task_devices[device], least);
 }
 
 static void check_workloads(kf_lint *lint)
@@ -309,24 +341,33 @@ static void check_workloads(kf_lint *lint)
     }
     for (int d = 0; d < KF_TASK_DEVICES; d++) {
         if (lint->applying[d] && !lint->timed[d])
-            say(lint, KF_LINT_ERROR, "workload.none_timed", "workloads", "leave \"timed\" out of at least one",
+            say(lint, KF_LINT_ERROR, "workload.none_timed", "workloads",
+                "leave \"timed\" out of at least one",
                 "no workload on %s is timed: there is nothing to be faster at", kf_task_devices[d]);
         if (lint->applying[d] && !lint->ragged[d] && params_of_shapes(lint))
-            say(lint, KF_LINT_WARNING, "workload.none_ragged", "workloads", "add one with odd sizes, e.g. 1003, untimed",
-                "on %s all sizes are powers of two: a candidate without bounds checks passes", kf_task_devices[d]);
+            say(lint, KF_LINT_WARNING, "workload.none_ragged", "workloads",
+                "add one with odd sizes, e.g. 1003, untimed",
+                "on %s all sizes are powers of two: a candidate without bounds checks passes",
+                kf_task_devices[d]);
     }
     if (task->workload_count == 1)
-        say(lint, KF_LINT_WARNING, "workload.single", "workloads", "add other shapes: a candidate for one shape alone passes",
+        say(lint, KF_LINT_WARNING, "workload.single", "workloads",
+            "add other shapes: a candidate for one shape alone passes",
             "there is only one workload");
     if (!hidden)
         say(lint, KF_LINT_WARNING, "workload.none_hidden", "workloads",
-            "add one with \"hidden\": true, \"timed\": false: a candidate that switches on the known shapes passes",
+            "add one with \"hidden\": true, \"timed\": false: a candidate that switches on the "
+            "known shapes passes",
             "no workload is hidden from models");
 }
 
-int kf_task_lint_static(const kf_task *task, const kf_lint_limits *limits, kf_lint_report *report, void *context)
+int kf_task_lint_static(const kf_task *task, const kf_lint_limits *limits, kf_lint_report *report,
+                        void *context)
 {
-    kf_lint lint = {.task = task, .limits = {KF_LINT_CPU_BYTES, KF_LINT_CUDA_BYTES}, .report = report, .context = context};
+    kf_lint lint = {.task = task,
+                    .limits = {KF_LINT_CPU_BYTES, KF_LINT_CUDA_BYTES},
+                    .report = report,
+                    .context = context};
     if (limits) lint.limits = *limits;
     find_reach(&lint);
     check_description(&lint);

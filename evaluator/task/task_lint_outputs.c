@@ -1,8 +1,10 @@
 /* Degenerate tasks, recognised by what their oracle gives (kforge/lint.h).
  *
- * The first question is always "would this shortcut pass the task's own tolerance in every case?". It is asked with the comparison's formulas
- * in double: for error_ratio the allowed error is ratio times the baseline's own plus one unit roundoff of the output's scale, RMS and
- * maximum separately. Shortcuts that pass are errors. The thresholds on the deviation after that find tasks that are close to it. */
+ * The first question is always "would this shortcut pass the task's own tolerance in every case?".
+ * It is asked with the comparison's formulas in double: for error_ratio the allowed error is ratio
+ * times the baseline's own plus one unit roundoff of the output's scale, RMS and maximum
+ * separately. Shortcuts that pass are errors. The thresholds on the deviation after that find tasks
+ * that are close to it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,21 +25,25 @@ typedef struct kf_outputs_lint {
     int errors;
 } kf_outputs_lint;
 
-__attribute__((format(printf, 5, 6))) static void say(kf_outputs_lint *lint, kf_lint_severity severity, const char *rule,
+__attribute__((format(printf, 5, 6))) static void say(kf_outputs_lint *lint,
+                                                      kf_lint_severity severity, const char *rule,
                                                       const char *advice, const char *format, ...)
 {
     char text[512], path[KF_NAME_BYTES + 32];
-    snprintf(path, sizeof path, "arguments[%d] (%s)", lint->argument, lint->cases->problem->arguments[lint->argument].name);
+    snprintf(path, sizeof path, "arguments[%d] (%s)", lint->argument,
+             lint->cases->problem->arguments[lint->argument].name);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (severity == KF_LINT_ERROR) lint->errors++;
-    lint->report(lint->context,
-                 &(kf_lint_finding){.severity = severity, .rule = rule, .path = path, .text = text, .advice = advice});
+    lint->report(
+        lint->context,
+        &(kf_lint_finding){
+            .severity = severity, .rule = rule, .path = path, .text = text, .advice = advice});
 }
 
-/* ---- would it pass? ---------------------------------------------------------------------------------------------------------------- */
+/* ---- would it pass? -------------------------------------------------------------------------- */
 
 static double rounded(kf_dtype dtype, double value)
 {
@@ -56,8 +62,10 @@ typedef struct kf_deviation {
     double rms, max;
 } kf_deviation;
 
-/* Of `got` from `expected` over elements finite in both; *fits is false when some element is non-finite in another way. */
-static kf_deviation deviation(const double *got, const double *expected, int64_t elements, bool *fits)
+/* Of `got` from `expected` over elements finite in both; *fits is false when some element is
+ * non-finite in another way. */
+static kf_deviation deviation(const double *got, const double *expected, int64_t elements,
+                              bool *fits)
 {
     double sum = 0, max = 0;
     for (int64_t i = 0; i < elements; i++) {
@@ -83,8 +91,8 @@ static kf_deviation scale_of(const double *expected, int64_t elements)
     return (kf_deviation){sqrt(sum / (double)elements), max};
 }
 
-static bool passes_error_ratio(const kf_problem_argument *argument, const double *got, const double *expected,
-                               const double *baseline)
+static bool passes_error_ratio(const kf_problem_argument *argument, const double *got,
+                               const double *expected, const double *baseline)
 {
     bool fits = true, unused = true;
     kf_deviation error = deviation(got, expected, argument->elements, &fits);
@@ -93,10 +101,12 @@ static bool passes_error_ratio(const kf_problem_argument *argument, const double
     kf_deviation own = {roundoff * scale.rms, roundoff * scale.max};
     if (baseline) own = deviation(baseline, expected, argument->elements, &unused);
     double ratio = argument->tolerance.ratio;
-    return fits && error.rms <= ratio * own.rms + roundoff * scale.rms && error.max <= ratio * own.max + roundoff * scale.max;
+    return fits && error.rms <= ratio * own.rms + roundoff * scale.rms &&
+           error.max <= ratio * own.max + roundoff * scale.max;
 }
 
-static bool passes_elementwise(const kf_problem_argument *argument, const double *got, const double *expected)
+static bool passes_elementwise(const kf_problem_argument *argument, const double *got,
+                               const double *expected)
 {
     bool exact = argument->tolerance.kind == KF_EXACT;
     for (int64_t i = 0; i < argument->elements; i++) {
@@ -104,7 +114,8 @@ static bool passes_elementwise(const kf_problem_argument *argument, const double
         double have = rounded(argument->dtype, got[i]);
         if (!isfinite(want) || !isfinite(have) || exact) {
             if (!same_nonfinite(have, want)) return false;
-        } else if (!(fabs(have - want) <= argument->tolerance.atol + argument->tolerance.rtol * fabs(want))) {
+        } else if (!(fabs(have - want) <=
+                     argument->tolerance.atol + argument->tolerance.rtol * fabs(want))) {
             return false;
         }
     }
@@ -125,7 +136,8 @@ static bool passes_any_order(kf_outputs_lint *lint, const double *got, const dou
     double *sorted[2];
     for (int k = 0; k < 2; k++) {
         sorted[k] = lint->scratch[k];
-        for (int64_t i = 0; i < elements; i++) sorted[k][i] = rounded(lint->shape->dtype, from[k][i]);
+        for (int64_t i = 0; i < elements; i++)
+            sorted[k][i] = rounded(lint->shape->dtype, from[k][i]);
         qsort(sorted[k], (size_t)elements, sizeof *sorted[k], by_value);
     }
     for (int64_t i = 0; i < elements; i++)
@@ -138,7 +150,9 @@ static bool passes(kf_outputs_lint *lint, const kf_lint_case *of, const double *
 {
     const double *expected = of->expected[lint->argument];
     switch (lint->shape->tolerance.kind) {
-    case KF_ERROR_RATIO: return passes_error_ratio(lint->shape, got, expected, of->baseline ? of->baseline[lint->argument] : NULL);
+    case KF_ERROR_RATIO:
+        return passes_error_ratio(lint->shape, got, expected,
+                                  of->baseline ? of->baseline[lint->argument] : NULL);
     case KF_ANY_ORDER: return passes_any_order(lint, got, expected);
     case KF_ALLCLOSE:
     case KF_EXACT: break;
@@ -146,7 +160,7 @@ static bool passes(kf_outputs_lint *lint, const kf_lint_case *of, const double *
     return passes_elementwise(lint->shape, got, expected);
 }
 
-/* ---- shortcuts ------------------------------------------------------------------------------------------------------------------- */
+/* ---- shortcuts ------------------------------------------------------------------------------- */
 
 static bool constant_passes(kf_outputs_lint *lint, double constant)
 {
@@ -175,12 +189,14 @@ static bool check_constants(kf_outputs_lint *lint)
 {
     double mean = mean_of_all(lint);
     if (constant_passes(lint, 0)) {
-        say(lint, KF_LINT_ERROR, "output.zeros", "tighten the tolerance, or choose inputs that give larger outputs",
+        say(lint, KF_LINT_ERROR, "output.zeros",
+            "tighten the tolerance, or choose inputs that give larger outputs",
             "an output of zeros would pass");
         return false;
     }
     if (constant_passes(lint, mean)) {
-        say(lint, KF_LINT_ERROR, "output.mean", "tighten the tolerance, or choose inputs that make the output vary",
+        say(lint, KF_LINT_ERROR, "output.mean",
+            "tighten the tolerance, or choose inputs that make the output vary",
             "an output that is %g everywhere, the mean, would pass", mean);
         return false;
     }
@@ -192,14 +208,19 @@ static void check_copies(kf_outputs_lint *lint)
     const kf_problem *problem = lint->cases->problem;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *input = &problem->arguments[i];
-        if ((input->kind != KF_INPUT && input->kind != KF_INOUT) || input->elements != lint->shape->elements) continue;
+        if ((input->kind != KF_INPUT && input->kind != KF_INOUT) ||
+            input->elements != lint->shape->elements)
+            continue;
         bool all = true;
-        for (size_t c = 0; all && c < lint->count; c++) all = passes(lint, &lint->cases[c], lint->cases[c].given[i]);
+        for (size_t c = 0; all && c < lint->count; c++)
+            all = passes(lint, &lint->cases[c], lint->cases[c].given[i]);
         if (all && i == lint->argument)
-            say(lint, KF_LINT_ERROR, "output.untouched", "choose inputs that make the result differ from what is there already",
+            say(lint, KF_LINT_ERROR, "output.untouched",
+                "choose inputs that make the result differ from what is there already",
                 "leaving it untouched would pass");
         else if (all)
-            say(lint, KF_LINT_ERROR, "output.copy", "choose inputs for which the computation matters",
+            say(lint, KF_LINT_ERROR, "output.copy",
+                "choose inputs for which the computation matters",
                 "a copy of the input \"%s\" would pass", input->name);
     }
 }
@@ -211,7 +232,8 @@ static int independent_cases(const kf_outputs_lint *lint)
     return count;
 }
 
-/* Element by element, the mean over cases is the best table of the answer that a candidate could carry along. */
+/* Element by element, the mean over cases is the best table of the answer that a candidate could
+ * carry along. */
 static void check_seeds(kf_outputs_lint *lint)
 {
     int cases = independent_cases(lint);
@@ -237,16 +259,19 @@ static void check_seeds(kf_outputs_lint *lint)
         if (lint->cases[c].base < 0) all = passes(lint, &lint->cases[c], mean);
     bool absolute = lint->shape->tolerance.kind == KF_ALLCLOSE;
     if (all)
-        say(lint, KF_LINT_ERROR, "output.same_for_all_inputs", "choose inputs that matter: a table of the answer would pass",
+        say(lint, KF_LINT_ERROR, "output.same_for_all_inputs",
+            "choose inputs that matter: a table of the answer would pass",
             "it is the same for all inputs, within the tolerance");
     else if (spread < KF_LINT_DEVIATION * (absolute ? 1 : scale))
         say(lint, absolute ? KF_LINT_ERROR : KF_LINT_WARNING, "output.deviation_over_inputs",
-            "choose inputs that make the output vary more", "its standard deviation over inputs is %.3g at a scale of %.3g", spread,
-            scale);
+            "choose inputs that make the output vary more",
+            "its standard deviation over inputs is %.3g at a scale of %.3g", spread, scale);
 }
 
-/* Puts the mean of every line along `axis` in its place; returns the RMS of the deviation from it. */
-static double flatten(const double *expected, const kf_problem_argument *shape, int axis, double *flat)
+/* Puts the mean of every line along `axis` in its place; returns the RMS of the deviation from it.
+ */
+static double flatten(const double *expected, const kf_problem_argument *shape, int axis,
+                      double *flat)
 {
     int64_t inner = 1, extent = shape->shape[axis];
     for (int d = axis + 1; d < shape->dims; d++) inner *= shape->shape[d];
@@ -282,22 +307,24 @@ static void check_axes(kf_outputs_lint *lint)
             if (spread > worst) worst = spread;
         }
         if (all)
-            say(lint, KF_LINT_ERROR, "output.same_along_axis", "choose inputs that make the output vary, or leave the axis out",
+            say(lint, KF_LINT_ERROR, "output.same_along_axis",
+                "choose inputs that make the output vary, or leave the axis out",
                 "it is the same along axis %d, within the tolerance", axis);
         else if (close)
             say(lint, absolute ? KF_LINT_ERROR : KF_LINT_WARNING, "output.deviation_along_axis",
-                "choose inputs that make the output vary more", "its standard deviation along axis %d is at most %.3g", axis,
-                worst);
+                "choose inputs that make the output vary more",
+                "its standard deviation along axis %d is at most %.3g", axis, worst);
     }
 }
 
-/* ---- range ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- range ----------------------------------------------------------------------------------- */
 
 static void check_range(kf_outputs_lint *lint)
 {
     const kf_problem *problem = lint->cases->problem;
     bool declared = false;
-    for (int i = 0; i < problem->argument_count; i++) declared |= problem->arguments[i].distribution.nonfinite;
+    for (int i = 0; i < problem->argument_count; i++)
+        declared |= problem->arguments[i].distribution.nonfinite;
     int64_t nonfinite = 0, overflow = 0;
     double largest = 0;
     for (size_t c = 0; c < lint->count; c++)
@@ -307,24 +334,33 @@ static void check_range(kf_outputs_lint *lint)
                 nonfinite++;
                 continue;
             }
-            if (kf_dtype_is_float(lint->shape->dtype)) overflow += !isfinite(rounded(lint->shape->dtype, value));
+            if (kf_dtype_is_float(lint->shape->dtype))
+                overflow += !isfinite(rounded(lint->shape->dtype, value));
             largest = fmax(largest, fabs(value));
         }
     if (nonfinite && !declared)
         say(lint, KF_LINT_ERROR, "output.nonfinite",
-            "mend the oracle, choose other inputs, or declare \"nonfinite\" on the input that brings them",
-            "the oracle gives NaN or infinity for %lld elements from finite inputs", (long long)nonfinite);
+            "mend the oracle, choose other inputs, or declare \"nonfinite\" on the input that "
+            "brings them",
+            "the oracle gives NaN or infinity for %lld elements from finite inputs",
+            (long long)nonfinite);
     if (overflow)
-        say(lint, KF_LINT_ERROR, "output.overflow", "choose smaller inputs, \"vary\": false, or a wider dtype",
-            "%lld elements are finite in float64 but overflow %s", (long long)overflow, kf_dtype_name(lint->shape->dtype));
-    if (lint->shape->tolerance.kind == KF_ALLCLOSE && lint->shape->tolerance.atol > 0 && largest <= KF_LINT_RANGE)
-        say(lint, KF_LINT_ERROR, "output.small", "use error_ratio, or choose inputs that give larger outputs",
-            "all elements are within %.3g of zero, and the tolerance is absolute (atol %g)", largest, lint->shape->tolerance.atol);
+        say(lint, KF_LINT_ERROR, "output.overflow",
+            "choose smaller inputs, \"vary\": false, or a wider dtype",
+            "%lld elements are finite in float64 but overflow %s", (long long)overflow,
+            kf_dtype_name(lint->shape->dtype));
+    if (lint->shape->tolerance.kind == KF_ALLCLOSE && lint->shape->tolerance.atol > 0 &&
+        largest <= KF_LINT_RANGE)
+        say(lint, KF_LINT_ERROR, "output.small",
+            "use error_ratio, or choose inputs that give larger outputs",
+            "all elements are within %.3g of zero, and the tolerance is absolute (atol %g)",
+            largest, lint->shape->tolerance.atol);
 }
 
-/* ---- influence --------------------------------------------------------------------------------------------------------------------- */
+/* ---- influence ------------------------------------------------------------------------------- */
 
-/* A candidate that ignored the change would still pass, in this output, in every pair with this input changed. */
+/* A candidate that ignored the change would still pass, in this output, in every pair with this
+ * input changed. */
 static bool ignores(kf_outputs_lint *lint, int input, int *pairs)
 {
     bool all = true;
@@ -357,36 +393,45 @@ static void check_influence(kf_outputs_lint *lint)
         }
         lint->argument = input;
         if (pairs && ignoring == outputs)
-            say(lint, KF_LINT_ERROR, "input.without_influence", "choose inputs for which it matters, or leave the argument out",
+            say(lint, KF_LINT_ERROR, "input.without_influence",
+                "choose inputs for which it matters, or leave the argument out",
                 "a candidate that ignores this input would pass");
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool cases_fit(const kf_lint_case *cases, size_t count, int64_t *largest, kf_error *error)
 {
-    if (!count) return kf_fail(error, KF_ERROR_INTERNAL, "lint needs at least one run of the oracle");
+    if (!count)
+        return kf_fail(error, KF_ERROR_INTERNAL, "lint needs at least one run of the oracle");
     const kf_problem *first = cases[0].problem;
     for (size_t c = 0; c < count; c++) {
         const kf_problem *problem = cases[c].problem;
-        bool fits = problem->argument_count == first->argument_count && cases[c].base < (int)count &&
-                    (cases[c].base < 0 || (cases[c].changed >= 0 && cases[c].changed < first->argument_count));
+        bool fits = problem->argument_count == first->argument_count &&
+                    cases[c].base < (int)count &&
+                    (cases[c].base < 0 ||
+                     (cases[c].changed >= 0 && cases[c].changed < first->argument_count));
         for (int i = 0; fits && i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            fits = argument->kind == first->arguments[i].kind && argument->elements == first->arguments[i].elements;
+            fits = argument->kind == first->arguments[i].kind &&
+                   argument->elements == first->arguments[i].elements;
             if (is_output(argument)) {
                 fits = fits && cases[c].expected[i];
                 if (argument->elements > *largest) *largest = argument->elements;
             }
-            if (argument->kind == KF_INPUT || argument->kind == KF_INOUT) fits = fits && cases[c].given[i];
+            if (argument->kind == KF_INPUT || argument->kind == KF_INOUT)
+                fits = fits && cases[c].given[i];
         }
-        if (!fits) return kf_fail(error, KF_ERROR_INTERNAL, "case %zu does not belong to the same workload as the first", c);
+        if (!fits)
+            return kf_fail(error, KF_ERROR_INTERNAL,
+                           "case %zu does not belong to the same workload as the first", c);
     }
     return true;
 }
 
-int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *report, void *context, kf_error *error)
+int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *report, void *context,
+                    kf_error *error)
 {
     int64_t largest = 1;
     if (!cases_fit(cases, count, &largest, error)) return -1;
@@ -395,8 +440,11 @@ int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *rep
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %lld elements", (long long)largest);
         return -1;
     }
-    kf_outputs_lint lint = {
-        .cases = cases, .count = count, .scratch = {scratch, scratch + largest}, .report = report, .context = context};
+    kf_outputs_lint lint = {.cases = cases,
+                            .count = count,
+                            .scratch = {scratch, scratch + largest},
+                            .report = report,
+                            .context = context};
     for (int i = 0; i < cases->problem->argument_count; i++) {
         if (!is_output(&cases->problem->arguments[i])) continue;
         lint.argument = i;
@@ -411,18 +459,25 @@ int kf_lint_outputs(const kf_lint_case *cases, size_t count, kf_lint_report *rep
     return lint.errors;
 }
 
-void kf_lint_pace(const kf_problem *problem, double oracle, double baseline, kf_lint_report *report, void *context)
+void kf_lint_pace(const kf_problem *problem, double oracle, double baseline, kf_lint_report *report,
+                  void *context)
 {
-    if (!problem->timed || oracle < KF_LINT_ORACLE_SECONDS || oracle < KF_LINT_ORACLE_CALLS * baseline) return;
+    if (!problem->timed || oracle < KF_LINT_ORACLE_SECONDS ||
+        oracle < KF_LINT_ORACLE_CALLS * baseline)
+        return;
     char text[256], path[KF_NAME_BYTES + 32];
     snprintf(path, sizeof path, "workloads (%s)", problem->workload);
     snprintf(text, sizeof text,
-             "a call of the oracle takes %.3g ms, one of the baseline %.3g ms: few calls are timed, and intervals are wide",
+             "a call of the oracle takes %.3g ms, one of the baseline %.3g ms: few calls are "
+             "timed, and intervals are wide",
              1e3 * oracle, 1e3 * baseline);
-    report(context,
-           &(kf_lint_finding){.severity = KF_LINT_WARNING,
-                              .rule = "oracle.slow",
-                              .path = path,
-                              .text = text,
-                              .advice = "let the oracle use more of the device, or give candidates more time (--seconds)"});
+    report(
+        context,
+        &(kf_lint_finding){
+            .severity = KF_LINT_WARNING,
+            .rule = "oracle.slow",
+            .path = path,
+            .text = text,
+            .advice =
+                "let the oracle use more of the device, or give candidates more time (--seconds)"});
 }

@@ -1,8 +1,9 @@
 /* Where tasks come from and how they are released; small accessors.
  *
- * Both ways in — a folder, a bundle — end in the same steps: parse the tree, get the text of each file that it names, check the texts, take the
- * content address. A file is read through its real path, which has to lie below the real path of the folder, so that a symbolic link
- * can't bring another file of the machine into a bundle. */
+ * Both ways in — a folder, a bundle — end in the same steps: parse the tree, get the text of each
+ * file that it names, check the texts, take the content address. A file is read through its real
+ * path, which has to lie below the real path of the folder, so that a symbolic link can't bring
+ * another file of the machine into a bundle. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #define KF_BUNDLE_SCHEMA "kforge-bundle/1"
 
-/* ---- release ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------------------------- */
 
 static void free_formulas(kf_formula *formulas, int count)
 {
@@ -30,8 +31,10 @@ static void free_overrides(kf_formula **overrides, int count)
 static void free_workload(kf_task *task, kf_task_workload *workload)
 {
     free_overrides(&workload->params, task->param_count);
-    for (int i = 0; i < KF_TASK_DEVICES; i++) free_overrides(&workload->device_params[i], task->param_count);
-    for (int i = 0; workload->distributions && i < task->argument_count; i++) kf_distribution_free(&workload->distributions[i]);
+    for (int i = 0; i < KF_TASK_DEVICES; i++)
+        free_overrides(&workload->device_params[i], task->param_count);
+    for (int i = 0; workload->distributions && i < task->argument_count; i++)
+        kf_distribution_free(&workload->distributions[i]);
     free(workload->distributions);
 }
 
@@ -45,7 +48,8 @@ void kf_task_free(kf_task *task)
         kf_distribution_free(&task->arguments[i].distribution);
     }
     free_formulas(task->params, task->param_count);
-    for (int i = 0; i < KF_TASK_DEVICES; i++) free_overrides(&task->device_params[i], task->param_count);
+    for (int i = 0; i < KF_TASK_DEVICES; i++)
+        free_overrides(&task->device_params[i], task->param_count);
     free_formulas(task->patches, task->patch_count);
     kf_formula_free(&task->work_bytes);
     kf_formula_free(&task->work_flops);
@@ -60,7 +64,7 @@ void kf_task_free(kf_task *task)
     free(task);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* What a file of a task may hold: a bundle is JSON, so valid UTF-8 (RFC 3629) without NUL. */
 static bool is_text(const char *text, size_t size)
@@ -68,12 +72,17 @@ static bool is_text(const char *text, size_t size)
     const unsigned char *s = (const unsigned char *)text, *end = s + size;
     while (s < end) {
         unsigned char c = *s;
-        size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+        size_t length = c < 0x80                ? 1
+                        : c >= 0xc2 && c < 0xe0 ? 2
+                        : (c & 0xf0) == 0xe0    ? 3
+                        : c >= 0xf0 && c < 0xf5 ? 4
+                                                : 0;
         if (!c || !length || length > (size_t)(end - s)) return false;
         for (size_t i = 1; i < length; i++)
             if ((s[i] & 0xc0) != 0x80) return false;
         /* overlong forms, surrogates, beyond U+10FFFF */
-        if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) || (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90))
+        if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) ||
+            (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90))
             return false;
         s += length;
     }
@@ -82,12 +91,15 @@ static bool is_text(const char *text, size_t size)
 
 static bool check_text(const char *where, const kf_task_file *file, kf_error *error)
 {
-    if (!file->size) return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is empty", where, file->name);
+    if (!file->size)
+        return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is empty", where, file->name);
     if (file->size > KF_SOURCE_BYTES)
-        return kf_fail(error, KF_ERROR_LIMIT, "%s: the file \"%s\" has %zu bytes; the limit is %u", where, file->name, file->size,
-                       KF_SOURCE_BYTES);
+        return kf_fail(error, KF_ERROR_LIMIT, "%s: the file \"%s\" has %zu bytes; the limit is %u",
+                       where, file->name, file->size, KF_SOURCE_BYTES);
     if (!is_text(file->text, file->size))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is not text (a NUL byte or invalid UTF-8)", where, file->name);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the file \"%s\" is not text (a NUL byte or invalid UTF-8)", where,
+                       file->name);
     return true;
 }
 
@@ -98,16 +110,18 @@ static bool check_hash(const char *where, const kf_task_file *file, kf_error *er
     kf_hash hash = kf_hash_bytes(file->text, file->size);
     kf_hash_hex(&hash, hex);
     if (strcmp(hex, file->sha256) == 0) return true;
-    return kf_fail(
-        error, KF_ERROR_INPUT,
-        "%s: the file \"%s\" is another one than the task was made for: its SHA-256 is %.12s…, not %.12s…; make the task anew",
-        where, file->source ? file->source : file->name, hex, file->sha256);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s: the file \"%s\" is another one than the task was made for: its SHA-256 is "
+                   "%.12s…, not %.12s…; make the task anew",
+                   where, file->source ? file->source : file->name, hex, file->sha256);
 }
 
-/* A problem file may lie anywhere: it is known by its hash, so a task can bring no other file of the machine with it. */
+/* A problem file may lie anywhere: it is known by its hash, so a task can bring no other file of
+ * the machine with it. */
 static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *error)
 {
-    kf_autofree char *path = file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
+    kf_autofree char *path =
+        file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
     if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
     file->text = kf_file_read(path, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_hash(task->where, file, error) && check_text(task->where, file, error)
@@ -121,11 +135,13 @@ static bool read_file(const kf_task *task, const char *root, kf_task_file *file,
     if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
     kf_autofree char *real = realpath(path, NULL);
     if (!real)
-        return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT, "%s: the file \"%s\" that it names: %s",
-                       task->where, file->name, strerror(errno));
+        return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT,
+                       "%s: the file \"%s\" that it names: %s", task->where, file->name,
+                       strerror(errno));
     size_t length = strlen(root);
     if (strncmp(real, root, length) != 0 || (real[length] != '/' && length > 1))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
                        file->name);
     file->text = kf_file_read(real, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_text(task->where, file, error) && check_hash(task->where, file, error)
@@ -135,13 +151,15 @@ static bool read_file(const kf_task *task, const char *root, kf_task_file *file,
 static bool read_files(kf_task *task, kf_error *error)
 {
     kf_autofree char *root = realpath(task->folder, NULL);
-    if (!root) return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO, "%s: %s", task->folder, strerror(errno));
+    if (!root)
+        return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO, "%s: %s",
+                       task->folder, strerror(errno));
     for (int i = 0; i < task->file_count; i++)
         if (!read_file(task, root, &task->files[i], error)) return false;
     return true;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Splits `path`, a folder or a file, into the folder and the file to read. */
 static bool find_json(const char *path, kf_task *task, kf_error *error)
@@ -155,13 +173,18 @@ static bool find_json(const char *path, kf_task *task, kf_error *error)
         task->where = kf_path_join(path, "task.json");
         if (task->where && access(task->where, F_OK) != 0 && errno == ENOENT)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "%s: there is no task.json in this folder; expected a task.json or the folder of one", path);
+                           "%s: there is no task.json in this folder; expected a task.json or the "
+                           "folder of one",
+                           path);
     } else {
         const char *slash = strrchr(path, '/');
-        task->folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+        task->folder = !slash          ? strdup(".")
+                       : slash == path ? strdup("/")
+                                       : strndup(path, (size_t)(slash - path));
         task->where = strdup(path);
     }
-    return (task->folder && task->where) || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return (task->folder && task->where) ||
+           kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
 }
 
 kf_task *kf_task_load(const char *path, kf_error *error)
@@ -176,7 +199,9 @@ kf_task *kf_task_load(const char *path, kf_error *error)
     kf_autofree char *text = kf_file_read(task->where, KF_JSON_TASK_BYTES, &size, error);
     if (!text) return NULL;
     task->json = kf_json_parse(text, size, KF_JSON_TASK_BYTES, task->where, error);
-    if (!task->json || !kf_task_parse(task, error) || !read_files(task, error) || !kf_task_address(task, error)) return NULL;
+    if (!task->json || !kf_task_parse(task, error) || !read_files(task, error) ||
+        !kf_task_address(task, error))
+        return NULL;
     return kf_steal(&task);
 }
 
@@ -189,7 +214,8 @@ static bool take_files(kf_task *task, kf_json_reader *reader, kf_error *error)
         file->size = strlen(text);
         file->text = strdup(text);
         if (!file->text) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
-        if (!check_text(task->where, file, error) || !check_hash(task->where, file, error)) return false;
+        if (!check_text(task->where, file, error) || !check_hash(task->where, file, error))
+            return false;
     }
     return kf_json_finish(reader);
 }
@@ -211,7 +237,8 @@ kf_task *kf_task_from_bundle(const cJSON *bundle, kf_error *error)
         return NULL;
     }
     kf_json_reader texts = kf_json_object(files, task->where, "files", error);
-    if (texts.failed || !kf_task_parse(task, error) || !take_files(task, &texts, error) || !kf_task_address(task, error))
+    if (texts.failed || !kf_task_parse(task, error) || !take_files(task, &texts, error) ||
+        !kf_task_address(task, error))
         return NULL;
     return kf_steal(&task);
 }
@@ -220,7 +247,8 @@ cJSON *kf_task_bundle(const kf_task *task)
 {
     kf_auto(cJSON) bundle = cJSON_CreateObject();
     kf_auto(cJSON) json = cJSON_Duplicate(task->json, true);
-    if (!bundle || !json || !cJSON_AddStringToObject(bundle, "schema", KF_BUNDLE_SCHEMA)) return NULL;
+    if (!bundle || !json || !cJSON_AddStringToObject(bundle, "schema", KF_BUNDLE_SCHEMA))
+        return NULL;
     if (!cJSON_AddItemToObject(bundle, "json", json)) return NULL;
     kf_steal(&json);
     cJSON *files = cJSON_AddObjectToObject(bundle, "files");
@@ -229,7 +257,7 @@ cJSON *kf_task_bundle(const kf_task *task)
     return files ? kf_steal(&bundle) : NULL;
 }
 
-/* ---- accessors ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 const char *kf_task_name(const kf_task *task)
 {
@@ -284,7 +312,8 @@ const kf_task_file *kf_task_baseline(const kf_task *task)
 const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name)
 {
     for (int i = 0; i < task->baseline_count; i++)
-        if (strcmp(task->baselines[i].name, name) == 0) return &task->files[task->baselines[i].file];
+        if (strcmp(task->baselines[i].name, name) == 0)
+            return &task->files[task->baselines[i].file];
     return NULL;
 }
 
@@ -301,7 +330,8 @@ const kf_task_file *kf_task_seed(const kf_task *task, int seed)
 const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file)
 {
     for (int i = 0; i < task->baseline_count; i++)
-        if (&task->files[task->baselines[i].file] == file && task->baselines[i].libraries[0]) return task->baselines[i].libraries;
+        if (&task->files[task->baselines[i].file] == file && task->baselines[i].libraries[0])
+            return task->baselines[i].libraries;
     return task->libraries;
 }
 

@@ -1,11 +1,13 @@
-/* Names that a task may use. They end up in generated C++ (prototype, oracle, shim), in file names and in shell commands that people
- * copy, so the rules are narrow. Each function returns NULL or the reason for a refusal, worded to follow the name. */
+/* Names that a task may use. They end up in generated C++ (prototype, oracle, shim), in file names
+ * and in shell commands that people copy, so the rules are narrow. Each function returns NULL or
+ * the reason for a refusal, worded to follow the name. */
 #include <string.h>
 
 #include "task_internal.h"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-static const char word_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+static const char word_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
 /* ISO/IEC 9899:2011 6.4.1 and ISO/IEC 14882:2020 5.11, alternative tokens included. */
 static const char *const keywords[] = {
@@ -105,33 +107,43 @@ static const char *const keywords[] = {
     "xor_eq",
 };
 
-/* Macros, built-in variables and types that are in scope where the prototype is. `linux` and `unix` are macros in GNU mode. */
+/* Macros, built-in variables and types that are in scope where the prototype is. `linux` and `unix`
+ * are macros in GNU mode. */
 static const char *const in_scope[] = {
-    "NULL",        "EOF",      "INFINITY",  "NAN",      "HUGE_VAL", "assert",  "errno",    "stdin",    "stdout",   "stderr",
-    "linux",       "unix",     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3",     "half",     "half2",
-    "nv_bfloat16", "int8_t",   "int16_t",   "int32_t",  "int64_t",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "size_t",
-    "ptrdiff_t",   "intptr_t", "uintptr_t", "std",      "signbit",  "isnan",   "isinf",    "isfinite", "offsetof", "va_list",
-    "va_start",    "va_end",   "va_arg",    "va_copy",  "setjmp",   "stream",
+    "NULL",     "EOF",     "INFINITY",  "NAN",      "HUGE_VAL",  "assert",    "errno",
+    "stdin",    "stdout",  "stderr",    "linux",    "unix",      "threadIdx", "blockIdx",
+    "blockDim", "gridDim", "warpSize",  "dim3",     "half",      "half2",     "nv_bfloat16",
+    "int8_t",   "int16_t", "int32_t",   "int64_t",  "uint8_t",   "uint16_t",  "uint32_t",
+    "uint64_t", "size_t",  "ptrdiff_t", "intptr_t", "uintptr_t", "std",       "signbit",
+    "isnan",    "isinf",   "isfinite",  "offsetof", "va_list",   "va_start",  "va_end",
+    "va_arg",   "va_copy", "setjmp",    "stream",
 };
 
-/* Functions that every program has already: a definition with another signature does not compile, one with the same replaces them. */
+/* Functions that every program has already: a definition with another signature does not compile,
+ * one with the same replaces them. */
 static const char *const library_functions[] = {
-    "main",    "abort",   "abs",    "accept",    "access",    "acos",      "acosh",    "alarm",   "asin",    "asinh",  "atan",
-    "atan2",   "atanh",   "atexit", "atof",      "atoi",      "atol",      "bind",     "bsearch", "cabs",    "calloc", "cbrt",
-    "ceil",    "chdir",   "clock",  "clone",     "close",     "connect",   "copysign", "cos",     "cosh",    "ctime",  "difftime",
-    "div",     "dup",     "dup2",   "erf",       "erfc",      "execv",     "execve",   "exit",    "exp",     "exp10",  "exp2",
-    "expm1",   "fabs",    "fclose", "fdim",      "ffs",       "floor",     "fma",      "fmax",    "fmin",    "fmod",   "fopen",
-    "fork",    "fprintf", "fputs",  "fread",     "free",      "frexp",     "fwrite",   "gamma",   "getc",    "getenv", "gets",
-    "hypot",   "ilogb",   "index",  "ioctl",     "isalpha",   "isdigit",   "j0",       "j1",      "jn",      "kill",   "labs",
-    "ldexp",   "ldiv",    "lgamma", "link",      "listen",    "llabs",     "log",      "log10",   "log1p",   "log2",   "logb",
-    "longjmp", "lrint",   "lround", "lseek",     "malloc",    "memchr",    "memcmp",   "memcpy",  "memmove", "memset", "mmap",
-    "modf",    "munmap",  "nan",    "nanosleep", "nearbyint", "nextafter", "nice",     "norm",    "open",    "pause",  "perror",
-    "pipe",    "poll",    "pow",    "printf",    "putc",      "putenv",    "puts",     "qsort",   "raise",   "rand",   "random",
-    "read",    "realloc", "recv",   "remainder", "remove",    "remquo",    "rename",   "rindex",  "rint",    "round",  "rsqrt",
-    "sbrk",    "scalbn",  "scanf",  "select",    "send",      "signal",    "sin",      "sinh",    "sincos",  "sleep",  "snprintf",
-    "socket",  "sprintf", "sqrt",   "srand",     "stat",      "strcat",    "strchr",   "strcmp",  "strcpy",  "strlen", "strncmp",
-    "strtod",  "strtol",  "sync",   "syscall",   "system",    "tan",       "tanh",     "tgamma",  "time",    "times",  "tolower",
-    "toupper", "trunc",   "unlink", "usleep",    "wait",      "write",     "y0",       "y1",      "yn",
+    "main",      "abort",   "abs",     "accept",  "access",    "acos",    "acosh",     "alarm",
+    "asin",      "asinh",   "atan",    "atan2",   "atanh",     "atexit",  "atof",      "atoi",
+    "atol",      "bind",    "bsearch", "cabs",    "calloc",    "cbrt",    "ceil",      "chdir",
+    "clock",     "clone",   "close",   "connect", "copysign",  "cos",     "cosh",      "ctime",
+    "difftime",  "div",     "dup",     "dup2",    "erf",       "erfc",    "execv",     "execve",
+    "exit",      "exp",     "exp10",   "exp2",    "expm1",     "fabs",    "fclose",    "fdim",
+    "ffs",       "floor",   "fma",     "fmax",    "fmin",      "fmod",    "fopen",     "fork",
+    "fprintf",   "fputs",   "fread",   "free",    "frexp",     "fwrite",  "gamma",     "getc",
+    "getenv",    "gets",    "hypot",   "ilogb",   "index",     "ioctl",   "isalpha",   "isdigit",
+    "j0",        "j1",      "jn",      "kill",    "labs",      "ldexp",   "ldiv",      "lgamma",
+    "link",      "listen",  "llabs",   "log",     "log10",     "log1p",   "log2",      "logb",
+    "longjmp",   "lrint",   "lround",  "lseek",   "malloc",    "memchr",  "memcmp",    "memcpy",
+    "memmove",   "memset",  "mmap",    "modf",    "munmap",    "nan",     "nanosleep", "nearbyint",
+    "nextafter", "nice",    "norm",    "open",    "pause",     "perror",  "pipe",      "poll",
+    "pow",       "printf",  "putc",    "putenv",  "puts",      "qsort",   "raise",     "rand",
+    "random",    "read",    "realloc", "recv",    "remainder", "remove",  "remquo",    "rename",
+    "rindex",    "rint",    "round",   "rsqrt",   "sbrk",      "scalbn",  "scanf",     "select",
+    "send",      "signal",  "sin",     "sinh",    "sincos",    "sleep",   "snprintf",  "socket",
+    "sprintf",   "sqrt",    "srand",   "stat",    "strcat",    "strchr",  "strcmp",    "strcpy",
+    "strlen",    "strncmp", "strtod",  "strtol",  "sync",      "syscall", "system",    "tan",
+    "tanh",      "tgamma",  "time",    "times",   "tolower",   "toupper", "trunc",     "unlink",
+    "usleep",    "wait",    "write",   "y0",      "y1",        "yn",
 };
 
 static bool is_among(const char *name, const char *const *words, size_t count)
@@ -158,8 +170,10 @@ static const char *identifier_fault(const char *name)
 {
     if (!name[0]) return "is empty";
     if (strlen(name) >= KF_NAME_BYTES) return "is longer than 63 characters";
-    if (!strchr(letters, name[0]) || name[strspn(name, word_characters)]) return "is not a C identifier";
-    if (name[0] == '_' || begins_with(name, "kf_") || begins_with(name, "KF_")) return "is reserved (begins with _, kf_ or KF_)";
+    if (!strchr(letters, name[0]) || name[strspn(name, word_characters)])
+        return "is not a C identifier";
+    if (name[0] == '_' || begins_with(name, "kf_") || begins_with(name, "KF_"))
+        return "is reserved (begins with _, kf_ or KF_)";
     if (IS_AMONG(name, keywords)) return "is a keyword of C or C++";
     return NULL;
 }
@@ -168,9 +182,11 @@ const char *kf_name_fault(const char *name)
 {
     if (!name[0]) return "is empty";
     if (strlen(name) >= KF_NAME_BYTES) return "is longer than 63 characters";
-    if (name[0] == '_' || name[0] == '-' || name[0] == '.') return "does not begin with a letter or a digit";
+    if (name[0] == '_' || name[0] == '-' || name[0] == '.')
+        return "does not begin with a letter or a digit";
     for (const char *c = name; *c; c++)
-        if (!strchr(word_characters, *c) && *c != '-' && *c != '.') return "holds something else than letters, digits, _, - and .";
+        if (!strchr(word_characters, *c) && *c != '-' && *c != '.')
+            return "holds something else than letters, digits, _, - and .";
     return NULL;
 }
 
@@ -183,8 +199,10 @@ const char *kf_param_fault(const char *name)
 const char *kf_argument_fault(const char *name)
 {
     const char *fault = identifier_fault(name);
-    if (!fault && strcmp(name, "stream") == 0) return "is taken: the last parameter of every candidate is called so";
-    if (!fault && IS_AMONG(name, in_scope)) return "is a macro, variable or type that CUDA or the standard headers define";
+    if (!fault && strcmp(name, "stream") == 0)
+        return "is taken: the last parameter of every candidate is called so";
+    if (!fault && IS_AMONG(name, in_scope))
+        return "is a macro, variable or type that CUDA or the standard headers define";
     return fault;
 }
 
@@ -193,10 +211,12 @@ const char *kf_entry_fault(const char *name)
     const char *fault = identifier_fault(name);
     if (fault) return fault;
     if (strlen(name) + strlen("_oracle") >= KF_NAME_BYTES) return "is longer than 56 characters";
-    if (IS_AMONG(name, in_scope)) return "is a macro, variable or type that CUDA or the standard headers define";
+    if (IS_AMONG(name, in_scope))
+        return "is a macro, variable or type that CUDA or the standard headers define";
     if (IS_AMONG(name, library_functions)) return "is a function of the C library";
-    if (begins_with(name, "cuda") || begins_with(name, "cublas") || begins_with(name, "cudnn") || begins_with(name, "nvrtc") ||
-        begins_with_then_capital(name, "cu") || begins_with_then_capital(name, "nv"))
+    if (begins_with(name, "cuda") || begins_with(name, "cublas") || begins_with(name, "cudnn") ||
+        begins_with(name, "nvrtc") || begins_with_then_capital(name, "cu") ||
+        begins_with_then_capital(name, "nv"))
         return "begins like a function of CUDA";
     return NULL;
 }
@@ -207,7 +227,8 @@ const char *kf_file_name_fault(const char *name)
     if (strlen(name) > 255) return "is longer than 255 bytes";
     if (name[0] == '/') return "is an absolute path; expected one relative to the task's folder";
     for (const char *c = name; *c; c++)
-        if (!strchr(word_characters, *c) && !strchr("-+./", *c)) return "holds something else than letters, digits and _ - + . /";
+        if (!strchr(word_characters, *c) && !strchr("-+./", *c))
+            return "holds something else than letters, digits and _ - + . /";
     for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t length = strcspn(part, "/");
         if (length == 0) return "has an empty part";

@@ -1,21 +1,25 @@
 /* Params: which of four layers sets each of them, then evaluation in order of dependence.
  *
- * From weakest to strongest: params of the task, its device_params, params of the workload, its device_params. Expressions are
- * evaluated after the layers are merged, by depth-first search; meeting a param that is still being evaluated is a cycle. */
+ * From weakest to strongest: params of the task, its device_params, params of the workload, its
+ * device_params. Expressions are evaluated after the layers are merged, by depth-first search;
+ * meeting a param that is still being evaluated is a cycle. */
 #include <math.h>
 #include <string.h>
 
 #include "kforge/buffer.h"
 #include "task_internal.h"
 
-bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count, kf_value *value, kf_error *error)
+bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count,
+                         kf_value *value, kf_error *error)
 {
-    if (formula->expression) return kf_expression_evaluate(formula->expression, bindings, count, value, error);
+    if (formula->expression)
+        return kf_expression_evaluate(formula->expression, bindings, count, value, error);
     *value = formula->constant;
     return true;
 }
 
-bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count, int64_t *integer, kf_error *error)
+bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
+                        int64_t *integer, kf_error *error)
 {
     kf_value value;
     if (!kf_formula_evaluate(formula, bindings, count, &value, error)) return false;
@@ -34,20 +38,23 @@ typedef struct kf_resolution {
     int workload, device;
     kf_binding *bindings; /* complete in names, values filled in as they become known */
     kf_progress progress[KF_MAX_PARAMS];
-    int stack[KF_MAX_PARAMS], depth; /* params that are being evaluated, for the message of a cycle */
+    /* params that are being evaluated, for the message of a cycle */
+    int stack[KF_MAX_PARAMS], depth;
     bool failed;
     kf_error *error;
 } kf_resolution;
 
 /* The formula that counts for a param, and the field path of where it stands. */
-static const kf_formula *strongest(const kf_resolution *resolution, int param, char *path, size_t size)
+static const kf_formula *strongest(const kf_resolution *resolution, int param, char *path,
+                                   size_t size)
 {
     const kf_task *task = resolution->task;
     const kf_task_workload *workload = &task->workloads[resolution->workload];
     const char *device = kf_task_devices[resolution->device], *name = task->param_names[param];
     const kf_formula *layer = workload->device_params[resolution->device];
     if (layer && layer[param].present) {
-        snprintf(path, size, "workloads[%d].device_params.%s.%s", resolution->workload, device, name);
+        snprintf(path, size, "workloads[%d].device_params.%s.%s", resolution->workload, device,
+                 name);
         return &layer[param];
     }
     if (workload->params && workload->params[param].present) {
@@ -81,8 +88,9 @@ static void report_cycle(kf_resolution *resolution, int param)
         kf_buffer_format(&cycle, "%s -> ", resolution->task->param_names[resolution->stack[i]]);
     char path[256];
     strongest(resolution, param, path, sizeof path);
-    kf_fail(resolution->error, KF_ERROR_INPUT, "%s: %s: params depend on each other in a cycle: %s%s", resolution->task->where,
-            path, cycle.data ? cycle.data : "", resolution->task->param_names[param]);
+    kf_fail(resolution->error, KF_ERROR_INPUT,
+            "%s: %s: params depend on each other in a cycle: %s%s", resolution->task->where, path,
+            cycle.data ? cycle.data : "", resolution->task->param_names[param]);
     resolution->failed = true;
 }
 
@@ -104,23 +112,29 @@ static void resolve(kf_resolution *resolution, int param)
 
     int64_t value;
     kf_error inner = {0};
-    bool evaluated = kf_formula_integer(formula, resolution->bindings, (size_t)task->param_count, &value, &inner);
+    bool evaluated = kf_formula_integer(formula, resolution->bindings, (size_t)task->param_count,
+                                        &value, &inner);
     if (evaluated && (value > KF_EXACT_INTEGER || value < -KF_EXACT_INTEGER))
-        evaluated = kf_fail(&inner, KF_ERROR_INPUT, "%lld is out of range; expected -2^53 to 2^53", (long long)value);
+        evaluated = kf_fail(&inner, KF_ERROR_INPUT, "%lld is out of range; expected -2^53 to 2^53",
+                            (long long)value);
     if (!evaluated) {
         resolution->failed = true;
-        kf_fail(resolution->error, inner.code, "%s: %s: %s (workload \"%s\" on %s)", task->where, path, inner.text,
-                task->workloads[resolution->workload].name, kf_task_devices[resolution->device]);
+        kf_fail(resolution->error, inner.code, "%s: %s: %s (workload \"%s\" on %s)", task->where,
+                path, inner.text, task->workloads[resolution->workload].name,
+                kf_task_devices[resolution->device]);
         return;
     }
     resolution->bindings[param].value = value;
     resolution->progress[param] = DONE;
 }
 
-bool kf_params_resolve(const kf_task *task, int workload, int device, kf_binding bindings[KF_MAX_PARAMS], kf_error *error)
+bool kf_params_resolve(const kf_task *task, int workload, int device,
+                       kf_binding bindings[KF_MAX_PARAMS], kf_error *error)
 {
-    kf_resolution resolution = {.task = task, .workload = workload, .device = device, .bindings = bindings, .error = error};
-    for (int i = 0; i < task->param_count; i++) bindings[i] = (kf_binding){.name = task->param_names[i]};
+    kf_resolution resolution = {
+        .task = task, .workload = workload, .device = device, .bindings = bindings, .error = error};
+    for (int i = 0; i < task->param_count; i++)
+        bindings[i] = (kf_binding){.name = task->param_names[i]};
     for (int i = 0; i < task->param_count; i++) resolve(&resolution, i);
     return !resolution.failed;
 }

@@ -1,7 +1,9 @@
-/* task.json -> kf_task: every key of docs/reference/task-format.md, with the field path in every message.
+/* task.json -> kf_task: every key of docs/reference/task-format.md, with the field path in every
+ * message.
  *
- * Params come first, because all other formulas are checked against their names. Strings stay in the tree, which the task owns. Files are
- * only noted, by task_sources.c; task_load.c reads them. */
+ * Params come first, because all other formulas are checked against their names. Strings stay in
+ * the tree, which the task owns. Files are only noted, by task_sources.c; task_load.c reads them.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +19,10 @@ int kf_task_device(const char *name)
     return -1;
 }
 
-/* ---- helpers --------------------------------------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
-kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key, int index)
+kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key,
+                             int index)
 {
     char path[sizeof parent->path + KF_NAME_BYTES + 16];
     const char *dot = parent->path[0] ? "." : "";
@@ -36,14 +39,15 @@ bool kf_task_no_memory(kf_json_reader *reader)
     return kf_fail(reader->error, KF_ERROR_MEMORY, "%s: out of memory", reader->where);
 }
 
-int kf_task_choose(kf_json_reader *reader, const char *key, const char *word, const char *const *words, size_t count,
-                   const char *what)
+int kf_task_choose(kf_json_reader *reader, const char *key, const char *word,
+                   const char *const *words, size_t count, const char *what)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(words[i], word) == 0) return (int)i;
     const char *near = kf_nearest(word, words, count);
     if (near) {
-        kf_json_complain(reader, key, "there is no %s \"%s\"; did you mean \"%s\"?", what, word, near);
+        kf_json_complain(reader, key, "there is no %s \"%s\"; did you mean \"%s\"?", what, word,
+                         near);
         return -1;
     }
     char list[256] = "";
@@ -63,9 +67,11 @@ static bool read_dtype(kf_json_reader *reader, const char *key, const char *name
 }
 
 /* A string that is there and passes `fault`. */
-static const char *read_name(kf_json_reader *reader, const char *key, const char *fallback, const char *(*fault)(const char *))
+static const char *read_name(kf_json_reader *reader, const char *key, const char *fallback,
+                             const char *(*fault)(const char *))
 {
-    const char *name = fallback ? kf_json_string_or(reader, key, fallback) : kf_json_string(reader, key);
+    const char *name =
+        fallback ? kf_json_string_or(reader, key, fallback) : kf_json_string(reader, key);
     if (reader->failed) return NULL;
     const char *what = fault(name);
     if (!what) return name;
@@ -84,7 +90,7 @@ const cJSON *kf_task_array(kf_json_reader *reader, const char *key, int most, in
     return array;
 }
 
-/* ---- formulas --------------------------------------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 typedef struct kf_name_check {
     const kf_task *task;
@@ -95,7 +101,8 @@ static void check_name(void *context, const char *name)
 {
     kf_name_check *check = context;
     bool known = false;
-    for (int i = 0; i < check->task->param_count && !known; i++) known = strcmp(check->task->param_names[i], name) == 0;
+    for (int i = 0; i < check->task->param_count && !known; i++)
+        known = strcmp(check->task->param_names[i], name) == 0;
     if (!known && !check->unknown) check->unknown = name;
 }
 
@@ -103,7 +110,9 @@ kf_formula kf_formula_number(double number)
 {
     bool is_integer = number == floor(number) && fabs(number) <= (double)KF_EXACT_INTEGER;
     return (kf_formula){.present = true,
-                        .constant = {.is_integer = is_integer, .integer = is_integer ? (int64_t)number : 0, .number = number}};
+                        .constant = {.is_integer = is_integer,
+                                     .integer = is_integer ? (int64_t)number : 0,
+                                     .number = number}};
 }
 
 void kf_formula_free(kf_formula *formula)
@@ -121,10 +130,12 @@ const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES])
     return text;
 }
 
-bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key, const cJSON *value, kf_formula *formula)
+bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key,
+                     const cJSON *value, kf_formula *formula)
 {
     if (cJSON_IsNumber(value)) {
-        if (!isfinite(value->valuedouble)) return kf_json_complain(reader, key, "the number is beyond what a double can hold");
+        if (!isfinite(value->valuedouble))
+            return kf_json_complain(reader, key, "the number is beyond what a double can hold");
         *formula = kf_formula_number(value->valuedouble);
         return true;
     }
@@ -132,7 +143,8 @@ bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *ke
         *formula = kf_formula_number(cJSON_IsTrue(value) ? 1 : 0);
         return true;
     }
-    if (!cJSON_IsString(value)) return kf_json_complain(reader, key, "expected a number or an expression in a string");
+    if (!cJSON_IsString(value))
+        return kf_json_complain(reader, key, "expected a number or an expression in a string");
 
     kf_error inner = {0};
     kf_auto(kf_expression) expression = kf_expression_parse(value->valuestring, &inner);
@@ -145,27 +157,34 @@ bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *ke
     kf_expression_names(expression, check_name, &check);
     if (check.unknown) {
         const char *near = kf_nearest(check.unknown, task->param_names, (size_t)task->param_count);
-        if (near) return kf_json_complain(reader, key, "\"%s\" is no param; did you mean \"%s\"?", check.unknown, near);
-        return kf_json_complain(reader, key, "\"%s\" is no param; declare it in \"params\"", check.unknown);
+        if (near)
+            return kf_json_complain(reader, key, "\"%s\" is no param; did you mean \"%s\"?",
+                                    check.unknown, near);
+        return kf_json_complain(reader, key, "\"%s\" is no param; declare it in \"params\"",
+                                check.unknown);
     }
     *formula = (kf_formula){.present = true, .expression = kf_steal(&expression)};
     return true;
 }
 
 /* A number of a place where true and false make no sense. */
-static bool read_number(const kf_task *task, kf_json_reader *reader, const char *key, const cJSON *value, kf_formula *formula)
+static bool read_number(const kf_task *task, kf_json_reader *reader, const char *key,
+                        const cJSON *value, kf_formula *formula)
 {
     if (cJSON_IsBool(value))
-        return kf_json_complain(reader, key, "expected a number or an expression in a string, found true or false");
+        return kf_json_complain(
+            reader, key, "expected a number or an expression in a string, found true or false");
     return kf_formula_read(task, reader, key, value, formula);
 }
 
-static bool read_param(const kf_task *task, kf_json_reader *reader, const cJSON *value, kf_formula *formula)
+static bool read_param(const kf_task *task, kf_json_reader *reader, const cJSON *value,
+                       kf_formula *formula)
 {
     const char *key = value->string;
-    if (cJSON_IsNumber(value) &&
-        !(value->valuedouble == floor(value->valuedouble) && fabs(value->valuedouble) <= (double)KF_EXACT_INTEGER))
-        return kf_json_complain(reader, key, "%.17g; expected an integer within 2^53", value->valuedouble);
+    if (cJSON_IsNumber(value) && !(value->valuedouble == floor(value->valuedouble) &&
+                                   fabs(value->valuedouble) <= (double)KF_EXACT_INTEGER))
+        return kf_json_complain(reader, key, "%.17g; expected an integer within 2^53",
+                                value->valuedouble);
     if (!cJSON_IsNumber(value) && !cJSON_IsString(value))
         return kf_json_complain(reader, key, "expected an integer or an expression in a string");
     return kf_formula_read(task, reader, key, value, formula);
@@ -179,7 +198,8 @@ static bool read_params(kf_task *task, kf_json_reader *top)
     for (const cJSON *child = object->child; child; child = child->next) {
         const char *fault = kf_param_fault(child->string);
         if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
-        if (task->param_count == KF_MAX_PARAMS) return kf_json_complain(&reader, NULL, "more than %d params", KF_MAX_PARAMS);
+        if (task->param_count == KF_MAX_PARAMS)
+            return kf_json_complain(&reader, NULL, "more than %d params", KF_MAX_PARAMS);
         task->param_names[task->param_count++] = child->string;
     }
     int index = 0;
@@ -189,8 +209,8 @@ static bool read_params(kf_task *task, kf_json_reader *top)
 }
 
 /* {"rows": 64, …}: overrides of params that the task has. */
-static bool read_overrides(const kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key,
-                           kf_formula **overrides)
+static bool read_overrides(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
+                           const char *key, kf_formula **overrides)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     if (reader.failed) return false;
@@ -203,26 +223,31 @@ static bool read_overrides(const kf_task *task, const kf_json_reader *parent, co
     return kf_json_finish(&reader);
 }
 
-static bool read_device_params(const kf_task *task, kf_json_reader *parent, kf_formula *overrides[KF_TASK_DEVICES])
+static bool read_device_params(const kf_task *task, kf_json_reader *parent,
+                               kf_formula *overrides[KF_TASK_DEVICES])
 {
     const cJSON *object = kf_json_object_or_null(parent, "device_params");
     if (!object) return !parent->failed;
     kf_json_reader reader = kf_task_child(parent, object, "device_params", -1);
     for (int i = 0; i < KF_TASK_DEVICES; i++) {
         const cJSON *layer = kf_json_any(&reader, kf_task_devices[i]);
-        if (layer && !read_overrides(task, &reader, layer, kf_task_devices[i], &overrides[i])) return false;
+        if (layer && !read_overrides(task, &reader, layer, kf_task_devices[i], &overrides[i]))
+            return false;
     }
     return kf_json_finish(&reader);
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------------------------------------------- */
+/* ---- tolerance ------------------------------------------------------------------------------- */
 
-static bool read_allclose(const kf_json_reader *parent, const cJSON *object, kf_tolerance *tolerance)
+static bool read_allclose(const kf_json_reader *parent, const cJSON *object,
+                          kf_tolerance *tolerance)
 {
     kf_json_reader reader = kf_task_child(parent, object, "allclose", -1);
     if (reader.failed) return false;
-    if (!kf_json_any(&reader, "rtol")) return kf_json_complain(&reader, "rtol", "missing; expected a number");
-    if (!kf_json_any(&reader, "atol")) return kf_json_complain(&reader, "atol", "missing; expected a number");
+    if (!kf_json_any(&reader, "rtol"))
+        return kf_json_complain(&reader, "rtol", "missing; expected a number");
+    if (!kf_json_any(&reader, "atol"))
+        return kf_json_complain(&reader, "atol", "missing; expected a number");
     tolerance->kind = KF_ALLCLOSE;
     tolerance->rtol = kf_json_number_or(&reader, "rtol", 0, 1e30, 0);
     tolerance->atol = kf_json_number_or(&reader, "atol", 0, 1e30, 0);
@@ -242,11 +267,15 @@ static bool read_tolerance(kf_json_reader *parent, bool *has, kf_tolerance *tole
     for (int i = 0; i < 4; i++) given += (values[i] = kf_json_any(&reader, forms[i])) != NULL;
     if (!kf_json_finish(&reader)) return false;
     if (given != 1)
-        return kf_json_complain(&reader, NULL, "%d forms; expected exactly one of error_ratio, allclose, exact, any_order", given);
+        return kf_json_complain(
+            &reader, NULL,
+            "%d forms; expected exactly one of error_ratio, allclose, exact, any_order", given);
     if (values[0]) {
         tolerance->kind = KF_ERROR_RATIO;
-        tolerance->ratio = kf_json_number_or(&reader, "error_ratio", 0, 1e6, KF_ERROR_RATIO_DEFAULT);
-        if (!reader.failed && !(tolerance->ratio > 0)) return kf_json_complain(&reader, "error_ratio", "0; expected more than 0");
+        tolerance->ratio =
+            kf_json_number_or(&reader, "error_ratio", 0, 1e6, KF_ERROR_RATIO_DEFAULT);
+        if (!reader.failed && !(tolerance->ratio > 0))
+            return kf_json_complain(&reader, "error_ratio", "0; expected more than 0");
         return !reader.failed;
     }
     if (values[1]) return read_allclose(&reader, values[1], tolerance);
@@ -257,19 +286,24 @@ static bool read_tolerance(kf_json_reader *parent, bool *has, kf_tolerance *tole
     return !reader.failed;
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool read_shape(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
 {
     int count;
     const cJSON *shape = kf_task_array(reader, "shape", KF_MAX_DIMS, &count);
     if (reader->failed) return false;
-    if (!shape) return kf_json_complain(reader, "shape", "missing; expected an array of integers or expressions");
-    if (!count) return kf_json_complain(reader, "shape", "expected 1 to %d extents, found none", KF_MAX_DIMS);
+    if (!shape)
+        return kf_json_complain(reader, "shape",
+                                "missing; expected an array of integers or expressions");
+    if (!count)
+        return kf_json_complain(reader, "shape", "expected 1 to %d extents, found none",
+                                KF_MAX_DIMS);
     for (int i = 0; i < count; i++) {
         char key[32];
         snprintf(key, sizeof key, "shape[%d]", i);
-        if (!read_number(task, reader, key, cJSON_GetArrayItem(shape, i), &argument->shape[i])) return false;
+        if (!read_number(task, reader, key, cJSON_GetArrayItem(shape, i), &argument->shape[i]))
+            return false;
         argument->dims = i + 1;
     }
     return true;
@@ -279,43 +313,54 @@ static bool read_buffer(const kf_task *task, kf_json_reader *reader, kf_task_arg
 {
     const cJSON *bytes = argument->kind == KF_WORKSPACE ? kf_json_any(reader, "bytes") : NULL;
     if (!bytes)
-        return read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype) && read_shape(task, reader, argument);
+        return read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype) &&
+               read_shape(task, reader, argument);
     if (kf_json_any(reader, "dtype") || kf_json_any(reader, "shape"))
-        return kf_json_complain(reader, "bytes", "a workspace has either bytes, or dtype and shape; found both");
+        return kf_json_complain(reader, "bytes",
+                                "a workspace has either bytes, or dtype and shape; found both");
     argument->untyped = true;
     argument->dtype = KF_U8;
     argument->dims = 1;
     return read_number(task, reader, "bytes", bytes, &argument->shape[0]);
 }
 
-static bool read_argument_distribution(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
+static bool read_argument_distribution(const kf_task *task, kf_json_reader *reader,
+                                       kf_task_argument *argument)
 {
     const cJSON *object = kf_json_any(reader, "distribution");
-    if (object) return kf_distribution_read(task, reader, object, "distribution", argument->dtype, &argument->distribution);
+    if (object)
+        return kf_distribution_read(task, reader, object, "distribution", argument->dtype,
+                                    &argument->distribution);
     if (kf_distribution_default(argument->dtype, &argument->distribution)) return true;
     return kf_json_complain(reader, "distribution",
-                            "missing; an input of dtype %s needs one, e.g. {\"kind\": \"integers\", \"low\": 0, \"high\": 100}",
+                            "missing; an input of dtype %s needs one, e.g. {\"kind\": "
+                            "\"integers\", \"low\": 0, \"high\": 100}",
                             kf_dtype_name(argument->dtype));
 }
 
 static bool read_scalar(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
 {
-    if (!read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype)) return false;
+    if (!read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype))
+        return false;
     const cJSON *value = kf_json_any(reader, "value");
-    if (!value) return kf_json_complain(reader, "value", "missing; expected a number or an expression");
+    if (!value)
+        return kf_json_complain(reader, "value", "missing; expected a number or an expression");
     if (cJSON_IsBool(value) && argument->dtype != KF_BOOL)
-        return kf_json_complain(reader, "value", "expected a number or an expression for dtype %s, found true or false",
-                                kf_dtype_name(argument->dtype));
+        return kf_json_complain(
+            reader, "value", "expected a number or an expression for dtype %s, found true or false",
+            kf_dtype_name(argument->dtype));
     return kf_formula_read(task, reader, "value", value, &argument->value);
 }
 
 static bool read_argument_tolerance(kf_json_reader *reader, kf_task_argument *argument)
 {
     if (!read_tolerance(reader, &argument->has_tolerance, &argument->tolerance)) return false;
-    bool floats_only = argument->tolerance.kind == KF_ERROR_RATIO || argument->tolerance.kind == KF_ALLCLOSE;
+    bool floats_only =
+        argument->tolerance.kind == KF_ERROR_RATIO || argument->tolerance.kind == KF_ALLCLOSE;
     if (!argument->has_tolerance || !floats_only || kf_dtype_is_float(argument->dtype)) return true;
     return kf_json_complain(reader, "tolerance",
-                            "error_ratio and allclose are for floating outputs; expected exact or any_order for dtype %s",
+                            "error_ratio and allclose are for floating outputs; expected exact or "
+                            "any_order for dtype %s",
                             kf_dtype_name(argument->dtype));
 }
 
@@ -326,10 +371,12 @@ static bool read_argument(kf_task *task, kf_json_reader *reader, kf_task_argumen
     if (!argument->name) return false;
     for (int i = 0; i < task->argument_count; i++)
         if (strcmp(task->arguments[i].name, argument->name) == 0)
-            return kf_json_complain(reader, "name", "\"%s\" is the name of arguments[%d] already", argument->name, i);
+            return kf_json_complain(reader, "name", "\"%s\" is the name of arguments[%d] already",
+                                    argument->name, i);
     if (strcmp(argument->name, task->entry) == 0)
         return kf_json_complain(reader, "name", "\"%s\" is the name of the entry", argument->name);
-    int kind = kf_task_choose(reader, "kind", kf_json_string(reader, "kind"), kinds, 5, "kind of argument");
+    int kind = kf_task_choose(reader, "kind", kf_json_string(reader, "kind"), kinds, 5,
+                              "kind of argument");
     if (kind < 0) return false;
     argument->kind = (kf_argument_kind)kind;
     if (argument->kind == KF_SCALAR) {
@@ -350,7 +397,8 @@ static bool read_arguments(kf_task *task, kf_json_reader *top)
     const cJSON *array = kf_task_array(top, "arguments", KF_MAX_ARGUMENTS, &count), *element;
     if (top->failed) return false;
     if (!count)
-        return kf_json_complain(top, "arguments", "%s; expected 1 to %d arguments", array ? "empty" : "missing", KF_MAX_ARGUMENTS);
+        return kf_json_complain(top, "arguments", "%s; expected 1 to %d arguments",
+                                array ? "empty" : "missing", KF_MAX_ARGUMENTS);
     cJSON_ArrayForEach(element, array)
     {
         kf_json_reader reader = kf_task_child(top, element, "arguments", task->argument_count);
@@ -360,7 +408,9 @@ static bool read_arguments(kf_task *task, kf_json_reader *top)
         if (!read) return false;
         outputs += argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
     }
-    return outputs > 0 || kf_json_complain(top, "arguments", "nothing is computed; expected at least one output or inout");
+    return outputs > 0 ||
+           kf_json_complain(top, "arguments",
+                            "nothing is computed; expected at least one output or inout");
 }
 
 static bool read_precision(kf_task *task, kf_json_reader *top)
@@ -369,14 +419,15 @@ static bool read_precision(kf_task *task, kf_json_reader *top)
     for (int i = 0; i < task->argument_count; i++) {
         const kf_task_argument *argument = &task->arguments[i];
         if (argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) continue;
-        if (!first || (kf_dtype_is_float(argument->dtype) && !kf_dtype_is_float(first->dtype))) first = argument;
+        if (!first || (kf_dtype_is_float(argument->dtype) && !kf_dtype_is_float(first->dtype)))
+            first = argument;
     }
     task->precision = kf_json_string_or(top, "precision", kf_dtype_name(first->dtype));
     kf_dtype dtype;
     return !top->failed && read_dtype(top, "precision", task->precision, &dtype);
 }
 
-/* ---- workloads -------------------------------------------------------------------------------------------------------------------- */
+/* ---- workloads ------------------------------------------------------------------------------- */
 
 static bool read_devices(kf_json_reader *reader, kf_task_workload *workload)
 {
@@ -387,15 +438,18 @@ static bool read_devices(kf_json_reader *reader, kf_task_workload *workload)
     if (!count) return kf_json_complain(reader, "devices", "empty; expected \"cpu\" or \"cuda\"");
     cJSON_ArrayForEach(element, array)
     {
-        if (!cJSON_IsString(element)) return kf_json_complain(reader, "devices", "expected strings");
-        int which = kf_task_choose(reader, "devices", element->valuestring, kf_task_devices, KF_TASK_DEVICES, "device");
+        if (!cJSON_IsString(element))
+            return kf_json_complain(reader, "devices", "expected strings");
+        int which = kf_task_choose(reader, "devices", element->valuestring, kf_task_devices,
+                                   KF_TASK_DEVICES, "device");
         if (which < 0) return false;
         workload->devices[which] = true;
     }
     return true;
 }
 
-static bool read_distributions(const kf_task *task, kf_json_reader *parent, kf_task_workload *workload)
+static bool read_distributions(const kf_task *task, kf_json_reader *parent,
+                               kf_task_workload *workload)
 {
     const cJSON *object = kf_json_object_or_null(parent, "distributions");
     if (!object) return !parent->failed;
@@ -406,7 +460,8 @@ static bool read_distributions(const kf_task *task, kf_json_reader *parent, kf_t
         const kf_task_argument *argument = &task->arguments[i];
         if (argument->kind != KF_INPUT && argument->kind != KF_INOUT) continue;
         const cJSON *child = kf_json_any(&reader, argument->name);
-        if (child && !kf_distribution_read(task, &reader, child, argument->name, argument->dtype, &workload->distributions[i]))
+        if (child && !kf_distribution_read(task, &reader, child, argument->name, argument->dtype,
+                                           &workload->distributions[i]))
             return false;
     }
     return kf_json_finish(&reader);
@@ -418,13 +473,15 @@ static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workloa
     if (!workload->name) return false;
     for (int i = 0; i < task->workload_count; i++)
         if (strcmp(task->workloads[i].name, workload->name) == 0)
-            return kf_json_complain(reader, "name", "\"%s\" is the name of workloads[%d] already", workload->name, i);
+            return kf_json_complain(reader, "name", "\"%s\" is the name of workloads[%d] already",
+                                    workload->name, i);
     workload->timed = kf_json_boolean_or(reader, "timed", true);
     workload->hidden = kf_json_boolean_or(reader, "hidden", false);
     const cJSON *params = kf_json_object_or_null(reader, "params");
     if (params && !read_overrides(task, reader, params, "params", &workload->params)) return false;
-    return read_device_params(task, reader, workload->device_params) && read_devices(reader, workload) &&
-           read_distributions(task, reader, workload) && read_tolerance(reader, &workload->has_tolerance, &workload->tolerance) &&
+    return read_device_params(task, reader, workload->device_params) &&
+           read_devices(reader, workload) && read_distributions(task, reader, workload) &&
+           read_tolerance(reader, &workload->has_tolerance, &workload->tolerance) &&
            kf_json_finish(reader);
 }
 
@@ -434,22 +491,26 @@ static bool read_workloads(kf_task *task, kf_json_reader *top)
     const cJSON *array = kf_task_array(top, "workloads", KF_MAX_WORKLOADS, &count), *element;
     if (top->failed) return false;
     if (!array) {
-        task->workloads[0] = (kf_task_workload){.name = "main", .timed = true, .devices = {true, true}};
+        task->workloads[0] =
+            (kf_task_workload){.name = "main", .timed = true, .devices = {true, true}};
         task->workload_count = 1;
         return true;
     }
-    if (!count) return kf_json_complain(top, "workloads", "empty; expected 1 to %d workloads", KF_MAX_WORKLOADS);
+    if (!count)
+        return kf_json_complain(top, "workloads", "empty; expected 1 to %d workloads",
+                                KF_MAX_WORKLOADS);
     cJSON_ArrayForEach(element, array)
     {
         kf_json_reader reader = kf_task_child(top, element, "workloads", task->workload_count);
-        bool read = !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
+        bool read =
+            !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
         task->workload_count++; /* also when it failed: what it owns is freed with the task */
         if (!read) return false;
     }
     return true;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static bool read_work(kf_task *task, kf_json_reader *top)
 {
@@ -458,7 +519,8 @@ static bool read_work(kf_task *task, kf_json_reader *top)
     kf_json_reader reader = kf_task_child(top, object, "work", -1);
     const cJSON *bytes = kf_json_any(&reader, "bytes"), *flops = kf_json_any(&reader, "flops");
     return (!bytes || read_number(task, &reader, "bytes", bytes, &task->work_bytes)) &&
-           (!flops || read_number(task, &reader, "flops", flops, &task->work_flops)) && kf_json_finish(&reader);
+           (!flops || read_number(task, &reader, "flops", flops, &task->work_flops)) &&
+           kf_json_finish(&reader);
 }
 
 static bool read_metadata(kf_task *task, kf_json_reader *top)
@@ -469,7 +531,8 @@ static bool read_metadata(kf_task *task, kf_json_reader *top)
     kf_json_object_or_null(top, "origin");
     int count;
     const cJSON *tags = kf_task_array(top, "tags", 64, &count), *element;
-    cJSON_ArrayForEach(element, tags) if (!cJSON_IsString(element)) return kf_json_complain(top, "tags", "expected strings");
+    cJSON_ArrayForEach(element, tags) if (!cJSON_IsString(element)) return kf_json_complain(
+        top, "tags", "expected strings");
     return !top->failed;
 }
 
@@ -493,7 +556,8 @@ static bool resolve_everything(const kf_task *task, kf_error *error)
     bool resolved = true, applies;
     for (int workload = 0; resolved && workload < task->workload_count; workload++)
         for (int device = 0; resolved && device < KF_TASK_DEVICES; device++)
-            resolved = kf_task_resolve(task, workload, kf_task_devices[device], problem, &applies, error);
+            resolved =
+                kf_task_resolve(task, workload, kf_task_devices[device], problem, &applies, error);
     free(problem);
     return resolved;
 }
@@ -501,9 +565,11 @@ static bool resolve_everything(const kf_task *task, kf_error *error)
 bool kf_task_parse(kf_task *task, kf_error *error)
 {
     kf_json_reader top = kf_json_object(task->json, task->where, "", error);
-    return !top.failed && read_head(task, &top) && read_params(task, &top) && read_device_params(task, &top, task->device_params) &&
-           read_arguments(task, &top) && read_precision(task, &top) &&
-           read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) && read_workloads(task, &top) &&
-           kf_task_read_files(task, &top) && kf_task_read_torch(task, &top) && read_metadata(task, &top) && kf_json_finish(&top) &&
+    return !top.failed && read_head(task, &top) && read_params(task, &top) &&
+           read_device_params(task, &top, task->device_params) && read_arguments(task, &top) &&
+           read_precision(task, &top) &&
+           read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) &&
+           read_workloads(task, &top) && kf_task_read_files(task, &top) &&
+           kf_task_read_torch(task, &top) && read_metadata(task, &top) && kf_json_finish(&top) &&
            resolve_everything(task, error);
 }

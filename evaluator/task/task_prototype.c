@@ -1,4 +1,5 @@
-/* The C signatures that a task asks for (docs/reference/task-format.md, "The candidate's signature"). */
+/* The C signatures that a task asks for (docs/reference/task-format.md, "The candidate's
+ * signature"). */
 #include "kforge/buffer.h"
 #include "task_internal.h"
 
@@ -13,10 +14,14 @@ char *kf_task_prototype(const kf_task *task, bool oracle)
         case KF_INPUT: kf_buffer_format(&buffer, "const %s *%s", type, argument->name); break;
         case KF_OUTPUT:
         case KF_INOUT:
-            kf_buffer_format(&buffer, "%s *%s", oracle && kf_dtype_is_float(argument->dtype) ? "double" : type, argument->name);
+            kf_buffer_format(&buffer, "%s *%s",
+                             oracle && kf_dtype_is_float(argument->dtype) ? "double" : type,
+                             argument->name);
             break;
         case KF_SCALAR: kf_buffer_format(&buffer, "%s %s", type, argument->name); break;
-        case KF_WORKSPACE: kf_buffer_format(&buffer, "%s *%s", argument->untyped ? "void" : type, argument->name); break;
+        case KF_WORKSPACE:
+            kf_buffer_format(&buffer, "%s *%s", argument->untyped ? "void" : type, argument->name);
+            break;
         }
         kf_buffer_string(&buffer, ", ");
     }

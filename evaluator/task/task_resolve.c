@@ -6,7 +6,8 @@
 #include "kforge/buffer.h"
 #include "task_internal.h"
 
-_Static_assert(KF_MAX_ELEMENTS <= INT64_MAX / (8 * KF_MAX_ARGUMENTS), "the bytes of all arguments together cannot overflow");
+_Static_assert(KF_MAX_ELEMENTS <= INT64_MAX / (8 * KF_MAX_ARGUMENTS),
+               "the bytes of all arguments together cannot overflow");
 
 typedef struct kf_making {
     const kf_task *task;
@@ -22,9 +23,11 @@ static bool refuse(const kf_making *making, int argument, const char *field, con
 {
     const kf_task *task = making->task;
     char path[KF_NAME_BYTES + 64] = "";
-    if (argument >= 0) snprintf(path, sizeof path, "arguments[%d] (%s)", argument, task->arguments[argument].name);
-    return kf_fail(making->error, inner->code, "%s: %s%s: %s (workload \"%s\" on %s)", task->where, path, field, inner->text,
-                   task->workloads[making->workload].name, kf_task_devices[making->device]);
+    if (argument >= 0)
+        snprintf(path, sizeof path, "arguments[%d] (%s)", argument, task->arguments[argument].name);
+    return kf_fail(making->error, inner->code, "%s: %s%s: %s (workload \"%s\" on %s)", task->where,
+                   path, field, inner->text, task->workloads[making->workload].name,
+                   kf_task_devices[making->device]);
 }
 
 static bool make_shape(const kf_making *making, int index, kf_problem_argument *argument)
@@ -43,11 +46,12 @@ static bool make_shape(const kf_making *making, int index, kf_problem_argument *
         if (!kf_formula_integer(&from->shape[d], making->bindings, making->count, &extent, &inner))
             return refuse(making, index, field, &inner);
         if (extent < 1) {
-            kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld; expected at least 1", kf_formula_text(&from->shape[d], text),
-                    (long long)extent);
+            kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld; expected at least 1",
+                    kf_formula_text(&from->shape[d], text), (long long)extent);
             return refuse(making, index, field, &inner);
         }
-        if (__builtin_mul_overflow(argument->elements, extent, &argument->elements) || argument->elements > KF_MAX_ELEMENTS) {
+        if (__builtin_mul_overflow(argument->elements, extent, &argument->elements) ||
+            argument->elements > KF_MAX_ELEMENTS) {
             kf_fail(&inner, KF_ERROR_INPUT, "%s is %lld, which makes more than 2^40 elements",
                     kf_formula_text(&from->shape[d], text), (long long)extent);
             return refuse(making, index, field, &inner);
@@ -66,16 +70,19 @@ static bool make_scalar(const kf_making *making, int index, kf_problem_argument 
     char text[KF_NAME_BYTES];
     argument->elements = 1;
     argument->bytes = kf_dtype_size(from->dtype);
-    if (!kf_formula_evaluate(&from->value, making->bindings, making->count, &argument->value, &inner))
+    if (!kf_formula_evaluate(&from->value, making->bindings, making->count, &argument->value,
+                             &inner))
         return refuse(making, index, ".value", &inner);
     if (!kf_value_fits(from->dtype, argument->value)) {
-        kf_fail(&inner, KF_ERROR_INPUT, "%s is %.17g, which does not fit %s", kf_formula_text(&from->value, text),
-                argument->value.number, kf_dtype_name(from->dtype));
+        kf_fail(&inner, KF_ERROR_INPUT, "%s is %.17g, which does not fit %s",
+                kf_formula_text(&from->value, text), argument->value.number,
+                kf_dtype_name(from->dtype));
         return refuse(making, index, ".value", &inner);
     }
     if (!kf_dtype_is_float(from->dtype) && !argument->value.is_integer)
-        argument->value =
-            (kf_value){.is_integer = true, .integer = (int64_t)argument->value.number, .number = argument->value.number};
+        argument->value = (kf_value){.is_integer = true,
+                                     .integer = (int64_t)argument->value.number,
+                                     .number = argument->value.number};
     return true;
 }
 
@@ -83,22 +90,29 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
 {
     const kf_task_workload *workload = &making->task->workloads[making->workload];
     const kf_distribution_spec *spec = &making->task->arguments[index].distribution;
-    if (workload->distributions && workload->distributions[index].present) spec = &workload->distributions[index];
+    if (workload->distributions && workload->distributions[index].present)
+        spec = &workload->distributions[index];
     kf_error inner = {0};
-    if (kf_distribution_resolve(spec, making->bindings, making->count, argument, &inner)) return true;
+    if (kf_distribution_resolve(spec, making->bindings, making->count, argument, &inner))
+        return true;
     return refuse(making, index, ".distribution", &inner);
 }
 
-/* Workload's beats the argument's beats the task's; error_ratio and allclose of task or workload leave integers exact. */
+/* Workload's beats the argument's beats the task's; error_ratio and allclose of task or workload
+ * leave integers exact. */
 static kf_tolerance tolerance_of(const kf_task *task, int workload, int argument)
 {
     const kf_task_workload *at = &task->workloads[workload];
     const kf_task_argument *of = &task->arguments[argument];
     bool is_float = kf_dtype_is_float(of->dtype);
-    kf_tolerance tolerance = {.kind = is_float ? KF_ERROR_RATIO : KF_EXACT, .ratio = KF_ERROR_RATIO_DEFAULT};
-    const kf_tolerance *general[2] = {task->has_tolerance ? &task->tolerance : NULL, at->has_tolerance ? &at->tolerance : NULL};
+    kf_tolerance tolerance = {.kind = is_float ? KF_ERROR_RATIO : KF_EXACT,
+                              .ratio = KF_ERROR_RATIO_DEFAULT};
+    const kf_tolerance *general[2] = {task->has_tolerance ? &task->tolerance : NULL,
+                                      at->has_tolerance ? &at->tolerance : NULL};
     for (int i = 0; i < 2; i++) {
-        if (general[i] && (is_float || general[i]->kind == KF_EXACT || general[i]->kind == KF_ANY_ORDER)) tolerance = *general[i];
+        if (general[i] &&
+            (is_float || general[i]->kind == KF_EXACT || general[i]->kind == KF_ANY_ORDER))
+            tolerance = *general[i];
         if (i == 0 && of->has_tolerance) tolerance = of->tolerance;
     }
     return tolerance;
@@ -115,9 +129,11 @@ static bool make_argument(const kf_making *making, int index)
     if (!make_shape(making, index, argument)) return false;
     if (from->kind == KF_OUTPUT || from->kind == KF_INOUT) {
         argument->tolerance = tolerance_of(making->task, making->workload, index);
-        argument->tf32 = making->task->tf32 && from->dtype == KF_F32 && making->device == kf_task_device("cuda");
+        argument->tf32 =
+            making->task->tf32 && from->dtype == KF_F32 && making->device == kf_task_device("cuda");
     }
-    return (from->kind != KF_INPUT && from->kind != KF_INOUT) || make_distribution(making, index, argument);
+    return (from->kind != KF_INPUT && from->kind != KF_INOUT) ||
+           make_distribution(making, index, argument);
 }
 
 static bool make_work(const kf_making *making)
@@ -128,8 +144,10 @@ static bool make_work(const kf_making *making)
         kf_error inner = {0};
         kf_value value = {0};
         if (!formulas[i]->present) continue;
-        bool known = kf_formula_evaluate(formulas[i], making->bindings, making->count, &value, &inner);
-        if (known && value.number < 0) known = kf_fail(&inner, KF_ERROR_INPUT, "is %.17g; expected at least 0", value.number);
+        bool known =
+            kf_formula_evaluate(formulas[i], making->bindings, making->count, &value, &inner);
+        if (known && value.number < 0)
+            known = kf_fail(&inner, KF_ERROR_INPUT, "is %.17g; expected at least 0", value.number);
         if (!known) return refuse(making, -1, i ? "work.flops" : "work.bytes", &inner);
         *figures[i] = value.number;
     }
@@ -144,20 +162,24 @@ double kf_problem_least_bytes(const kf_problem *problem)
     double bytes = 0;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
-        int times = argument->kind == KF_INOUT ? 2 : argument->kind == KF_INPUT || argument->kind == KF_OUTPUT ? 1 : 0;
+        int times = argument->kind == KF_INOUT                                  ? 2
+                    : argument->kind == KF_INPUT || argument->kind == KF_OUTPUT ? 1
+                                                                                : 0;
         bytes += times * (double)argument->bytes;
     }
     return bytes;
 }
 
-bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_problem *problem, bool *applies, kf_error *error)
+bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_problem *problem,
+                     bool *applies, kf_error *error)
 {
     int which = kf_task_device(device);
     if (which < 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no device \"%s\"; expected cpu or cuda", task->where, device);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no device \"%s\"; expected cpu or cuda",
+                       task->where, device);
     if (workload < 0 || workload >= task->workload_count)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d; it has %d", task->where, workload,
-                       task->workload_count);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d; it has %d",
+                       task->where, workload, task->workload_count);
     const kf_task_workload *from = &task->workloads[workload];
     *applies = from->devices[which];
     *problem = (kf_problem){.workload = from->name, .timed = from->timed, .hidden = from->hidden};
@@ -178,11 +200,13 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
     return make_work(&making);
 }
 
-int kf_task_params(const kf_task *task, int workload, const char *device, kf_binding bindings[KF_MAX_PARAMS], kf_error *error)
+int kf_task_params(const kf_task *task, int workload, const char *device,
+                   kf_binding bindings[KF_MAX_PARAMS], kf_error *error)
 {
     int which = kf_task_device(device);
     if (which < 0 || workload < 0 || workload >= task->workload_count) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d on device \"%s\"", task->where, workload, device);
+        kf_fail(error, KF_ERROR_INPUT, "%s: there is no workload number %d on device \"%s\"",
+                task->where, workload, device);
         return -1;
     }
     return kf_params_resolve(task, workload, which, bindings, error) ? task->param_count : -1;

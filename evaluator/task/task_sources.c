@@ -1,5 +1,6 @@
-/* The files that task.json names (oracle, baselines, seeds), each noted once, with what kind of source it is, the libraries that it may link and,
- * for a problem file that lies elsewhere, its hash. task_load.c reads them. */
+/* The files that task.json names (oracle, baselines, seeds), each noted once, with what kind of
+ * source it is, the libraries that it may link and, for a problem file that lies elsewhere, its
+ * hash. task_load.c reads them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "task_internal.h"
 
 /* Notes a file of the task once; its index in task->files. */
-static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name, int *index)
+static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name,
+                      int *index)
 {
     const char *fault = kf_file_name_fault(name);
     if (fault) return kf_json_complain(reader, key, "\"%s\" %s", name, fault);
@@ -23,16 +25,20 @@ static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, co
 /* "libraries" of the task or of one of its baselines; ends with NULL. */
 static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_LIBRARIES + 1])
 {
-    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft", "curand", "cutlass", "nvrtc"};
+    static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft",
+                                                        "curand", "cutlass",  "nvrtc"};
     int count, used = 0;
     const cJSON *array = kf_task_array(reader, "libraries", KF_MAX_LIBRARIES, &count), *element;
     cJSON_ArrayForEach(element, array)
     {
-        if (!cJSON_IsString(element)) return kf_json_complain(reader, "libraries", "expected strings");
-        int which = kf_task_choose(reader, "libraries", element->valuestring, known, KF_MAX_LIBRARIES, "library");
+        if (!cJSON_IsString(element))
+            return kf_json_complain(reader, "libraries", "expected strings");
+        int which = kf_task_choose(reader, "libraries", element->valuestring, known,
+                                   KF_MAX_LIBRARIES, "library");
         if (which < 0) return false;
         for (int i = 0; i < used; i++)
-            if (libraries[i] == known[which]) return kf_json_complain(reader, "libraries", "\"%s\" comes twice", known[which]);
+            if (libraries[i] == known[which])
+                return kf_json_complain(reader, "libraries", "\"%s\" comes twice", known[which]);
         libraries[used++] = known[which];
     }
     return !reader->failed;
@@ -41,35 +47,47 @@ static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_
 /* Where a problem file lies that is not in the task's folder, and what it has to hash to. */
 static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
 {
-    const char *source = kf_json_string_or(reader, "source", NULL), *sha256 = kf_json_string_or(reader, "sha256", NULL);
+    const char *source = kf_json_string_or(reader, "source", NULL),
+               *sha256 = kf_json_string_or(reader, "sha256", NULL);
     if (reader->failed) return false;
-    if (source && !source[0]) return kf_json_complain(reader, "source", "is empty; expected the path of a file");
-    if (source && !sha256) return kf_json_complain(reader, "sha256", "missing; a file that lies elsewhere is known by its hash");
-    if (sha256 && (strlen(sha256) != KF_HASH_HEX - 1 || strspn(sha256, "0123456789abcdef") != KF_HASH_HEX - 1))
-        return kf_json_complain(reader, "sha256", "expected %d hexadecimal digits in lower case", KF_HASH_HEX - 1);
+    if (source && !source[0])
+        return kf_json_complain(reader, "source", "is empty; expected the path of a file");
+    if (source && !sha256)
+        return kf_json_complain(reader, "sha256",
+                                "missing; a file that lies elsewhere is known by its hash");
+    if (sha256 && (strlen(sha256) != KF_HASH_HEX - 1 ||
+                   strspn(sha256, "0123456789abcdef") != KF_HASH_HEX - 1))
+        return kf_json_complain(reader, "sha256", "expected %d hexadecimal digits in lower case",
+                                KF_HASH_HEX - 1);
     bool other = (file->source && source && strcmp(file->source, source) != 0) ||
                  (file->sha256 && sha256 && strcmp(file->sha256, sha256) != 0);
-    if (other) return kf_json_complain(reader, "source", "\"%s\" has another source or sha256 elsewhere in this task", file->name);
+    if (other)
+        return kf_json_complain(reader, "source",
+                                "\"%s\" has another source or sha256 elsewhere in this task",
+                                file->name);
     if (source) file->source = source;
     if (sha256) file->sha256 = sha256;
     return true;
 }
 
-/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them; {"kind": "torch", "file": "…", "compile": true} likewise. */
-static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object, const char *key, int *file,
-                        const char **libraries, bool *compiled)
+/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them; {"kind": "torch",
+ * "file": "…", "compile": true} likewise. */
+static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object,
+                        const char *key, int *file, const char **libraries, bool *compiled)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     static const char *const kinds[] = {[KF_SOURCE_CUDA] = "cuda", [KF_SOURCE_TORCH] = "torch"};
     int kind = reader.failed
                    ? -1
-                   : kf_task_choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"), kinds, 2, "kind of source");
+                   : kf_task_choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"),
+                                    kinds, 2, "kind of source");
     const char *name = kf_json_string(&reader, "file");
     int known = task->file_count;
     if (kind < 0 || reader.failed || !note_file(task, &reader, "file", name, file)) return false;
     kf_task_file *noted = &task->files[*file];
     if (*file < known && noted->kind != (kf_source_kind)kind)
-        return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task", name, kinds[noted->kind]);
+        return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task",
+                                name, kinds[noted->kind]);
     noted->kind = (kf_source_kind)kind;
     if (kind == KF_SOURCE_TORCH) {
         if (!read_elsewhere(&reader, noted)) return false;
@@ -91,8 +109,10 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
         if (task->baseline_count == KF_MAX_BASELINES)
             return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
         task->baselines[task->baseline_count].name = child->string;
-        if (!read_source(task, &reader, child, child->string, &task->baselines[task->baseline_count].file,
-                         task->baselines[task->baseline_count].libraries, &task->baselines[task->baseline_count].compiled))
+        if (!read_source(task, &reader, child, child->string,
+                         &task->baselines[task->baseline_count].file,
+                         task->baselines[task->baseline_count].libraries,
+                         &task->baselines[task->baseline_count].compiled))
             return false;
         task->baseline_count++;
     }
@@ -106,8 +126,12 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
     for (int i = 0; i < 2; i++) {
         const cJSON *object = kf_json_any(top, required[i]);
         if (!object)
-            return kf_json_complain(top, required[i], "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}", required[i]);
-        if (!read_source(task, top, object, required[i], indices[i], NULL, i ? &task->compiled : NULL)) return false;
+            return kf_json_complain(top, required[i],
+                                    "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}",
+                                    required[i]);
+        if (!read_source(task, top, object, required[i], indices[i], NULL,
+                         i ? &task->compiled : NULL))
+            return false;
     }
     if (!read_baselines(task, top)) return false;
     int count;
@@ -117,10 +141,13 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
     {
         char key[32];
         snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
-        if (!cJSON_IsString(element)) return kf_json_complain(top, key, "expected the name of a file");
-        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count])) return false;
+        if (!cJSON_IsString(element))
+            return kf_json_complain(top, key, "expected the name of a file");
+        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count]))
+            return false;
         if (task->files[task->seeds[task->seed_count]].kind != KF_SOURCE_CUDA)
-            return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C", element->valuestring);
+            return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C",
+                                    element->valuestring);
         task->seed_count++;
     }
     return read_libraries(top, task->libraries);

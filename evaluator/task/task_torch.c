@@ -1,7 +1,9 @@
-/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout (docs/internals/pytorch.md).
+/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout
+ * (docs/internals/pytorch.md).
  *
- * Its four lists name every argument once, in the order of "arguments": inputs of forward, state (parameters and buffers by the names that
- * state_dict gives them), outputs, scalars of forward. Patches override constants of the file, so that a workload's shapes and the file's agree. */
+ * Its four lists name every argument once, in the order of "arguments": inputs of forward, state
+ * (parameters and buffers by the names that state_dict gives them), outputs, scalars of forward.
+ * Patches override constants of the file, so that a workload's shapes and the file's agree. */
 #include <string.h>
 
 #include "task_internal.h"
@@ -19,31 +21,35 @@ bool kf_task_baseline_compiled(const kf_task *task, const char *name)
     return false;
 }
 
-static const char *const kind_words[] = {"an input", "an output", "an inout", "a scalar", "workspace"};
+static const char *const kind_words[] = {"an input", "an output", "an inout", "a scalar",
+                                         "workspace"};
 
 /* The next argument of the task has to be called so and be of that kind. */
-static bool expect_argument(const kf_task *task, kf_json_reader *reader, const char *key, const char *name, kf_argument_kind kind,
-                            int *next)
+static bool expect_argument(const kf_task *task, kf_json_reader *reader, const char *key,
+                            const char *name, kf_argument_kind kind, int *next)
 {
     if (*next == task->argument_count)
-        return kf_json_complain(reader, key, "\"%s\": the task has only %d arguments", name, task->argument_count);
+        return kf_json_complain(reader, key, "\"%s\": the task has only %d arguments", name,
+                                task->argument_count);
     const kf_task_argument *argument = &task->arguments[*next];
     if (strcmp(argument->name, name) != 0)
-        return kf_json_complain(
-            reader, key,
-            "\"%s\", but arguments[%d] is \"%s\"; expected inputs, state, outputs and scalars in the order of \"arguments\"", name,
-            *next, argument->name);
+        return kf_json_complain(reader, key,
+                                "\"%s\", but arguments[%d] is \"%s\"; expected inputs, state, "
+                                "outputs and scalars in the order of \"arguments\"",
+                                name, *next, argument->name);
     if (argument->kind != kind)
-        return kf_json_complain(reader, key, "arguments[%d], \"%s\", is %s; expected %s", *next, name, kind_words[argument->kind],
-                                kind_words[kind]);
+        return kf_json_complain(reader, key, "arguments[%d], \"%s\", is %s; expected %s", *next,
+                                name, kind_words[argument->kind], kind_words[kind]);
     if (argument->dtype == KF_F8E4M3 || argument->dtype == KF_F8E5M2)
-        return kf_json_complain(reader, key, "\"%s\" is of dtype %s, which a problem file can't have", name,
+        return kf_json_complain(reader, key,
+                                "\"%s\" is of dtype %s, which a problem file can't have", name,
                                 kf_dtype_name(argument->dtype));
     ++*next;
     return true;
 }
 
-static bool read_names(const kf_task *task, kf_json_reader *reader, const char *key, kf_argument_kind kind, int *next)
+static bool read_names(const kf_task *task, kf_json_reader *reader, const char *key,
+                       kf_argument_kind kind, int *next)
 {
     const cJSON *array = kf_json_array_or_null(reader, key), *element;
     int index = 0;
@@ -51,7 +57,8 @@ static bool read_names(const kf_task *task, kf_json_reader *reader, const char *
     {
         char place[KF_NAME_BYTES];
         snprintf(place, sizeof place, "%s[%d]", key, index++);
-        if (!cJSON_IsString(element)) return kf_json_complain(reader, place, "expected the name of an argument");
+        if (!cJSON_IsString(element))
+            return kf_json_complain(reader, place, "expected the name of an argument");
         if (!expect_argument(task, reader, place, element->valuestring, kind, next)) return false;
     }
     return !reader->failed;
@@ -64,35 +71,45 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
     cJSON_ArrayForEach(element, array)
     {
         kf_json_reader reader = kf_task_child(parent, element, "state", index++);
-        const char *argument = kf_json_string(&reader, "argument"), *name = kf_json_string(&reader, "name");
+        const char *argument = kf_json_string(&reader, "argument"),
+                   *name = kf_json_string(&reader, "name");
         if (reader.failed) return false;
-        if (!name[0]) return kf_json_complain(&reader, "name", "is empty; expected a name of state_dict");
-        if (!expect_argument(task, &reader, "argument", argument, KF_INPUT, next) || !kf_json_finish(&reader)) return false;
+        if (!name[0])
+            return kf_json_complain(&reader, "name", "is empty; expected a name of state_dict");
+        if (!expect_argument(task, &reader, "argument", argument, KF_INPUT, next) ||
+            !kf_json_finish(&reader))
+            return false;
     }
     return !parent->failed;
 }
 
-/* "forward": the arguments of forward, inputs and scalars, in its own order; without it inputs come first. */
+/* "forward": the arguments of forward, inputs and scalars, in its own order; without it inputs come
+ * first. */
 static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs, int first_scalar)
 {
     const cJSON *array = kf_json_array_or_null(reader, "forward"), *element;
     int index = 0;
     if (!array) return !reader->failed;
     if (cJSON_GetArraySize(array) != inputs + task->argument_count - first_scalar)
-        return kf_json_complain(reader, "forward", "%d names; expected each of \"inputs\" and \"scalars\" once",
+        return kf_json_complain(reader, "forward",
+                                "%d names; expected each of \"inputs\" and \"scalars\" once",
                                 cJSON_GetArraySize(array));
     cJSON_ArrayForEach(element, array)
     {
         char place[KF_NAME_BYTES];
         bool known = false;
         snprintf(place, sizeof place, "forward[%d]", index++);
-        if (!cJSON_IsString(element)) return kf_json_complain(reader, place, "expected the name of an argument");
+        if (!cJSON_IsString(element))
+            return kf_json_complain(reader, place, "expected the name of an argument");
         for (int i = 0; i < task->argument_count; i++)
-            known = known || ((i < inputs || i >= first_scalar) && strcmp(task->arguments[i].name, element->valuestring) == 0);
+            known = known || ((i < inputs || i >= first_scalar) &&
+                              strcmp(task->arguments[i].name, element->valuestring) == 0);
         for (const cJSON *before = array->child; before != element; before = before->next)
             if (strcmp(before->valuestring, element->valuestring) == 0)
                 return kf_json_complain(reader, place, "\"%s\" comes twice", element->valuestring);
-        if (!known) return kf_json_complain(reader, place, "\"%s\" is none of \"inputs\" and \"scalars\"", element->valuestring);
+        if (!known)
+            return kf_json_complain(reader, place, "\"%s\" is none of \"inputs\" and \"scalars\"",
+                                    element->valuestring);
     }
     return true;
 }
@@ -104,7 +121,8 @@ static bool read_patches(kf_task *task, kf_json_reader *parent)
     kf_json_reader reader = kf_task_child(parent, object, "patches", -1);
     cJSON_ArrayForEach(child, object)
     {
-        if (task->patch_count == KF_MAX_PARAMS) return kf_json_complain(&reader, NULL, "more than %d patches", KF_MAX_PARAMS);
+        if (task->patch_count == KF_MAX_PARAMS)
+            return kf_json_complain(&reader, NULL, "more than %d patches", KF_MAX_PARAMS);
         kf_formula *patch = &task->patches[task->patch_count];
         if (!kf_formula_read(task, &reader, child->string, child, patch)) return false;
         task->patch_names[task->patch_count++] = child->string;
@@ -126,10 +144,15 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (top->failed) return false;
     if (!object && !wanted) return true;
     if (!object)
-        return kf_json_complain(top, "torch", "missing; a task with a source of kind torch says what its arguments are there");
-    if (!wanted) return kf_json_complain(top, "torch", "there is no source of kind torch that it could be about");
+        return kf_json_complain(
+            top, "torch",
+            "missing; a task with a source of kind torch says what its arguments are there");
+    if (!wanted)
+        return kf_json_complain(top, "torch",
+                                "there is no source of kind torch that it could be about");
     kf_json_reader reader = kf_task_child(top, object, "torch", -1);
-    const char *class = kf_json_string_or(&reader, "class", "Model"), *mode = kf_json_string_or(&reader, "mode", "train");
+    const char *class = kf_json_string_or(&reader, "class", "Model"),
+               *mode = kf_json_string_or(&reader, "mode", "train");
     kf_json_integer_or(&reader, "seed", 0, KF_EXACT_INTEGER, 42);
     kf_json_any(&reader, "init");
     kf_json_boolean_or(&reader, "mode_matters", false);
@@ -139,20 +162,24 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     const char *fault = kf_param_fault(class);
     if (fault) return kf_json_complain(&reader, "class", "\"%s\" %s", class, fault);
     if (strcmp(mode, "train") != 0 && strcmp(mode, "eval") != 0)
-        return kf_json_complain(&reader, "mode", "there is no mode \"%s\"; expected \"train\" or \"eval\"", mode);
+        return kf_json_complain(&reader, "mode",
+                                "there is no mode \"%s\"; expected \"train\" or \"eval\"", mode);
     int next = 0, inputs, first_scalar;
     if (!read_names(task, &reader, "inputs", KF_INPUT, &next)) return false;
     inputs = next;
     if (!read_state(task, &reader, &next)) return false;
     int first_output = next;
     if (!read_names(task, &reader, "outputs", KF_OUTPUT, &next)) return false;
-    if (next == first_output) return kf_json_complain(&reader, "outputs", "missing; expected the names of the outputs");
+    if (next == first_output)
+        return kf_json_complain(&reader, "outputs", "missing; expected the names of the outputs");
     first_scalar = next;
     if (!read_names(task, &reader, "scalars", KF_SCALAR, &next)) return false;
     if (next != task->argument_count)
-        return kf_json_complain(&reader, NULL, "arguments[%d], \"%s\", is in none of inputs, state, outputs, scalars", next,
-                                task->arguments[next].name);
-    if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) || !kf_json_finish(&reader))
+        return kf_json_complain(
+            &reader, NULL, "arguments[%d], \"%s\", is in none of inputs, state, outputs, scalars",
+            next, task->arguments[next].name);
+    if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) ||
+        !kf_json_finish(&reader))
         return false;
     task->torch = object;
     return true;
@@ -170,7 +197,8 @@ cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *devi
             kf_fail_prefix(error, "%s: torch.patches.%s", task->where, task->patch_names[i]);
             return NULL;
         }
-        if (!cJSON_AddNumberToObject(object, task->patch_names[i], value.is_integer ? (double)value.integer : value.number))
+        if (!cJSON_AddNumberToObject(object, task->patch_names[i],
+                                     value.is_integer ? (double)value.integer : value.number))
             cJSON_Delete(kf_steal(&object));
     }
     if (!object) kf_fail(error, KF_ERROR_MEMORY, "out of memory");

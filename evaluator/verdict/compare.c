@@ -1,8 +1,9 @@
 /* Errors against the truth, and judging by them.
  *
- * Blocks of elements are loaded as doubles and summed up by a loop without branches; a block in which something is not finite, or expected
- * lies beyond the type's range, goes through a careful one, element by element. Only an output that fails is looked at a second time, to count
- * and locate what is wrong. Every test is written so that a NaN fails it.
+ * Blocks of elements are loaded as doubles and summed up by a loop without branches; a block in
+ * which something is not finite, or expected lies beyond the type's range, goes through a careful
+ * one, element by element. Only an output that fails is looked at a second time, to count and
+ * locate what is wrong. Every test is written so that a NaN fails it.
  */
 #include "kforge/compare.h"
 
@@ -20,11 +21,12 @@
 #define BLOCK 512
 #define LANES 8
 
-/* ---- one element ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 static bool comparable(kf_dtype dtype, double *got, double *expected)
 {
-    return kf_comparable(kf_dtype_largest(dtype), kf_dtype_roundoff(dtype), dtype == KF_F8E4M3, got, expected);
+    return kf_comparable(kf_dtype_largest(dtype), kf_dtype_roundoff(dtype), dtype == KF_F8E4M3, got,
+                         expected);
 }
 
 /* The distance of 64-bit integers, which doubles would round away. */
@@ -37,20 +39,22 @@ static double integer_distance(const void *got, const void *expected, int64_t in
     return (double)distance;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 typedef struct block_sums {
     double square[LANES], max[LANES], scale_square[LANES], scale_max[LANES], odd[LANES];
 } block_sums;
 
-/* `count` is a multiple of LANES. odd becomes NaN or positive in a lane that held anything but finite numbers within the range. */
-KF_BODY sum_block_body(const double *restrict got, const double *restrict expected, int count, double largest,
-                       block_sums *restrict sums)
+/* `count` is a multiple of LANES. odd becomes NaN or positive in a lane that held anything but
+ * finite numbers within the range. */
+KF_BODY sum_block_body(const double *restrict got, const double *restrict expected, int count,
+                       double largest, block_sums *restrict sums)
 {
     block_sums s = {0};
     for (int i = 0; i < count; i += LANES) {
         for (int l = 0; l < LANES; l++) {
-            double e = expected[i + l], d = __builtin_fabs(got[i + l] - e), scale = __builtin_fabs(e);
+            double e = expected[i + l], d = __builtin_fabs(got[i + l] - e),
+                   scale = __builtin_fabs(e);
             s.square[l] += d * d;
             s.max[l] = d > s.max[l] ? d : s.max[l];
             s.scale_square[l] += e * e;
@@ -61,10 +65,12 @@ KF_BODY sum_block_body(const double *restrict got, const double *restrict expect
     *sums = s;
 }
 KF_MULTIVERSION(sum_block,
-                (const double *restrict got, const double *restrict expected, int count, double largest, block_sums *restrict sums),
+                (const double *restrict got, const double *restrict expected, int count,
+                 double largest, block_sums *restrict sums),
                 (got, expected, count, largest, sums))
 
-static bool add_block(const double *got, const double *expected, int count, double largest, kf_error_sums *sums)
+static bool add_block(const double *got, const double *expected, int count, double largest,
+                      kf_error_sums *sums)
 {
     block_sums s;
     sum_block(got, expected, count, largest, &s);
@@ -79,7 +85,8 @@ static bool add_block(const double *got, const double *expected, int count, doub
     return true;
 }
 
-static void add_element(kf_dtype dtype, double got, double expected, int64_t index, kf_error_sums *sums)
+static void add_element(kf_dtype dtype, double got, double expected, int64_t index,
+                        kf_error_sums *sums)
 {
     if (!comparable(dtype, &got, &expected)) {
         if (sums->nonfinite++ == 0) sums->first_nonfinite = index;
@@ -92,22 +99,26 @@ static void add_element(kf_dtype dtype, double got, double expected, int64_t ind
     sums->scale_max = fmax(sums->scale_max, fabs(expected));
 }
 
-/* Elements as doubles: those of the output, and the expected ones, which are doubles already for floating outputs. */
-static void load_block(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first, int count,
-                       double *got, double *truth)
+/* Elements as doubles: those of the output, and the expected ones, which are doubles already for
+ * floating outputs. */
+static void load_block(const kf_problem_argument *argument, const void *data, const void *expected,
+                       int64_t first, int count, double *got, double *truth)
 {
     size_t size = kf_dtype_size(argument->dtype);
     kf_load_doubles(argument->dtype, (const char *)data + (size_t)first * size, (size_t)count, got);
     if (kf_dtype_is_float(argument->dtype))
         memcpy(truth, (const double *)expected + first, (size_t)count * sizeof *truth);
     else
-        kf_load_doubles(argument->dtype, (const char *)expected + (size_t)first * size, (size_t)count, truth);
+        kf_load_doubles(argument->dtype, (const char *)expected + (size_t)first * size,
+                        (size_t)count, truth);
 }
 
-static void add_wide_integers(const void *data, const void *expected, int64_t first, int64_t count, kf_error_sums *sums)
+static void add_wide_integers(const void *data, const void *expected, int64_t first, int64_t count,
+                              kf_error_sums *sums)
 {
     for (int64_t i = first; i < first + count; i++) {
-        double error = integer_distance(data, expected, i), scale = fabs(kf_dtype_load(KF_I64, (const char *)expected + 8 * i));
+        double error = integer_distance(data, expected, i),
+               scale = fabs(kf_dtype_load(KF_I64, (const char *)expected + 8 * i));
         sums->sum_square += error * error;
         sums->max = fmax(sums->max, error);
         sums->scale_square += scale * scale;
@@ -115,8 +126,9 @@ static void add_wide_integers(const void *data, const void *expected, int64_t fi
     }
 }
 
-void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data, const void *expected, int64_t first,
-                              int64_t count, kf_error_sums *sums)
+void kf_error_accumulate_part(const kf_problem_argument *argument, const void *data,
+                              const void *expected, int64_t first, int64_t count,
+                              kf_error_sums *sums)
 {
     double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(argument->dtype);
     sums->count += count;
@@ -129,12 +141,14 @@ void kf_error_accumulate_part(const kf_problem_argument *argument, const void *d
         load_block(argument, data, expected, first, take, got, truth);
         int whole = take - take % LANES;
         if (!add_block(got, truth, whole, largest, sums)) whole = 0;
-        for (int i = whole; i < take; i++) add_element(argument->dtype, got[i], truth[i], first + i, sums);
+        for (int i = whole; i < take; i++)
+            add_element(argument->dtype, got[i], truth[i], first + i, sums);
         first += take, count -= take;
     }
 }
 
-void kf_error_accumulate(const kf_problem_argument *argument, const void *data, const void *expected, kf_error_sums *sums)
+void kf_error_accumulate(const kf_problem_argument *argument, const void *data,
+                         const void *expected, kf_error_sums *sums)
 {
     kf_error_accumulate_part(argument, data, expected, 0, argument->elements, sums);
 }
@@ -146,7 +160,8 @@ void kf_error_merge(kf_error_sums *into, const kf_error_sums *from)
     into->scale_square += from->scale_square;
     into->scale_max = fmax(into->scale_max, from->scale_max);
     into->count += from->count;
-    if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0)) into->first_nonfinite = from->first_nonfinite;
+    if (from->nonfinite && (into->nonfinite == 0 || into->first_nonfinite < 0))
+        into->first_nonfinite = from->first_nonfinite;
     into->nonfinite += from->nonfinite;
 }
 
@@ -159,7 +174,7 @@ static double scale_rms(const kf_error_sums *sums)
     return sums->count > 0 ? sqrt(sums->scale_square / (double)sums->count) : 0;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* c of the formula in compare.h. */
 static double order_allowance(kf_dtype dtype)
@@ -172,13 +187,15 @@ static double order_allowance(kf_dtype dtype)
     }
 }
 
-/* The same for the maximum. Two cut operands err by 4 u of their product, and where that product is nearly all of an element no other makes up for it. */
+/* The same for the maximum. Two cut operands err by 4 u of their product, and where that product is
+ * nearly all of an element no other makes up for it. */
 static double order_allowance_max(kf_dtype dtype)
 {
     return dtype == KF_TF32 ? 5 : order_allowance(dtype);
 }
 
-/* What may become 0 when subnormals are flushed (f32 under fast-math, f64 never needs more), or the smallest subnormal. */
+/* What may become 0 when subnormals are flushed (f32 under fast-math, f64 never needs more), or the
+ * smallest subnormal. */
 static double flushable(kf_dtype dtype)
 {
     switch (dtype) {
@@ -193,8 +210,9 @@ static double flushable(kf_dtype dtype)
     }
 }
 
-/* `ratio` times the baseline's error. An output of f16 or bf16 is rounded at the end whatever was done before, and no honest order of sums makes that
- * worse: of the baseline's error only what goes beyond such a rounding (at most 0.58 u of the scale, when all values lie at the lower ends of
+/* `ratio` times the baseline's error. An output of f16 or bf16 is rounded at the end whatever was
+ * done before, and no honest order of sums makes that worse: of the baseline's error only what goes
+ * beyond such a rounding (at most 0.58 u of the scale, when all values lie at the lower ends of
  * their binades) is multiplied. */
 static double allowed_beside(const kf_problem_argument *argument, const kf_error_sums *baseline)
 {
@@ -204,18 +222,21 @@ static double allowed_beside(const kf_problem_argument *argument, const kf_error
     return rounding + ratio * sqrt(fmax(error * error - rounding * rounding, 0));
 }
 
-void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
-                     double *allowed_rms, double *allowed_max)
+void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *own,
+                     const kf_error_sums *baseline, double *allowed_rms, double *allowed_max)
 {
     kf_dtype dtype = argument->tf32 ? KF_TF32 : argument->dtype;
-    double ratio = argument->tolerance.ratio, unit = kf_dtype_roundoff(dtype), tiny = flushable(dtype);
-    *allowed_rms = (baseline ? allowed_beside(argument, baseline) : 0) + order_allowance(dtype) * unit * scale_rms(own) + tiny;
-    *allowed_max = ratio * (baseline ? baseline->max : 0) + order_allowance_max(dtype) * unit * own->scale_max + tiny;
+    double ratio = argument->tolerance.ratio, unit = kf_dtype_roundoff(dtype),
+           tiny = flushable(dtype);
+    *allowed_rms = (baseline ? allowed_beside(argument, baseline) : 0) +
+                   order_allowance(dtype) * unit * scale_rms(own) + tiny;
+    *allowed_max = ratio * (baseline ? baseline->max : 0) +
+                   order_allowance_max(dtype) * unit * own->scale_max + tiny;
 }
 
 /* Does it pass only because operands in tf32 are allowed? */
-static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums *own, const kf_error_sums *baseline,
-                       const kf_error_figures *figures)
+static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums *own,
+                       const kf_error_sums *baseline, const kf_error_figures *figures)
 {
     if (!argument->tf32) return false;
     kf_problem_argument strict = *argument;
@@ -225,10 +246,10 @@ static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums 
     return figures->rms > rms || figures->max > max;
 }
 
-/* ---- the rule for one element, for counting mismatches ---------------------------------------------------------------------------------- */
+/* ---- the rule for one element, for counting mismatches --------------------------------------- */
 
-/* |got - expected| <= min(cap, max(slope |expected| + base, floor)) is every comparison there is, with the right numbers. cap is finite, so that no
- * infinite error passes. */
+/* |got - expected| <= min(cap, max(slope |expected| + base, floor)) is every comparison there is,
+ * with the right numbers. cap is finite, so that no infinite error passes. */
 typedef struct rule {
     const kf_problem_argument *argument;
     const void *data, *expected;
@@ -250,7 +271,8 @@ static double as_stored(kf_dtype dtype, double value)
 }
 
 /* `largest`: of the output's type. */
-static bool element_passes(const rule *r, double largest, int64_t index, double got, double expected)
+static bool element_passes(const rule *r, double largest, int64_t index, double got,
+                           double expected)
 {
     kf_dtype dtype = r->argument->dtype;
     double error;
@@ -267,26 +289,33 @@ static bool element_passes(const rule *r, double largest, int64_t index, double 
     return error <= (limit < r->cap ? limit : r->cap);
 }
 
-/* *failed counts elements that do not pass as they are; what the careful rule would forgive counts, too. */
-KF_BODY count_failed_body(const double *restrict got, const double *restrict expected, int count, const rule *r, int *failed)
+/* *failed counts elements that do not pass as they are; what the careful rule would forgive counts,
+ * too. */
+KF_BODY count_failed_body(const double *restrict got, const double *restrict expected, int count,
+                          const rule *r, int *failed)
 {
     double cap = r->cap, slope = r->slope, base = r->base, least = r->floor;
     int bad = 0;
     for (int i = 0; i < count; i++) {
-        double error = __builtin_fabs(got[i] - expected[i]), limit = slope * __builtin_fabs(expected[i]) + base;
+        double error = __builtin_fabs(got[i] - expected[i]),
+               limit = slope * __builtin_fabs(expected[i]) + base;
         limit = limit > least ? limit : least;
         limit = limit < cap ? limit : cap;
         bad += error <= limit ? 0 : 1;
     }
     *failed = bad;
 }
-KF_MULTIVERSION(count_failed, (const double *restrict got, const double *restrict expected, int count, const rule *r, int *failed),
+KF_MULTIVERSION(count_failed,
+                (const double *restrict got, const double *restrict expected, int count,
+                 const rule *r, int *failed),
                 (got, expected, count, r, failed))
 
-static bool block_passes(const rule *r, int64_t first, int count, const double *got, const double *truth)
+static bool block_passes(const rule *r, int64_t first, int count, const double *got,
+                         const double *truth)
 {
     if (r->argument->dtype == KF_I64)
-        return memcmp((const int64_t *)r->data + first, (const int64_t *)r->expected + first, (size_t)count * 8) == 0;
+        return memcmp((const int64_t *)r->data + first, (const int64_t *)r->expected + first,
+                      (size_t)count * 8) == 0;
     int failed;
     count_failed(got, truth, count, r, &failed);
     return failed == 0;
@@ -297,11 +326,13 @@ static kf_mismatches find_mismatches(const rule *r, double scale)
     kf_mismatches m = kf_mismatches_begin(r->argument, scale);
     double got[BLOCK], truth[BLOCK], largest = kf_dtype_largest(r->argument->dtype);
     for (int64_t first = 0; first < r->argument->elements; first += BLOCK) {
-        int take = r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
+        int take =
+            r->argument->elements - first < BLOCK ? (int)(r->argument->elements - first) : BLOCK;
         load_block(r->argument, r->data, r->expected, first, take, got, truth);
         if (block_passes(r, first, take, got, truth)) continue;
         for (int i = 0; i < take; i++)
-            if (!element_passes(r, largest, first + i, got[i], truth[i])) kf_mismatch_add(&m, first + i, truth[i], got[i]);
+            if (!element_passes(r, largest, first + i, got[i], truth[i]))
+                kf_mismatch_add(&m, first + i, truth[i], got[i]);
     }
     return m;
 }
@@ -315,10 +346,11 @@ static void fill_mismatches(const kf_mismatches *m, kf_error_figures *figures)
     kf_mismatches_describe(m, figures->pattern, sizeof figures->pattern);
 }
 
-/* ---- judging -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
-static bool judge_ratio(const kf_problem_argument *argument, const void *data, const void *expected, const kf_error_sums *own,
-                        const kf_error_sums *baseline, kf_error_figures *figures)
+static bool judge_ratio(const kf_problem_argument *argument, const void *data, const void *expected,
+                        const kf_error_sums *own, const kf_error_sums *baseline,
+                        kf_error_figures *figures)
 {
     double scale = scale_rms(own);
     kf_error_limits(argument, own, baseline, &figures->allowed_rms, &figures->allowed_max);
@@ -341,14 +373,17 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     if (m.count == 0 && rms_passes && max_passes) return true;
     fill_mismatches(&m, figures);
     if (rms_passes) return false;
-    /* When most of the error is not in elements that stand out but in all of them, say how many digits are left instead. */
+    /* When most of the error is not in elements that stand out but in all of them, say how many
+     * digits are left instead. */
     r.cap = fmin(figures->allowed_rms, DBL_MAX);
     kf_mismatches spread = find_mismatches(&r, scale);
     if (m.count > spread.count / 2) return false;
     fill_mismatches(&spread, figures);
     double bits = scale > 0 && figures->rms > 0 ? -log2(figures->rms / scale) : 0;
-    snprintf(figures->pattern, sizeof figures->pattern, "all over: about %.0f bits of precision are left", bits > 0 ? bits : 0.0);
-    if (figures->mismatched == 0) figures->mismatched = 1; /* limits that are no numbers: nothing passes, nothing stands out */
+    snprintf(figures->pattern, sizeof figures->pattern,
+             "all over: about %.0f bits of precision are left", bits > 0 ? bits : 0.0);
+    /* limits that are no numbers: nothing passes, nothing stands out */
+    if (figures->mismatched == 0) figures->mismatched = 1;
     return false;
 }
 
@@ -359,7 +394,7 @@ static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_fig
     return m.count == 0;
 }
 
-/* ---- any order --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- any order ------------------------------------------------------------------------------- */
 
 /* Numbers ascending, NaN last. */
 static int compare_doubles(const void *a, const void *b)
@@ -375,16 +410,18 @@ static int compare_integers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A sorted copy as doubles, or as 64-bit integers for i64; expected doubles are rounded to the `output` type first, which they are to be
- * found in. NULL when out of memory. */
+/* A sorted copy as doubles, or as 64-bit integers for i64; expected doubles are rounded to the
+ * `output` type first, which they are to be found in. NULL when out of memory. */
 static void *sorted_copy(kf_dtype output, bool is_expected, const void *elements, int64_t count)
 {
-    void *copy = count >= 0 && (uint64_t)count < SIZE_MAX / 8 ? malloc((size_t)count * 8 + 1) : NULL;
+    void *copy =
+        count >= 0 && (uint64_t)count < SIZE_MAX / 8 ? malloc((size_t)count * 8 + 1) : NULL;
     if (!copy) return NULL;
     if (output == KF_I64) {
         memcpy(copy, elements, (size_t)count * 8);
     } else if (is_expected && kf_dtype_is_float(output)) {
-        for (int64_t i = 0; i < count; i++) ((double *)copy)[i] = as_stored(output, ((const double *)elements)[i]);
+        for (int64_t i = 0; i < count; i++)
+            ((double *)copy)[i] = as_stored(output, ((const double *)elements)[i]);
     } else {
         kf_load_doubles(output, elements, (size_t)count, copy);
     }
@@ -392,16 +429,18 @@ static void *sorted_copy(kf_dtype output, bool is_expected, const void *elements
     return copy;
 }
 
-static bool judge_any_order(const kf_problem_argument *argument, const void *data, const void *expected, kf_error_figures *figures,
-                            kf_error *error)
+static bool judge_any_order(const kf_problem_argument *argument, const void *data,
+                            const void *expected, kf_error_figures *figures, kf_error *error)
 {
     kf_dtype dtype = argument->dtype;
     kf_autofree void *got = sorted_copy(dtype, false, data, argument->elements);
     kf_autofree void *truth = sorted_copy(dtype, true, expected, argument->elements);
     if (!got || !truth) {
         figures->mismatched = figures->compared;
-        return kf_fail(error, KF_ERROR_MEMORY, "comparing output %s in any order: out of memory for copies of %lld elements",
-                       argument->name, (long long)argument->elements);
+        return kf_fail(
+            error, KF_ERROR_MEMORY,
+            "comparing output %s in any order: out of memory for copies of %lld elements",
+            argument->name, (long long)argument->elements);
     }
     kf_problem_argument sorted = *argument;
     sorted.dtype = dtype == KF_I64 ? KF_I64 : KF_F64;
@@ -414,8 +453,8 @@ static bool judge_any_order(const kf_problem_argument *argument, const void *dat
     return judge_elements(&r, &own, figures);
 }
 
-bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected, const kf_error_sums *baseline,
-                       kf_error_figures *figures, kf_error *error)
+bool kf_compare_output(const kf_problem_argument *argument, const void *data, const void *expected,
+                       const kf_error_sums *baseline, kf_error_figures *figures, kf_error *error)
 {
     *figures = (kf_error_figures){.compared = argument->elements, .first_index = -1};
     if (baseline) {
@@ -424,12 +463,14 @@ bool kf_compare_output(const kf_problem_argument *argument, const void *data, co
     }
     const kf_tolerance *tolerance = &argument->tolerance;
     figures->allowed_rms = figures->allowed_max = NAN; /* only the error ratio has such limits */
-    if (tolerance->kind == KF_ANY_ORDER) return judge_any_order(argument, data, expected, figures, error);
+    if (tolerance->kind == KF_ANY_ORDER)
+        return judge_any_order(argument, data, expected, figures, error);
     kf_error_sums own = KF_NO_ERRORS;
     kf_error_accumulate(argument, data, expected, &own);
     figures->rms = kf_error_rms(&own);
     figures->max = own.nonfinite ? (double)INFINITY : own.max;
-    if (tolerance->kind == KF_ERROR_RATIO) return judge_ratio(argument, data, expected, &own, baseline, figures);
+    if (tolerance->kind == KF_ERROR_RATIO)
+        return judge_ratio(argument, data, expected, &own, baseline, figures);
     rule r = {.argument = argument, .data = data, .expected = expected, .cap = DBL_MAX};
     if (tolerance->kind == KF_ALLCLOSE)
         r.slope = tolerance->rtol, r.base = tolerance->atol;
@@ -441,7 +482,8 @@ bool kf_compare_output(const kf_problem_argument *argument, const void *data, co
 bool kf_compare_rule(const kf_problem_argument *argument, kf_element_rule *how)
 {
     const kf_tolerance *tolerance = &argument->tolerance;
-    *how = (kf_element_rule){.largest = kf_dtype_largest(argument->dtype), .roundoff = kf_dtype_roundoff(argument->dtype)};
+    *how = (kf_element_rule){.largest = kf_dtype_largest(argument->dtype),
+                             .roundoff = kf_dtype_roundoff(argument->dtype)};
     if (tolerance->kind == KF_ANY_ORDER || is_coarse(argument->dtype)) return false;
     how->counts = tolerance->kind != KF_ERROR_RATIO;
     if (tolerance->kind == KF_ALLCLOSE)
@@ -451,8 +493,8 @@ bool kf_compare_rule(const kf_problem_argument *argument, kf_element_rule *how)
     return true;
 }
 
-bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *own, int64_t failed, const kf_error_sums *baseline,
-                     kf_error_figures *figures)
+bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *own, int64_t failed,
+                     const kf_error_sums *baseline, kf_error_figures *figures)
 {
     *figures = (kf_error_figures){.compared = argument->elements, .first_index = -1};
     if (baseline) {
@@ -464,7 +506,8 @@ bool kf_compare_sums(const kf_problem_argument *argument, const kf_error_sums *o
     figures->max = own->nonfinite ? (double)INFINITY : own->max;
     if (argument->tolerance.kind != KF_ERROR_RATIO) return failed == 0;
     kf_error_limits(argument, own, baseline, &figures->allowed_rms, &figures->allowed_max);
-    bool passes = figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max && own->nonfinite == 0;
+    bool passes = figures->rms <= figures->allowed_rms && figures->max <= figures->allowed_max &&
+                  own->nonfinite == 0;
     figures->tf32 = passes && needs_tf32(argument, own, baseline, figures);
     return passes;
 }

@@ -4,9 +4,11 @@
 
 #include "inputs_formula.h"
 
-/* Makes got and expected comparable as numbers: true when both are finite then (or agree in not being so: both become 0); false when
- * they differ in kind. `largest`, `roundoff`: of the output's type; `no_infinity`: f8e4m3. */
-KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, double *got, double *expected)
+/* Makes got and expected comparable as numbers: true when both are finite then (or agree in not
+ * being so: both become 0); false when they differ in kind. `largest`, `roundoff`: of the output's
+ * type; `no_infinity`: f8e4m3. */
+KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, double *got,
+                             double *expected)
 {
     if (isnan(*expected)) {
         int same = isnan(*got) != 0;

@@ -15,17 +15,21 @@
 #define TIME "gpu__time_duration.sum"
 #define MAX_KERNELS 16 /* rows that are kept */
 #define MAX_VALUE 1e18
-/* A second is what counting may add to a candidate. With a call of 0.15 ms it takes 0.55 s (11 passes on an H200), and beyond that up to 3.5 calls a pass
- * (40 ms a pass for 12 ms a call, there). So much of the second is for that. */
+/* A second is what counting may add to a candidate. With a call of 0.15 ms it takes 0.55 s (11
+ * passes on an H200), and beyond that up to 3.5 calls a pass (40 ms a pass for 12 ms a call,
+ * there). So much of the second is for that. */
 #define PASSES_SECONDS 0.35
 #define PASS_CALLS 3.5
 #define STALL(reason) "smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio"
 
-/* CudaForge's 24 as far as the chip has them (arXiv:2511.01884; registers and occupancy limits come from the launch), all stall reasons, pipes, use of
- * sectors, bank conflicts, local memory. Asked for at once they share passes; where there is no time for all passes the last are left out. So their
- * order is that of what is wanted most, and behind that what comes with no further pass (of a GH100; tests/unit/test_counters.c asks CUPTI). The first pass tells
- * what bounds a kernel: the sectors of the L2 and the wavefronts of loads and stores in the L1 are the parts of those units' throughputs that most often are
- * the busiest, and cost one pass where the throughputs themselves cost five. */
+/* CudaForge's 24 as far as the chip has them (arXiv:2511.01884; registers and occupancy limits come
+ * from the launch), all stall reasons, pipes, use of sectors, bank conflicts, local memory. Asked
+ * for at once they share passes; where there is no time for all passes the last are left out. So
+ * their order is that of what is wanted most, and behind that what comes with no further pass (of a
+ * GH100; tests/unit/test_counters.c asks CUPTI). The first pass tells what bounds a kernel: the
+ * sectors of the L2 and the wavefronts of loads and stores in the L1 are the parts of those units'
+ * throughputs that most often are the busiest, and cost one pass where the throughputs themselves
+ * cost five. */
 static const char *const all[] = {
     TIME,
     "sm__issue_active.avg.pct_of_peak_sustained_active",
@@ -98,7 +102,7 @@ size_t kf_counters_all(const char *const **names)
     return ALL_COUNT;
 }
 
-/* ---- how much of it ----------------------------------------------------------------------------------------------------------------- */
+/* ---- how much of it -------------------------------------------------------------------------- */
 
 uint32_t kf_counters_passes(double call_seconds)
 {
@@ -107,21 +111,27 @@ uint32_t kf_counters_passes(double call_seconds)
     return passes < 1 ? 1 : (uint32_t)passes;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 bool kf_counters_check(const char *list, kf_error *error)
 {
     size_t count = 1, length = strlen(list);
     if (length == 0 || length > KF_COUNTERS_LIST_BYTES)
-        return kf_fail(error, KF_ERROR_INPUT, "expected all, none, or CUPTI's names with commas between them");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "expected all, none, or CUPTI's names with commas between them");
     for (size_t i = 0; i < length; i++) {
         char c = list[i];
         if (c == ',') count++;
-        if (c == ',' ? i > 0 && i + 1 < length && list[i - 1] != ',' : isalnum((unsigned char)c) || c == '_' || c == '.') continue;
-        return kf_fail(error, KF_ERROR_INPUT, "\"%.60s\" is no list of names: letters, digits, '_' and '.', commas between", list);
+        if (c == ',' ? i > 0 && i + 1 < length && list[i - 1] != ','
+                     : isalnum((unsigned char)c) || c == '_' || c == '.')
+            continue;
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "\"%.60s\" is no list of names: letters, digits, '_' and '.', commas between", list);
     }
     if (count < KF_COUNT_METRICS) return true; /* time comes on top */
-    return kf_fail(error, KF_ERROR_INPUT, "%zu names; at most %d at a time", count, KF_COUNT_METRICS - 1);
+    return kf_fail(error, KF_ERROR_INPUT, "%zu names; at most %d at a time", count,
+                   KF_COUNT_METRICS - 1);
 }
 
 char *kf_counters_names(const char *list)
@@ -136,15 +146,17 @@ char *kf_counters_names(const char *list)
     }
     for (const char *at = list; *at && !everything; at += *at == ',') {
         size_t length = strcspn(at, ",");
-        if (length != strlen(TIME) || strncmp(at, TIME, length) != 0) kf_buffer_format(&text, ",%.*s", (int)length, at);
+        if (length != strlen(TIME) || strncmp(at, TIME, length) != 0)
+            kf_buffer_format(&text, ",%.*s", (int)length, at);
         at += length;
     }
     return kf_buffer_take(&text);
 }
 
-/* ---- names of kernels -------------------------------------------------------------------------------------------------------------------- */
+/* ---- names of kernels ------------------------------------------------------------------------ */
 
-/* "11gemm_kernel": the identifier's length into *length and where it begins; NULL when it is none. */
+/* "11gemm_kernel": the identifier's length into *length and where it begins; NULL when it is none.
+ */
 static const char *identifier(const char *at, size_t *length)
 {
     if (!isdigit((unsigned char)*at)) return NULL;
@@ -152,7 +164,8 @@ static const char *identifier(const char *at, size_t *length)
     return *length > 0 && *length <= strlen(at) ? at : NULL;
 }
 
-/* The Itanium C++ ABI's mangling, as far as names go: _Z <length identifier> or _ZN <length identifier>… [I arguments E] E. */
+/* The Itanium C++ ABI's mangling, as far as names go: _Z <length identifier> or _ZN <length
+ * identifier>… [I arguments E] E. */
 void kf_kernel_name(const char *symbol, char *name, size_t size)
 {
     snprintf(name, size, "%s", symbol);
@@ -162,14 +175,16 @@ void kf_kernel_name(const char *symbol, char *name, size_t size)
     size_t length, used = 0;
     if (*at == 'L') at++; /* static */
     for (const char *start; (start = identifier(at, &length)); at = start + length) {
-        bool nameless = length >= 11 && strncmp(start, "_GLOBAL__N_", 11) == 0; /* an anonymous namespace */
+        /* an anonymous namespace */
+        bool nameless = length >= 11 && strncmp(start, "_GLOBAL__N_", 11) == 0;
         if (!nameless && used + length + 3 < size)
-            used += (size_t)snprintf(name + used, size - used, "%s%.*s", used ? "::" : "", (int)length, start);
+            used += (size_t)snprintf(name + used, size - used, "%s%.*s", used ? "::" : "",
+                                     (int)length, start);
         if (!nested) break;
     }
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 typedef struct row {
     char symbol[KF_COUNT_NAME];
@@ -231,7 +246,8 @@ static size_t cut_names(const char *names, metric_name *cut)
 static row *find_row(row *rows, size_t *count, const kf_count_launch *launch, const char *symbol)
 {
     for (size_t i = 0; i < *count; i++)
-        if (strcmp(rows[i].symbol, symbol) == 0 && memcmp(rows[i].first->block, launch->block, sizeof launch->block) == 0)
+        if (strcmp(rows[i].symbol, symbol) == 0 &&
+            memcmp(rows[i].first->block, launch->block, sizeof launch->block) == 0)
             return &rows[i];
     row *added = &rows[(*count)++];
     *added = (row){.first = launch};
@@ -245,18 +261,21 @@ static int longer(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static bool put(cJSON *parent, const char *key, cJSON *item)
 {
-    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    if (item &&
+        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+        return true;
     cJSON_Delete(item);
     return false;
 }
 
 static bool put_three(cJSON *object, const char *key, const uint32_t numbers[3])
 {
-    const int values[3] = {(int)(numbers[0] & 0x7fffffff), (int)(numbers[1] & 0x7fffffff), (int)(numbers[2] & 0x7fffffff)};
+    const int values[3] = {(int)(numbers[0] & 0x7fffffff), (int)(numbers[1] & 0x7fffffff),
+                           (int)(numbers[2] & 0x7fffffff)};
     return put(object, key, cJSON_CreateIntArray(values, 3));
 }
 
@@ -266,7 +285,8 @@ static bool put_text(cJSON *object, const char *key, const char *text, size_t mo
     return clean && put(object, key, cJSON_CreateString(clean));
 }
 
-static void put_occupancy(cJSON *object, const kf_counters_origin *origin, const kf_count_launch *launch)
+static void put_occupancy(cJSON *object, const kf_counters_origin *origin,
+                          const kf_count_launch *launch)
 {
     kf_sm_limits limits;
     kf_occupancy occupancy;
@@ -289,28 +309,32 @@ static kf_count_launch compiled(const kf_counters_origin *origin, const row *r)
     {
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(kernel, "name");
         if (!cJSON_IsString(name) || strcmp(name->valuestring, r->symbol) != 0) continue;
-        double registers = kf_json_get_number(kernel, "registers", -1), shared = kf_json_get_number(kernel, "shared_bytes", -1);
+        double registers = kf_json_get_number(kernel, "registers", -1),
+               shared = kf_json_get_number(kernel, "shared_bytes", -1);
         if (registers >= 0 && registers <= 255) launch.registers = (uint32_t)registers;
         if (shared >= 0 && shared <= 1 << 24) launch.static_shared = (uint32_t)shared;
     }
     return launch;
 }
 
-static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r, const metric_name *names, size_t count,
-                    double total)
+static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r,
+                    const metric_name *names, size_t count, double total)
 {
     cJSON *object = cJSON_CreateObject(), *metrics;
     char name[KF_COUNT_NAME];
     const kf_count_launch launch = compiled(origin, r);
     kf_kernel_name(r->symbol, name, sizeof name);
-    if (!put(array, NULL, object) || !put_text(object, "name", name[0] ? name : "(unnamed)", sizeof name) ||
+    if (!put(array, NULL, object) ||
+        !put_text(object, "name", name[0] ? name : "(unnamed)", sizeof name) ||
         !put_text(object, "symbol", r->symbol, sizeof r->symbol))
         return false;
     kf_json_add_number(object, "launches", r->launches);
     if (total > 0) kf_json_add_number(object, "part", r->seconds / total);
-    if (!put_three(object, "grid", launch.grid) || !put_three(object, "block", launch.block)) return false;
+    if (!put_three(object, "grid", launch.grid) || !put_three(object, "block", launch.block))
+        return false;
     kf_json_add_number(object, "registers", launch.registers);
-    kf_json_add_number(object, "shared_bytes", (double)launch.static_shared + launch.dynamic_shared);
+    kf_json_add_number(object, "shared_bytes",
+                       (double)launch.static_shared + launch.dynamic_shared);
     kf_json_add_number(object, "local_bytes", launch.local_bytes);
     put_occupancy(object, origin, &launch);
     if (!put(object, "metrics", metrics = cJSON_CreateObject())) return false;
@@ -318,15 +342,18 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
         if (r->weights[i] == 0) continue;
         char key[KF_COUNTERS_LIST_BYTES + 1];
         snprintf(key, sizeof key, "%.*s", (int)names[i].length, names[i].text);
-        kf_json_add_number(metrics, key, names[i].folding == FOLD_MEAN ? r->values[i] / r->weights[i] : r->values[i]);
+        kf_json_add_number(metrics, key,
+                           names[i].folding == FOLD_MEAN ? r->values[i] / r->weights[i]
+                                                         : r->values[i]);
     }
     kf_roofline roofline;
-    return !kf_roofline_of(metrics, &roofline) || put(object, "roofline", kf_roofline_json(&roofline));
+    return !kf_roofline_of(metrics, &roofline) ||
+           put(object, "roofline", kf_roofline_json(&roofline));
 }
 
 /* The names of what became this of. */
-static bool put_names(cJSON *object, const char *key, const metric_name *names, size_t count, const kf_count_header *header,
-                      enum kf_count_metric what)
+static bool put_names(cJSON *object, const char *key, const metric_name *names, size_t count,
+                      const kf_count_header *header, enum kf_count_metric what)
 {
     cJSON *array = cJSON_AddArrayToObject(object, key);
     for (size_t m = 0; array && m < count; m++) {
@@ -346,35 +373,44 @@ static bool put_times(cJSON *object, const kf_count_header *header)
         cJSON *parent;
         const char *key;
         double value;
-    } times[] = {{object, "setup_seconds", header->setup_seconds}, {object, "count_seconds", header->count_seconds},
-                 {seconds, "enable", header->enable_seconds},      {seconds, "start", header->start_seconds},
-                 {seconds, "stop", header->stop_seconds},          {seconds, "read", header->read_seconds}};
+    } times[] = {{object, "setup_seconds", header->setup_seconds},
+                 {object, "count_seconds", header->count_seconds},
+                 {seconds, "enable", header->enable_seconds},
+                 {seconds, "start", header->start_seconds},
+                 {seconds, "stop", header->stop_seconds},
+                 {seconds, "read", header->read_seconds}};
     for (size_t i = 0; seconds && i < sizeof times / sizeof *times; i++)
-        if (believable(times[i].value)) kf_json_add_number(times[i].parent, times[i].key, times[i].value);
+        if (believable(times[i].value))
+            kf_json_add_number(times[i].parent, times[i].key, times[i].value);
     cJSON *passes = seconds ? cJSON_AddArrayToObject(seconds, "passes") : NULL;
     for (uint32_t i = 0; passes && i < header->passes && i < KF_COUNT_PASSES; i++)
-        if (!put(passes, NULL, cJSON_CreateNumber(believable(header->pass_seconds[i]) ? header->pass_seconds[i] : 0))) return false;
+        if (!put(passes, NULL,
+                 cJSON_CreateNumber(believable(header->pass_seconds[i]) ? header->pass_seconds[i]
+                                                                        : 0)))
+            return false;
     return passes != NULL;
 }
 
 static cJSON *begin(const kf_counters_origin *origin)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
-    bool good = json && cJSON_AddStringToObject(json, "candidate", origin->candidate) &&
-                (!origin->code[0] || cJSON_AddStringToObject(json, "code", origin->code)) &&
-                (!origin->workload[0] || cJSON_AddStringToObject(json, "workload", origin->workload));
+    bool good =
+        json && cJSON_AddStringToObject(json, "candidate", origin->candidate) &&
+        (!origin->code[0] || cJSON_AddStringToObject(json, "code", origin->code)) &&
+        (!origin->workload[0] || cJSON_AddStringToObject(json, "workload", origin->workload));
     return good ? kf_steal(&json) : NULL;
 }
 
 cJSON *kf_counters_note(const kf_counters_origin *origin, const char *note, const char *remedy)
 {
     kf_auto(cJSON) json = begin(origin);
-    bool good = json && put_text(json, "note", note, 1000) && (!remedy[0] || put_text(json, "remedy", remedy, 1000));
+    bool good = json && put_text(json, "note", note, 1000) &&
+                (!remedy[0] || put_text(json, "remedy", remedy, 1000));
     return good ? kf_steal(&json) : NULL;
 }
 
-cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, const kf_count_header *header,
-                        const kf_count_launch *launches)
+cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
+                        const kf_count_header *header, const kf_count_launch *launches)
 {
     kf_auto(cJSON) json = begin(origin);
     kf_autofree row *rows = calloc(KF_COUNT_LAUNCHES, sizeof *rows);
@@ -388,7 +424,8 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, con
     if (!put_times(json, header)) return NULL;
     for (uint32_t i = 0; i < header->launches && i < KF_COUNT_LAUNCHES; i++) {
         char symbol[KF_COUNT_NAME];
-        snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(launches[i].name, KF_COUNT_NAME), launches[i].name);
+        snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(launches[i].name, KF_COUNT_NAME),
+                 launches[i].name);
         row *r = find_row(rows, &row_count, &launches[i], symbol);
         double time = launches[i].values[0], weight = believable(time) && time > 0 ? time : 1;
         r->launches++;
@@ -409,7 +446,7 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, con
     return kf_steal(&json);
 }
 
-/* ---- reasons ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reasons --------------------------------------------------------------------------------- */
 
 void kf_counters_explain(const kf_count_header *header, char note[256], char remedy[256])
 {
@@ -417,7 +454,8 @@ void kf_counters_explain(const kf_count_header *header, char note[256], char rem
         int code; /* CUptiResult */
         const char *remedy;
     } remedies[] = {
-        {35, "counters are for administrators here: run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0"},
+        {35, "counters are for administrators here: run as root, or load the driver with "
+             "NVreg_RestrictProfilingToAdminUsers=0"},
         {40, "the virtual GPU's host has to allow counters"},
         {33, "this virtual GPU has no counters"},
         {26, "another profiler uses the GPU (ncu, DCGM): stop it, or dcgmi profile --pause"},
@@ -431,7 +469,9 @@ void kf_counters_explain(const kf_count_header *header, char note[256], char rem
     switch (header->stage) {
     case KF_COUNT_NO_LIBRARY:
         snprintf(note, 256, "CUPTI can't be used: %s", said);
-        snprintf(remedy, 256, "install the CUPTI of CUDA 13 (package cuda-cupti, or the toolkit's extras/CUPTI)");
+        snprintf(
+            remedy, 256,
+            "install the CUPTI of CUDA 13 (package cuda-cupti, or the toolkit's extras/CUPTI)");
         break;
     case KF_COUNT_REFUSED:
         snprintf(note, 256, "CUPTI refuses (%d) %s", header->code, said);

@@ -28,6 +28,7 @@ static bool is_flagged(const kf_verdict *verdict)
 bool kf_machine_failures_count(int *row, int most, const kf_verdict *verdict, kf_error *error)
 {
     *row = kf_verdict_is_fault(verdict) && !is_flagged(verdict) ? *row + 1 : 0;
-    return *row < most || kf_fail(error, KF_ERROR_MACHINE, "%s: the machine failed %d jobs in a row; the last: %s", verdict->device,
-                                  *row, verdict->message);
+    return *row < most ||
+           kf_fail(error, KF_ERROR_MACHINE, "%s: the machine failed %d jobs in a row; the last: %s",
+                   verdict->device, *row, verdict->message);
 }

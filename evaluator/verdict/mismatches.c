@@ -1,6 +1,7 @@
-/* Bugs have shapes: a kernel that forgets the ragged end leaves a tail, a wrong stride every k-th element, a race a few scattered ones. One
- * pass keeps enough to tell: the bounding box in rows and columns, the greatest common divisor of the distances, and what the wrong elements
- * hold. A model that reads "last column" mends its loop bound; "17 of 4096 elements" teaches it nothing. */
+/* Bugs have shapes: a kernel that forgets the ragged end leaves a tail, a wrong stride every k-th
+ * element, a race a few scattered ones. One pass keeps enough to tell: the bounding box in rows and
+ * columns, the greatest common divisor of the distances, and what the wrong elements hold. A model
+ * that reads "last column" mends its loop bound; "17 of 4096 elements" teaches it nothing. */
 #include "mismatches.h"
 
 #include <inttypes.h>
@@ -11,9 +12,13 @@
 kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double scale)
 {
     int64_t columns = argument->dims > 0 ? argument->shape[argument->dims - 1] : 1;
-    kf_mismatches m = {.elements = argument->elements, .columns = columns > 0 ? columns : 1, .first = -1, .most_sane = INFINITY};
+    kf_mismatches m = {.elements = argument->elements,
+                       .columns = columns > 0 ? columns : 1,
+                       .first = -1,
+                       .most_sane = INFINITY};
     if (!(scale > 0)) scale = 1;
-    /* The exponent of random bits is uniform: of f32's 256 (f16's 32) only a quarter lies within 2^±30 (2^±6) of the data's. */
+    /* The exponent of random bits is uniform: of f32's 256 (f16's 32) only a quarter lies within
+     * 2^±30 (2^±6) of the data's. */
     double reach = 0;
     if (argument->dtype == KF_F16)
         reach = 0x1p6;
@@ -40,7 +45,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double got)
 {
-    if (index - m->row_first >= m->columns) m->row = index / m->columns, m->row_first = m->row * m->columns;
+    if (index - m->row_first >= m->columns)
+        m->row = index / m->columns, m->row_first = m->row * m->columns;
     int64_t row = m->row, column = index - m->row_first;
     if (m->count == 0) {
         m->first = index;
@@ -51,7 +57,8 @@ void kf_mismatch_add(kf_mismatches *m, int64_t index, double expected, double go
         m->least_column = m->most_column = column;
     } else {
         m->stride = m->stride == 1 ? 1 : common_divisor(m->stride, index - m->last);
-        m->same_value = m->same_value && (got == m->first_got || (isnan(got) && isnan(m->first_got)));
+        m->same_value =
+            m->same_value && (got == m->first_got || (isnan(got) && isnan(m->first_got)));
     }
     m->last = index;
     m->most_row = row;
@@ -72,7 +79,8 @@ static const char *ordinal_ending(int64_t n)
 
 static void describe_place(const kf_mismatches *m, char *text, size_t size)
 {
-    int64_t rows = m->elements / m->columns, height = m->most_row - m->least_row + 1, width = m->most_column - m->least_column + 1;
+    int64_t rows = m->elements / m->columns, height = m->most_row - m->least_row + 1,
+            width = m->most_column - m->least_column + 1;
     bool matrix = rows > 1 && m->columns > 1;
     if (m->count == m->elements)
         snprintf(text, size, "everywhere");
@@ -93,10 +101,11 @@ static void describe_place(const kf_mismatches *m, char *text, size_t size)
         else
             snprintf(text, size, "column %" PRId64, m->least_column);
     } else if (matrix && m->count == height * width && width < m->columns) {
-        snprintf(text, size, "rows %" PRId64 "-%" PRId64 ", columns %" PRId64 "-%" PRId64, m->least_row, m->most_row,
-                 m->least_column, m->most_column);
+        snprintf(text, size, "rows %" PRId64 "-%" PRId64 ", columns %" PRId64 "-%" PRId64,
+                 m->least_row, m->most_row, m->least_column, m->most_column);
     } else if (m->stride > 1 && m->count == (m->last - m->first) / m->stride + 1)
-        snprintf(text, size, "every %" PRId64 "%s from %" PRId64, m->stride, ordinal_ending(m->stride), m->first);
+        snprintf(text, size, "every %" PRId64 "%s from %" PRId64, m->stride,
+                 ordinal_ending(m->stride), m->first);
     else if (m->count > m->elements - m->elements / 100)
         snprintf(text, size, "nearly everywhere");
     else if (m->count <= m->elements / 100 + 8)

@@ -9,14 +9,16 @@
 #include "kforge/task.h"
 
 typedef struct kf_mismatches {
-    int64_t elements, columns;    /* of the output; columns: the last axis */
-    double least_sane, most_sane; /* magnitudes that data of this scale may have; random bits mostly lie outside */
+    int64_t elements, columns; /* of the output; columns: the last axis */
+    /* magnitudes that data of this scale may have; random bits mostly lie outside */
+    double least_sane, most_sane;
     int64_t count, first, last, stride;
     int64_t row, row_first; /* of the last one, and that row's first element: indices ascend */
     int64_t least_row, most_row, least_column, most_column;
     double first_expected, first_got;
-    bool same_value;     /* all wrong elements hold the same */
-    int64_t nan, absurd; /* of the wrong elements: NaN; of a magnitude that only random bits have (or NaN) */
+    bool same_value; /* all wrong elements hold the same */
+    /* of the wrong elements: NaN; of a magnitude that only random bits have (or NaN) */
+    int64_t nan, absurd;
 } kf_mismatches;
 
 kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double scale);

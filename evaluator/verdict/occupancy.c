@@ -37,11 +37,12 @@ static int round_up(int value, int unit)
     return (value + unit - 1) / unit * unit;
 }
 
-bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int shared_bytes, kf_occupancy *occupancy)
+bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int shared_bytes,
+                     kf_occupancy *occupancy)
 {
     *occupancy = (kf_occupancy){0};
-    if (threads < 1 || threads > MAX_THREADS || registers < 0 || registers > MAX_REGISTERS || shared_bytes < 0 ||
-        shared_bytes > 1 << 24)
+    if (threads < 1 || threads > MAX_THREADS || registers < 0 || registers > MAX_REGISTERS ||
+        shared_bytes < 0 || shared_bytes > 1 << 24)
         return false;
     int warps = round_up(threads, WARP) / WARP;
     int *blocks = occupancy->blocks;
@@ -51,7 +52,8 @@ bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int
     if (registers) {
         int a_warp = round_up(registers * WARP, REGISTER_UNIT);
         int resident = limits->registers / PARTITIONS / a_warp * PARTITIONS;
-        blocks[KF_OCCUPANCY_REGISTERS] = round_up(warps, PARTITIONS) * a_warp > limits->registers ? 0 : resident / warps;
+        blocks[KF_OCCUPANCY_REGISTERS] =
+            round_up(warps, PARTITIONS) * a_warp > limits->registers ? 0 : resident / warps;
     }
     int unit = limits->reserved_shared ? 128 : 256; /* from 8.0 on 128 bytes */
     int shared = round_up(shared_bytes + limits->reserved_shared, unit);
@@ -67,7 +69,8 @@ bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int
     return true;
 }
 
-bool kf_occupancy_best(const kf_sm_limits *limits, int registers, int shared_bytes, kf_occupancy *occupancy, int *threads)
+bool kf_occupancy_best(const kf_sm_limits *limits, int registers, int shared_bytes,
+                       kf_occupancy *occupancy, int *threads)
 {
     bool any = false;
     for (int size = WARP; size <= MAX_THREADS; size += WARP) {
@@ -102,12 +105,17 @@ bool kf_occupancy_report(cJSON *report, int major, int minor)
     if (!kf_sm_limits_of(major, minor, &limits)) return true;
     cJSON_ArrayForEach(kernel, cJSON_GetObjectItemCaseSensitive(report, "kernels"))
     {
-        int registers = figure(kernel, "registers", MAX_REGISTERS), shared = figure(kernel, "shared_bytes", 1 << 24), threads;
+        int registers = figure(kernel, "registers", MAX_REGISTERS),
+            shared = figure(kernel, "shared_bytes", 1 << 24), threads;
         kf_occupancy best;
-        if (registers < 0 || shared < 0 || !kf_occupancy_best(&limits, registers, shared, &best, &threads)) continue;
+        if (registers < 0 || shared < 0 ||
+            !kf_occupancy_best(&limits, registers, shared, &best, &threads))
+            continue;
         kf_json_add_number(kernel, "occupancy", best.part);
         kf_json_add_number(kernel, "occupancy_threads", threads);
-        if (!cJSON_AddStringToObject(kernel, "occupancy_limit", kf_occupancy_limit_name(best.limit))) return false;
+        if (!cJSON_AddStringToObject(kernel, "occupancy_limit",
+                                     kf_occupancy_limit_name(best.limit)))
+            return false;
         if (best.part < least) least = best.part;
     }
     if (least <= 1) kf_json_add_number(report, "occupancy", least);

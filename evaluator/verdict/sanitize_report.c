@@ -12,7 +12,8 @@
 static void copy_clean(char *to, size_t size, const char *from, size_t length)
 {
     size_t used = 0;
-    for (size_t i = 0; i < length && used + 1 < size; i++) to[used++] = isprint((unsigned char)from[i]) ? from[i] : ' ';
+    for (size_t i = 0; i < length && used + 1 < size; i++)
+        to[used++] = isprint((unsigned char)from[i]) ? from[i] : ' ';
     to[used] = '\0';
 }
 
@@ -25,8 +26,10 @@ static bool starts(const char *text, const char *with)
 static bool is_trouble(const char *headline)
 {
     static const char *const words[] = {
-        "Error: Target application",    "Error: process didn't", "Internal Sanitizer Error",        "Error: Device not supported",
-        "Error: No attachable process", "Error: Failed to",      "Error: The application returned", "Device not supported"};
+        "Error: Target application",       "Error: process didn't",
+        "Internal Sanitizer Error",        "Error: Device not supported",
+        "Error: No attachable process",    "Error: Failed to",
+        "Error: The application returned", "Device not supported"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (starts(headline, words[i])) return true;
     return false;
@@ -34,9 +37,10 @@ static bool is_trouble(const char *headline)
 
 static bool is_chatter(const char *headline)
 {
-    static const char *const words[] = {"COMPUTE-SANITIZER",    "Target application returned an error",
-                                        "Saved host backtrace", "Host Frame",
-                                        "No CUDA-capable",      "Leaked"};
+    static const char *const words[] = {
+        "COMPUTE-SANITIZER",    "Target application returned an error",
+        "Saved host backtrace", "Host Frame",
+        "No CUDA-capable",      "Leaked"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (starts(headline, words[i])) return true;
     return strstr(headline, " SUMMARY:") != NULL;
@@ -68,18 +72,22 @@ static void read_place(const char *text, kf_sanitize_finding *f)
 static void add_detail(kf_sanitize_finding *f, const char *text)
 {
     size_t used = strlen(f->detail);
-    if (starts(text, "Host Frame") || starts(text, "Saved host") || used + 8 > sizeof f->detail) return;
+    if (starts(text, "Host Frame") || starts(text, "Saved host") || used + 8 > sizeof f->detail)
+        return;
     if (used) used += (size_t)snprintf(f->detail + used, sizeof f->detail - used, "; ");
     copy_clean(f->detail + used, sizeof f->detail - used, text, strlen(text));
 }
 
-/* One more of those that are there, or a new one. Addresses and threads differ, so only kind and place tell. */
+/* One more of those that are there, or a new one. Addresses and threads differ, so only kind and
+ * place tell. */
 static void keep(kf_sanitize_report *report, const kf_sanitize_finding *found)
 {
     if (!found->kind[0]) return;
     for (size_t i = 0; i < report->count; i++) {
         kf_sanitize_finding *f = &report->findings[i];
-        if (strcmp(f->kind, found->kind) != 0 || f->line != found->line || strcmp(f->kernel, found->kernel) != 0) continue;
+        if (strcmp(f->kind, found->kind) != 0 || f->line != found->line ||
+            strcmp(f->kernel, found->kernel) != 0)
+            continue;
         f->count++;
         return;
     }
@@ -88,7 +96,8 @@ static void keep(kf_sanitize_report *report, const kf_sanitize_finding *found)
     report->findings[report->count++].count = 1;
 }
 
-/* "Error: Race reported between Write access at k(int *)+0x130 in c.cu:10": the place is in the headline. */
+/* "Error: Race reported between Write access at k(int *)+0x130 in c.cu:10": the place is in the
+ * headline. */
 static void read_headline(const char *text, kf_sanitize_finding *f)
 {
     const char *end = text + strlen(text), *at = strstr(text, " at ");
@@ -110,13 +119,15 @@ void kf_sanitize_parse(const char *text, kf_sanitize_report *report)
     for (const char *at = text; *at; at += *at == '\n') {
         char line[LINE_BYTES];
         size_t length = strcspn(at, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line - 1 ? length : sizeof line - 1), at);
+        snprintf(line, sizeof line, "%.*s",
+                 (int)(length < sizeof line - 1 ? length : sizeof line - 1), at);
         at += length;
         if (!starts(line, MARK)) continue;
         const char *rest = line + strlen(MARK);
         size_t indent = strspn(rest, " ");
         rest += indent;
-        if (strstr(rest, "ERROR SUMMARY:") || strstr(rest, "RACECHECK SUMMARY:")) report->finished = true;
+        if (strstr(rest, "ERROR SUMMARY:") || strstr(rest, "RACECHECK SUMMARY:"))
+            report->finished = true;
         if (!*rest || (indent <= 1 && is_chatter(rest))) {
             keep(report, &open);
             open = (kf_sanitize_finding){.kind = ""};

@@ -10,14 +10,15 @@
 #define RESAMPLES 2000
 #define CONFIDENCE 0.95
 
-/* ---- samples ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 kf_score_sample kf_score_of(kf_status status, kf_blame blame, double speedup)
 {
     kf_score_sample sample = {.speedup = NAN};
     sample.counts = blame == KF_BLAME_CANDIDATE || blame == KF_BLAME_NOBODY;
     if (!sample.counts) return sample;
-    sample.compiled = status != KF_COMPILE_ERROR && status != KF_UNSUPPORTED_DEVICE && status != KF_JUDGE_ERROR;
+    sample.compiled =
+        status != KF_COMPILE_ERROR && status != KF_UNSUPPORTED_DEVICE && status != KF_JUDGE_ERROR;
     sample.correct = status == KF_CORRECT;
     sample.cheating = status == KF_CHEATING;
     if (sample.correct && speedup > 0) sample.speedup = speedup;
@@ -34,14 +35,17 @@ double kf_score_best(const kf_score_problem *problem, size_t *which)
     double best = NAN;
     for (size_t i = 0; i < problem->count; i++) {
         const kf_score_sample *sample = &problem->samples[i];
-        if (!sample->counts || !sample->correct || !(isnan(best) ? sample->speedup > 0 : sample->speedup > best)) continue;
+        if (!sample->counts || !sample->correct ||
+            !(isnan(best) ? sample->speedup > 0 : sample->speedup > best))
+            continue;
         best = sample->speedup;
         if (which) *which = i;
     }
     return best;
 }
 
-/* A product of k factors instead of two binomials, which overflow: C(n-c,k) / C(n,k) = prod over i = n-c+1 … n of (1 - k/i). */
+/* A product of k factors instead of two binomials, which overflow: C(n-c,k) / C(n,k) = prod over i
+ * = n-c+1 … n of (1 - k/i). */
 double kf_score_pass_at(size_t n, size_t c, size_t k)
 {
     double none = 1;
@@ -51,7 +55,7 @@ double kf_score_pass_at(size_t n, size_t c, size_t k)
     return 1 - none;
 }
 
-/* ---- the bootstrap ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the bootstrap --------------------------------------------------------------------------- */
 
 /* splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t next_random(uint64_t *state)
@@ -62,7 +66,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-kf_interval kf_score_bootstrap(kf_score_statistic statistic, const void *context, size_t count, const kf_score_options *options)
+kf_interval kf_score_bootstrap(kf_score_statistic statistic, const void *context, size_t count,
+                               const kf_score_options *options)
 {
     kf_interval none = {NAN, NAN, NAN}, interval = none;
     size_t resamples = options && options->resamples ? options->resamples : RESAMPLES, used = 0;
@@ -76,7 +81,8 @@ kf_interval kf_score_bootstrap(kf_score_statistic statistic, const void *context
     if (count < 2 || isnan(interval.value)) return interval;
     uint64_t state = options ? options->seed : 0;
     for (size_t r = 0; r < resamples; r++) {
-        for (size_t i = 0; i < count; i++) drawn[i] = (size_t)(((unsigned __int128)next_random(&state) * count) >> 64);
+        for (size_t i = 0; i < count; i++)
+            drawn[i] = (size_t)(((unsigned __int128)next_random(&state) * count) >> 64);
         double value = statistic(context, drawn, count);
         if (!isnan(value)) values[used++] = value;
     }
@@ -129,24 +135,27 @@ kf_interval kf_score_mean(const double *values, size_t count, const kf_score_opt
     return kf_score_bootstrap(mean_of, values, count, options);
 }
 
-kf_interval kf_score_ratio(const double *before, const double *after, size_t count, const kf_score_options *options, size_t *used)
+kf_interval kf_score_ratio(const double *before, const double *after, size_t count,
+                           const kf_score_options *options, size_t *used)
 {
     size_t pairs = 0;
     kf_autofree double *logs = calloc(count ? count : 1, sizeof *logs);
     for (size_t i = 0; i < count && logs; i++)
         if (before[i] > 0 && after[i] > 0) logs[pairs++] = log(after[i] / before[i]);
     if (used) *used = pairs;
-    return logs ? kf_score_bootstrap(exp_mean_of, logs, pairs, options) : (kf_interval){NAN, NAN, NAN};
+    return logs ? kf_score_bootstrap(exp_mean_of, logs, pairs, options)
+                : (kf_interval){NAN, NAN, NAN};
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static bool is_faster(const kf_score_sample *sample, double p)
 {
     return sample->counts && sample->correct && (p <= 0 || sample->speedup > p);
 }
 
-kf_interval kf_score_fast(const kf_score_problem *problems, size_t count, double p, size_t k, const kf_score_options *options)
+kf_interval kf_score_fast(const kf_score_problem *problems, size_t count, double p, size_t k,
+                          const kf_score_options *options)
 {
     kf_autofree double *values = calloc(count ? count : 1, sizeof *values);
     for (size_t i = 0; i < count && values; i++) {
@@ -160,7 +169,8 @@ kf_interval kf_score_fast(const kf_score_problem *problems, size_t count, double
     return values ? kf_score_mean(values, count, options) : (kf_interval){NAN, NAN, NAN};
 }
 
-kf_interval kf_score_pass(const kf_score_problem *problems, size_t count, size_t k, const kf_score_options *options)
+kf_interval kf_score_pass(const kf_score_problem *problems, size_t count, size_t k,
+                          const kf_score_options *options)
 {
     return kf_score_fast(problems, count, 0, k, options);
 }
@@ -193,15 +203,25 @@ static void add_problem(kf_score *score, const kf_score_problem *problem, size_t
     score->solved += correct;
 }
 
-kf_score kf_score_suite(const kf_score_problem *problems, size_t count, const kf_score_options *options)
+kf_score kf_score_suite(const kf_score_problem *problems, size_t count,
+                        const kf_score_options *options)
 {
     const kf_interval none = {NAN, NAN, NAN};
-    kf_score score = {
-        .problems = count, .compile_rate = none, .correct_rate = none, .cheat_rate = none, .geometric_mean = none, .median = none};
+    kf_score score = {.problems = count,
+                      .compile_rate = none,
+                      .correct_rate = none,
+                      .cheat_rate = none,
+                      .geometric_mean = none,
+                      .median = none};
     kf_autofree double *memory = calloc(count ? 7 * count : 1, sizeof *memory);
     if (!memory || !count) return score;
-    sums s = {
-        memory, memory + count, memory + 2 * count, memory + 3 * count, memory + 4 * count, memory + 5 * count, memory + 6 * count};
+    sums s = {memory,
+              memory + count,
+              memory + 2 * count,
+              memory + 3 * count,
+              memory + 4 * count,
+              memory + 5 * count,
+              memory + 6 * count};
     size_t timed = 0;
     for (size_t i = 0; i < count; i++) {
         add_problem(&score, &problems[i], i, &s);
@@ -211,8 +231,10 @@ kf_score kf_score_suite(const kf_score_problem *problems, size_t count, const kf
         s.best[timed] = best;
         s.logs[timed++] = log(best);
     }
-    score.compile_rate = kf_score_bootstrap(share_of, &(share){s.compiled, s.counts}, count, options);
-    score.correct_rate = kf_score_bootstrap(share_of, &(share){s.correct, s.counts}, count, options);
+    score.compile_rate =
+        kf_score_bootstrap(share_of, &(share){s.compiled, s.counts}, count, options);
+    score.correct_rate =
+        kf_score_bootstrap(share_of, &(share){s.correct, s.counts}, count, options);
     score.cheat_rate = kf_score_bootstrap(share_of, &(share){s.cheating, s.counts}, count, options);
     score.geometric_mean = kf_score_bootstrap(exp_mean_of, s.logs, timed, options);
     score.median = kf_score_bootstrap(median_of, &(picked){s.best, s.scratch}, timed, options);

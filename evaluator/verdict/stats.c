@@ -1,14 +1,17 @@
 /* Robust statistics of few, heavy-tailed samples.
  *
- * The interval of a median (David and Nagaraja, "Order Statistics", 3rd ed., 7.1): with B ~ Binomial(n, 1/2) samples below the true median,
- * [x_(k), x_(n+1-k)] misses it with probability 2 P(B <= k-1), whatever the distribution. The largest k for which that is at most
- * 1 - confidence gives the shortest such interval.
+ * The interval of a median (David and Nagaraja, "Order Statistics", 3rd ed., 7.1): with B ~
+ * Binomial(n, 1/2) samples below the true median, [x_(k), x_(n+1-k)] misses it with probability 2
+ * P(B <= k-1), whatever the distribution. The largest k for which that is at most 1 - confidence
+ * gives the shortest such interval.
  *
- * Timings drift, so neighbouring pairs are not quite independent. The noise is taken as a first-order autoregressive normal process seen
- * through the signs (above or below the median): signs of normals with correlation p have correlation r = (2/pi) asin p (Sheppard 1899), so
- * the lag-1 correlation of the signs gives p, lag k has p^k, and the variance of the sum of n signs is about
- * n (1 + 2 sum_k (2/pi) asin p^k). The ranks move outward from the middle by the square root of that factor. The estimate of r is biased by
- * about -(1+3r)/n on a centred series (Marriott and Pope 1954), which is added back; negative r is not credited.
+ * Timings drift, so neighbouring pairs are not quite independent. The noise is taken as a
+ * first-order autoregressive normal process seen through the signs (above or below the median):
+ * signs of normals with correlation p have correlation r = (2/pi) asin p (Sheppard 1899), so the
+ * lag-1 correlation of the signs gives p, lag k has p^k, and the variance of the sum of n signs is
+ * about n (1 + 2 sum_k (2/pi) asin p^k). The ranks move outward from the middle by the square root
+ * of that factor. The estimate of r is biased by about -(1+3r)/n on a centred series (Marriott and
+ * Pope 1954), which is added back; negative r is not credited.
  */
 #include "kforge/stats.h"
 
@@ -39,14 +42,16 @@ static double *sorted_copy(const double *values, size_t count)
     return copy;
 }
 
-/* Hyndman and Fan (1996), definition 7: linear between the order statistics, q = 0 and 1 being the extremes. */
+/* Hyndman and Fan (1996), definition 7: linear between the order statistics, q = 0 and 1 being the
+ * extremes. */
 static double sorted_quantile(const double *sorted, size_t count, double q)
 {
     double position = q * (double)(count - 1);
     size_t below = (size_t)position;
     if (below + 1 >= count) return sorted[count - 1];
     double fraction = position - (double)below;
-    if (fraction == 0 || sorted[below] == sorted[below + 1]) return sorted[below]; /* also keeps inf - inf out */
+    /* also keeps inf - inf out */
+    if (fraction == 0 || sorted[below] == sorted[below + 1]) return sorted[below];
     return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }
 
@@ -68,14 +73,17 @@ double kf_mad(const double *values, size_t count)
     if (isnan(median)) return NAN;
     kf_autofree double *deviations = calloc(count, sizeof *deviations);
     if (!deviations) return NAN;
-    for (size_t i = 0; i < count; i++) deviations[i] = values[i] == median ? 0 : fabs(values[i] - median);
+    for (size_t i = 0; i < count; i++)
+        deviations[i] = values[i] == median ? 0 : fabs(values[i] - median);
     return 1.4826 * kf_median(deviations, count); /* 1 / (3rd quartile of the standard normal) */
 }
 
-/* Largest k with 2 P(Binomial(count, 1/2) <= k-1) <= 1 - confidence; 0 when there is none. Sums in log space: 2^-count underflows. */
+/* Largest k with 2 P(Binomial(count, 1/2) <= k-1) <= 1 - confidence; 0 when there is none. Sums in
+ * log space: 2^-count underflows. */
 static size_t sign_test_rank(size_t count, double confidence)
 {
-    double log_term = -(double)count * 0.69314718055994530942, tail = 0; /* log of C(count, k) / 2^count at k = 0 */
+    /* log of C(count, k) / 2^count at k = 0 */
+    double log_term = -(double)count * 0.69314718055994530942, tail = 0;
     for (size_t k = 0; k < count / 2; k++) {
         tail += exp(log_term);
         if (2 * tail > 1 - confidence) return k;
@@ -100,7 +108,8 @@ kf_interval kf_median_interval(const double *values, size_t count, double confid
     return interval_at_rank(sorted, count, sign_test_rank(count, confidence));
 }
 
-/* How much larger the variance of the sum of signs is than with independent samples; 1 when nothing speaks for correlation. */
+/* How much larger the variance of the sum of signs is than with independent samples; 1 when nothing
+ * speaks for correlation. */
 static double sign_variance_inflation(const double *values, size_t count, double median)
 {
     double products = 0, squares = 0, previous = 0;
@@ -113,14 +122,17 @@ static double sign_variance_inflation(const double *values, size_t count, double
     if (squares == 0) return 1;
     double r = products / squares;
     r += (1 + 3 * fmax(r, 0)) / (double)count;
-    /* Within half a standard error of 0: correcting for it would widen half of all independent series for nothing. */
+    /* Within half a standard error of 0: correcting for it would widen half of all independent
+     * series for nothing. */
     if (r < 0.5 / sqrt((double)count)) return 1;
     double latent = sin(1.5707963267948966 * fmin(r, 0.8)), power = latent, sum = 0;
-    for (int lag = 1; lag < 100 && (size_t)lag < count; lag++, power *= latent) sum += 0.63661977236758134 * asin(power);
+    for (int lag = 1; lag < 100 && (size_t)lag < count; lag++, power *= latent)
+        sum += 0.63661977236758134 * asin(power);
     return 1 + 2 * sum;
 }
 
-kf_interval kf_speedup(const double *baseline, const double *candidate, size_t count, double confidence)
+kf_interval kf_speedup(const double *baseline, const double *candidate, size_t count,
+                       double confidence)
 {
     kf_autofree double *ratios = calloc(count ? count : 1, sizeof *ratios);
     if (!ratios) return unknown;
@@ -139,10 +151,12 @@ kf_interval kf_speedup(const double *baseline, const double *candidate, size_t c
     return interval_at_rank(sorted, count, rank);
 }
 
-kf_interval kf_speedup_widen(kf_interval speedup, double baseline_batch, double candidate_batch, double cost_uncertainty)
+kf_interval kf_speedup_widen(kf_interval speedup, double baseline_batch, double candidate_batch,
+                             double cost_uncertainty)
 {
     double factor = cost_uncertainty * fabs(1 / baseline_batch - 1 / candidate_batch);
-    if (!(factor >= 0 && baseline_batch > 0 && candidate_batch > 0)) return (kf_interval){speedup.value, NAN, NAN};
+    if (!(factor >= 0 && baseline_batch > 0 && candidate_batch > 0))
+        return (kf_interval){speedup.value, NAN, NAN};
     speedup.low *= factor < 1 ? 1 - factor : 0;
     speedup.high *= 1 + factor;
     return speedup;
@@ -153,13 +167,15 @@ kf_interval kf_speedup_combine(const kf_interval *speedups, size_t count)
     if (count == 0) return unknown;
     double sum = 0, below = 0, above = 0;
     for (size_t i = 0; i < count; i++) {
-        double center = log(speedups[i].value), down = center - log(speedups[i].low), up = log(speedups[i].high) - center;
+        double center = log(speedups[i].value), down = center - log(speedups[i].low),
+               up = log(speedups[i].high) - center;
         sum += center;
         below += down * down;
         above += up * up;
     }
     double mean = sum / (double)count;
-    return (kf_interval){exp(mean), exp(mean - sqrt(below) / (double)count), exp(mean + sqrt(above) / (double)count)};
+    return (kf_interval){exp(mean), exp(mean - sqrt(below) / (double)count),
+                         exp(mean + sqrt(above) / (double)count)};
 }
 
 bool kf_stopping_look(const kf_stopping_rule *rule, size_t pairs)
@@ -169,9 +185,11 @@ bool kf_stopping_look(const kf_stopping_rule *rule, size_t pairs)
     return look == pairs;
 }
 
-bool kf_stop_measuring(const kf_stopping_rule *rule, const kf_interval *speedup, size_t pairs, double elapsed_seconds)
+bool kf_stop_measuring(const kf_stopping_rule *rule, const kf_interval *speedup, size_t pairs,
+                       double elapsed_seconds)
 {
     if (pairs >= rule->most_pairs || !(elapsed_seconds < rule->seconds)) return true;
     if (!kf_stopping_look(rule, pairs)) return false;
-    return (speedup->high - speedup->low) / 2 <= rule->half_width * speedup->value; /* false for NaN */
+    /* false for NaN */
+    return (speedup->high - speedup->low) / 2 <= rule->half_width * speedup->value;
 }

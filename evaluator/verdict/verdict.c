@@ -10,7 +10,7 @@
 #include "kforge/buffer.h"
 #include "utf8.h"
 
-/* ---- names -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const status_names[KF_STATUS_COUNT] = {
     [KF_JUDGE_ERROR] = "judge_error",
@@ -63,15 +63,18 @@ bool kf_blame_parse(const char *name, kf_blame *blame)
     return index >= 0;
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Controls beyond ASCII's, and what turns the direction in which text is read: with these what is shown is not what was written (CVE-2021-42574). */
+/* Controls beyond ASCII's, and what turns the direction in which text is read: with these what is
+ * shown is not what was written (CVE-2021-42574). */
 static bool is_steering(const unsigned char *bytes, size_t length)
 {
     unsigned code = length == 2 ? (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu)
-                                : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[length - 1] & 0x3fu);
-    return length < 4 && ((code >= 0x80 && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
-                          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069));
+                                : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 |
+                                      (bytes[length - 1] & 0x3fu);
+    return length < 4 &&
+           ((code >= 0x80 && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
+            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069));
 }
 
 char *kf_text_clean(const char *bytes, size_t size, bool one_line)
@@ -112,11 +115,13 @@ static char *clean_line(const char *text)
     return kf_text_clean(text, strlen(text), true);
 }
 
-__attribute__((format(printf, 1, 0))) static char *format_line(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static char *format_line(const char *format,
+                                                               va_list arguments)
 {
     kf_autobuffer buffer = {.limit = 4096};
     kf_buffer_format_va(&buffer, format, arguments);
-    if (buffer.failed && buffer.size < buffer.limit) return NULL; /* memory; what passed the limit is cut there */
+    /* memory; what passed the limit is cut there */
+    if (buffer.failed && buffer.size < buffer.limit) return NULL;
     return kf_text_clean(buffer.data ? buffer.data : "", buffer.size, true);
 }
 
@@ -129,7 +134,7 @@ bool kf_verdict_set_text(char **field, const char *text)
     return true;
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static const kf_interval unknown_interval = {NAN, NAN, NAN};
 
@@ -181,16 +186,21 @@ kf_verdict *kf_verdict_new(const char *id, const char *task, const char *device)
     verdict->status = KF_JUDGE_ERROR;
     verdict->blame = KF_BLAME_JUDGE;
     verdict->speedup = unknown_interval;
-    bool made = kf_verdict_set_text(&verdict->id, id) && kf_verdict_set_text(&verdict->task, task) &&
-                kf_verdict_set_text(&verdict->device, device) && kf_verdict_set_text(&verdict->task_hash, "") &&
-                kf_verdict_set_text(&verdict->source_hash, "") && kf_verdict_set_text(&verdict->binary_hash, "") &&
-                kf_verdict_set_text(&verdict->code_hash, "") && kf_verdict_set_text(&verdict->message, "not judged");
+    bool made = kf_verdict_set_text(&verdict->id, id) &&
+                kf_verdict_set_text(&verdict->task, task) &&
+                kf_verdict_set_text(&verdict->device, device) &&
+                kf_verdict_set_text(&verdict->task_hash, "") &&
+                kf_verdict_set_text(&verdict->source_hash, "") &&
+                kf_verdict_set_text(&verdict->binary_hash, "") &&
+                kf_verdict_set_text(&verdict->code_hash, "") &&
+                kf_verdict_set_text(&verdict->message, "not judged");
     return made ? kf_steal(&verdict) : NULL;
 }
 
-/* ---- appending ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------- */
 
-/* Makes room for one more element of `size` bytes in *array, growing at powers of two; returns its zeroed place or NULL. */
+/* Makes room for one more element of `size` bytes in *array, growing at powers of two; returns its
+ * zeroed place or NULL. */
 static void *append(void *array_pointer, size_t count, size_t size)
 {
     void *array;
@@ -208,7 +218,8 @@ static void *append(void *array_pointer, size_t count, size_t size)
 kf_workload_verdict *kf_verdict_add_workload(kf_verdict *verdict, const char *workload, bool timed)
 {
     kf_autofree char *name = clean_line(workload);
-    kf_workload_verdict *added = name ? append(&verdict->workloads, verdict->workload_count, sizeof *added) : NULL;
+    kf_workload_verdict *added =
+        name ? append(&verdict->workloads, verdict->workload_count, sizeof *added) : NULL;
     if (!added) return NULL;
     *added = (kf_workload_verdict){.workload = kf_steal(&name),
                                    .timed = timed,
@@ -224,8 +235,9 @@ kf_workload_verdict *kf_verdict_add_workload(kf_verdict *verdict, const char *wo
     return added;
 }
 
-kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *workload, kf_status status, kf_blame blame,
-                                   const char *rule, double measured, double limit, const char *format, ...)
+kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *workload,
+                                   kf_status status, kf_blame blame, const char *rule,
+                                   double measured, double limit, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -245,7 +257,8 @@ kf_finding *kf_verdict_add_finding(kf_verdict *verdict, kf_workload_verdict *wor
 kf_output_check *kf_workload_add_output(kf_workload_verdict *workload, const char *argument)
 {
     kf_autofree char *name = clean_line(argument);
-    kf_output_check *added = name ? append(&workload->outputs, workload->output_count, sizeof *added) : NULL;
+    kf_output_check *added =
+        name ? append(&workload->outputs, workload->output_count, sizeof *added) : NULL;
     if (!added) return NULL;
     added->argument = kf_steal(&name);
     added->figures.first_index = -1;
@@ -284,18 +297,21 @@ bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
     return true;
 }
 
-/* ---- conclusion --------------------------------------------------------------------------------------------------------------------- */
+/* ---- conclusion ------------------------------------------------------------------------------ */
 
-/* The finding that decides: the first of those with the lowest status. NULL for none; findings of status correct are only notes. */
+/* The finding that decides: the first of those with the lowest status. NULL for none; findings of
+ * status correct are only notes. */
 static const kf_finding *deciding_finding(const kf_finding *findings, size_t count)
 {
     const kf_finding *deciding = NULL;
     for (size_t i = 0; i < count; i++)
-        if (findings[i].status < (deciding ? deciding->status : KF_CORRECT)) deciding = &findings[i];
+        if (findings[i].status < (deciding ? deciding->status : KF_CORRECT))
+            deciding = &findings[i];
     return deciding;
 }
 
-/* Mismatched elements are a wrong result whether or not the judge wrote a finding of it. False when out of memory. */
+/* Mismatched elements are a wrong result whether or not the judge wrote a finding of it. False when
+ * out of memory. */
 static bool note_mismatches(kf_verdict *verdict, kf_workload_verdict *workload)
 {
     for (size_t i = 0; i < workload->finding_count; i++)
@@ -304,12 +320,14 @@ static bool note_mismatches(kf_verdict *verdict, kf_workload_verdict *workload)
         const kf_error_figures *f = &workload->outputs[i].figures;
         if (f->mismatched <= 0) continue;
         bool rms = isfinite(f->allowed_rms) && f->rms > f->allowed_rms;
-        if (!kf_verdict_add_finding(verdict, workload, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch",
-                                    rms ? f->rms : f->max, rms ? f->allowed_rms : f->allowed_max,
-                                    "output %s: %lld of %lld elements are wrong%s%s%s; first at %lld: expected %.9g, got %.9g",
-                                    workload->outputs[i].argument, (long long)f->mismatched, (long long)f->compared,
-                                    f->pattern[0] ? " (" : "", f->pattern, f->pattern[0] ? ")" : "", (long long)f->first_index,
-                                    f->first_expected, f->first_got))
+        if (!kf_verdict_add_finding(
+                verdict, workload, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch",
+                rms ? f->rms : f->max, rms ? f->allowed_rms : f->allowed_max,
+                "output %s: %lld of %lld elements are wrong%s%s%s; first at %lld: expected %.9g, "
+                "got %.9g",
+                workload->outputs[i].argument, (long long)f->mismatched, (long long)f->compared,
+                f->pattern[0] ? " (" : "", f->pattern, f->pattern[0] ? ")" : "",
+                (long long)f->first_index, f->first_expected, f->first_got))
             return false;
     }
     return true;
@@ -350,26 +368,31 @@ static void describe_correct(const kf_verdict *verdict, kf_buffer *message)
     else if (s->high < 1)
         kf_buffer_format(message, " (95 %% interval %.4g to %.4g: slower)", s->low, s->high);
     else
-        kf_buffer_format(message, " (95 %% interval %.4g to %.4g: no difference shown)", s->low, s->high);
+        kf_buffer_format(message, " (95 %% interval %.4g to %.4g: no difference shown)", s->low,
+                         s->high);
 }
 
 static size_t count_findings(const kf_verdict *verdict)
 {
     size_t count = 0;
-    for (size_t i = 0; i < verdict->finding_count; i++) count += verdict->findings[i].status != KF_CORRECT;
+    for (size_t i = 0; i < verdict->finding_count; i++)
+        count += verdict->findings[i].status != KF_CORRECT;
     for (size_t w = 0; w < verdict->workload_count; w++)
         for (size_t i = 0; i < verdict->workloads[w].finding_count; i++)
             count += verdict->workloads[w].findings[i].status != KF_CORRECT;
     return count;
 }
 
-static void describe_finding(const kf_verdict *verdict, const char *workload, const kf_finding *finding, kf_buffer *message)
+static void describe_finding(const kf_verdict *verdict, const char *workload,
+                             const kf_finding *finding, kf_buffer *message)
 {
-    for (const char *c = kf_status_name(finding->status); *c; c++) kf_buffer_append(message, *c == '_' ? " " : c, 1);
+    for (const char *c = kf_status_name(finding->status); *c; c++)
+        kf_buffer_append(message, *c == '_' ? " " : c, 1);
     if (workload) kf_buffer_format(message, " in workload \"%s\"", workload);
     kf_buffer_format(message, ": %s", finding->text);
     if (finding->blame != KF_BLAME_CANDIDATE && finding->blame != KF_BLAME_NOBODY)
-        kf_buffer_format(message, " (the %s's fault, not the candidate's)", kf_blame_name(finding->blame));
+        kf_buffer_format(message, " (the %s's fault, not the candidate's)",
+                         kf_blame_name(finding->blame));
     size_t more = count_findings(verdict) - 1;
     if (more) kf_buffer_format(message, " (and %zu more finding%s)", more, more > 1 ? "s" : "");
 }
@@ -385,7 +408,9 @@ static void conclude_without_findings(kf_verdict *verdict, kf_buffer *message)
     if (!worst)
         kf_buffer_string(message, "judge error: no workload was judged, and no finding says why");
     else if (verdict->status != KF_CORRECT)
-        kf_buffer_format(message, "judge error: workload \"%s\" was not judged, and no finding says why", worst->workload);
+        kf_buffer_format(message,
+                         "judge error: workload \"%s\" was not judged, and no finding says why",
+                         worst->workload);
 }
 
 void kf_verdict_conclude(kf_verdict *verdict)
@@ -411,6 +436,8 @@ void kf_verdict_conclude(kf_verdict *verdict)
     verdict->speedup = verdict->status == KF_CORRECT ? combined_speedup(verdict) : unknown_interval;
     if (verdict->status == KF_CORRECT) describe_correct(verdict, &message);
     /* Out of memory: the status at least is right, and its name is a message. */
-    if (!kf_verdict_set_text(&verdict->message, message.data ? message.data : kf_status_name(verdict->status)) && verdict->message)
+    if (!kf_verdict_set_text(&verdict->message,
+                             message.data ? message.data : kf_status_name(verdict->status)) &&
+        verdict->message)
         verdict->message[0] = '\0';
 }

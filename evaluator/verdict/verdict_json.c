@@ -1,9 +1,11 @@
 /* Verdicts as JSON ("kforge-verdict/1").
  *
- * Everything is written, so everything is required when read, but for "build", "counters", "kernelbench" and "provenance", which are absent when NULL, and
- * sample columns that hold nothing. Samples are columns, not objects: there may be thousands. Numbers keep every bit: doubles are printed
- * with as many digits as they need, integers that a double can't hold are strings of digits; NaN and infinities are "nan", "inf", "-inf".
- * The writer and the reader of each part stand next to each other.
+ * Everything is written, so everything is required when read, but for "build", "counters",
+ * "kernelbench" and "provenance", which are absent when NULL, and sample columns that hold nothing.
+ * Samples are columns, not objects: there may be thousands. Numbers keep every bit: doubles are
+ * printed with as many digits as they need, integers that a double can't hold are strings of
+ * digits; NaN and infinities are "nan", "inf", "-inf". The writer and the reader of each part stand
+ * next to each other.
  */
 #include "kforge/verdict.h"
 
@@ -19,12 +21,15 @@
 #define WHERE "verdict"
 #define EXACT_INTEGER ((int64_t)1 << 53) /* to here a double names one integer */
 
-/* ---- writing: leaves ----------------------------------------------------------------------------------------------------------------- */
+/* ---- writing: leaves ------------------------------------------------------------------------- */
 
-/* Puts `item` into `parent`, under `key` or, without one, at the end of an array. Frees what it could not put. */
+/* Puts `item` into `parent`, under `key` or, without one, at the end of an array. Frees what it
+ * could not put. */
 static bool put(cJSON *parent, const char *key, cJSON *item)
 {
-    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    if (item &&
+        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+        return true;
     cJSON_Delete(item);
     return false;
 }
@@ -37,7 +42,8 @@ static bool put_text(cJSON *parent, const char *key, const char *text)
 
 static cJSON *number_item(double value)
 {
-    if (!isfinite(value)) return cJSON_CreateString(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    if (!isfinite(value))
+        return cJSON_CreateString(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
@@ -50,7 +56,8 @@ static cJSON *integer_item(int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
-    return value > EXACT_INTEGER || value < -EXACT_INTEGER ? cJSON_CreateString(text) : cJSON_CreateRaw(text);
+    return value > EXACT_INTEGER || value < -EXACT_INTEGER ? cJSON_CreateString(text)
+                                                           : cJSON_CreateRaw(text);
 }
 
 static bool put_number(cJSON *parent, const char *key, double value)
@@ -73,7 +80,7 @@ static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
     return put(parent, key, made) ? made : NULL;
 }
 
-/* ---- reading: leaves ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading: leaves ------------------------------------------------------------------------- */
 
 /* A number as written by number_item, parsed or not yet printed. */
 static bool number_value(const cJSON *item, double *value)
@@ -98,7 +105,9 @@ static bool number_value(const cJSON *item, double *value)
 static bool integer_value(const cJSON *item, int64_t *value)
 {
     if (cJSON_IsNumber(item)) {
-        if (!(fabs(item->valuedouble) <= (double)EXACT_INTEGER) || item->valuedouble != floor(item->valuedouble)) return false;
+        if (!(fabs(item->valuedouble) <= (double)EXACT_INTEGER) ||
+            item->valuedouble != floor(item->valuedouble))
+            return false;
         *value = (int64_t)item->valuedouble;
         return true;
     }
@@ -122,7 +131,8 @@ static double get_number(kf_json_reader *reader, const char *key)
 {
     const cJSON *item = required(reader, key, "a number");
     double value = NAN;
-    if (item && !number_value(item, &value)) kf_json_complain(reader, key, "expected a number, \"nan\", \"inf\" or \"-inf\"");
+    if (item && !number_value(item, &value))
+        kf_json_complain(reader, key, "expected a number, \"nan\", \"inf\" or \"-inf\"");
     return value;
 }
 
@@ -133,7 +143,9 @@ static int64_t get_integer(kf_json_reader *reader, const char *key, int64_t low,
     if (item && !integer_value(item, &value))
         kf_json_complain(reader, key, "expected an integer");
     else if (item && (value < low || value > high))
-        kf_json_complain(reader, key, "%" PRId64 " is out of range; expected %" PRId64 " to %" PRId64, value, low, high);
+        kf_json_complain(reader, key,
+                         "%" PRId64 " is out of range; expected %" PRId64 " to %" PRId64, value,
+                         low, high);
     return value;
 }
 
@@ -161,10 +173,12 @@ static const cJSON *get_array(kf_json_reader *reader, const char *key)
 }
 
 /* A reader of element `index` of the array under `key`. */
-static kf_json_reader element_reader(const kf_json_reader *parent, const char *key, const cJSON *element, size_t index)
+static kf_json_reader element_reader(const kf_json_reader *parent, const char *key,
+                                     const cJSON *element, size_t index)
 {
     char path[sizeof parent->path + 64];
-    snprintf(path, sizeof path, "%s%s%s[%zu]", parent->path, parent->path[0] ? "." : "", key, index);
+    snprintf(path, sizeof path, "%s%s%s[%zu]", parent->path, parent->path[0] ? "." : "", key,
+             index);
     return kf_json_object(element, parent->where, path, parent->error);
 }
 
@@ -180,20 +194,24 @@ static kf_json_reader child_reader(kf_json_reader *parent, const char *key)
 static void get_status(kf_json_reader *reader, kf_status *status)
 {
     const char *name = kf_json_string(reader, "status");
-    if (!kf_status_parse(name, status)) kf_json_complain(reader, "status", "\"%s\" is no status", name);
+    if (!kf_status_parse(name, status))
+        kf_json_complain(reader, "status", "\"%s\" is no status", name);
 }
 
 static void get_blame(kf_json_reader *reader, kf_blame *blame)
 {
     const char *name = kf_json_string(reader, "blame");
-    if (!kf_blame_parse(name, blame)) kf_json_complain(reader, "blame", "\"%s\" is not whose fault it can be", name);
+    if (!kf_blame_parse(name, blame))
+        kf_json_complain(reader, "blame", "\"%s\" is not whose fault it can be", name);
 }
 
-/* Zeroed room for the elements of `array`; NULL for none, and when out of memory, which is reported. */
+/* Zeroed room for the elements of `array`; NULL for none, and when out of memory, which is
+ * reported. */
 static void *room_for(kf_json_reader *reader, const cJSON *array, size_t size)
 {
     int count = array ? cJSON_GetArraySize(array) : 0;
-    /* Appending grows at powers of two, so that is what an array that came from JSON must hold, too. */
+    /* Appending grows at powers of two, so that is what an array that came from JSON must hold,
+     * too. */
     size_t capacity = 1;
     while (capacity < (size_t)count) capacity *= 2;
     void *room = count ? calloc(capacity, size) : NULL;
@@ -204,13 +222,13 @@ static void *room_for(kf_json_reader *reader, const cJSON *array, size_t size)
     return room;
 }
 
-/* ---- intervals and findings ------------------------------------------------------------------------------------------------------------ */
+/* ---- intervals and findings ------------------------------------------------------------------ */
 
 static bool put_interval(cJSON *parent, const char *key, const kf_interval *interval)
 {
     cJSON *object = put_container(parent, key, false);
-    return object && put_number(object, "value", interval->value) && put_number(object, "low", interval->low) &&
-           put_number(object, "high", interval->high);
+    return object && put_number(object, "value", interval->value) &&
+           put_number(object, "low", interval->low) && put_number(object, "high", interval->high);
 }
 
 static bool get_interval(kf_json_reader *parent, const char *key, kf_interval *interval)
@@ -230,8 +248,10 @@ static bool put_findings(cJSON *parent, const kf_finding *findings, size_t count
     for (size_t i = 0; i < count; i++) {
         cJSON *object = put_container(array, NULL, false);
         if (!object || !put_text(object, "status", kf_status_name(findings[i].status)) ||
-            !put_text(object, "blame", kf_blame_name(findings[i].blame)) || !put_text(object, "rule", findings[i].rule) ||
-            !put_text(object, "text", findings[i].text) || !put_number(object, "measured", findings[i].measured) ||
+            !put_text(object, "blame", kf_blame_name(findings[i].blame)) ||
+            !put_text(object, "rule", findings[i].rule) ||
+            !put_text(object, "text", findings[i].text) ||
+            !put_number(object, "measured", findings[i].measured) ||
             !put_number(object, "limit", findings[i].limit))
             return false;
     }
@@ -257,7 +277,7 @@ static void get_findings(kf_json_reader *parent, kf_finding **findings, size_t *
     }
 }
 
-/* ---- outputs ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static bool put_outputs(cJSON *parent, const kf_workload_verdict *workload)
 {
@@ -266,12 +286,17 @@ static bool put_outputs(cJSON *parent, const kf_workload_verdict *workload)
     for (size_t i = 0; i < workload->output_count; i++) {
         const kf_error_figures *f = &workload->outputs[i].figures;
         cJSON *object = put_container(array, NULL, false);
-        if (!object || !put_text(object, "argument", workload->outputs[i].argument) || !put_number(object, "rms", f->rms) ||
-            !put_number(object, "max", f->max) || !put_number(object, "baseline_rms", f->baseline_rms) ||
-            !put_number(object, "baseline_max", f->baseline_max) || !put_number(object, "allowed_rms", f->allowed_rms) ||
-            !put_number(object, "allowed_max", f->allowed_max) || !put_integer(object, "compared", f->compared) ||
-            !put_integer(object, "mismatched", f->mismatched) || !put_integer(object, "first_index", f->first_index) ||
-            !put_number(object, "first_expected", f->first_expected) || !put_number(object, "first_got", f->first_got) ||
+        if (!object || !put_text(object, "argument", workload->outputs[i].argument) ||
+            !put_number(object, "rms", f->rms) || !put_number(object, "max", f->max) ||
+            !put_number(object, "baseline_rms", f->baseline_rms) ||
+            !put_number(object, "baseline_max", f->baseline_max) ||
+            !put_number(object, "allowed_rms", f->allowed_rms) ||
+            !put_number(object, "allowed_max", f->allowed_max) ||
+            !put_integer(object, "compared", f->compared) ||
+            !put_integer(object, "mismatched", f->mismatched) ||
+            !put_integer(object, "first_index", f->first_index) ||
+            !put_number(object, "first_expected", f->first_expected) ||
+            !put_number(object, "first_got", f->first_got) ||
             !put_text(object, "pattern", f->pattern))
             return false;
     }
@@ -313,7 +338,7 @@ static void get_outputs(kf_json_reader *parent, kf_workload_verdict *workload)
     }
 }
 
-/* ---- samples: one string of sides and one array a column ---------------------------------------------------------------------------------- */
+/* ---- samples: one string of sides and one array a column ------------------------------------- */
 
 static bool put_sides(cJSON *parent, const kf_sample *samples, size_t count)
 {
@@ -345,7 +370,9 @@ static bool column_empty(const struct column *column, const kf_sample *samples, 
 {
     for (size_t i = 0; i < count; i++) {
         const char *field = (const char *)&samples[i] + column->offset;
-        if (column->type == COLUMN_BITS ? *(const uint64_t *)field != 0 : !isnan(*(const double *)field)) return false;
+        if (column->type == COLUMN_BITS ? *(const uint64_t *)field != 0
+                                        : !isnan(*(const double *)field))
+            return false;
     }
     return true;
 }
@@ -372,11 +399,15 @@ static bool put_samples(cJSON *parent, const kf_sample *samples, size_t count)
     return true;
 }
 
-static void get_column(kf_json_reader *reader, const struct column *column, kf_sample *samples, size_t count)
+static void get_column(kf_json_reader *reader, const struct column *column, kf_sample *samples,
+                       size_t count)
 {
-    const cJSON *array = column->optional ? kf_json_array_or_null(reader, column->key) : get_array(reader, column->key), *element;
+    const cJSON *array = column->optional ? kf_json_array_or_null(reader, column->key)
+                                          : get_array(reader, column->key),
+                *element;
     if (array && (size_t)cJSON_GetArraySize(array) != count) {
-        kf_json_complain(reader, column->key, "%d entries for %zu samples", cJSON_GetArraySize(array), count);
+        kf_json_complain(reader, column->key, "%d entries for %zu samples",
+                         cJSON_GetArraySize(array), count);
         return;
     }
     for (size_t i = 0; i < count && !array && column->type == COLUMN_DOUBLE; i++)
@@ -386,8 +417,10 @@ static void get_column(kf_json_reader *reader, const struct column *column, kf_s
     {
         char *field = (char *)&samples[i++] + column->offset;
         int64_t integer = 0;
-        bool good = column->type == COLUMN_DOUBLE ? number_value(element, (double *)field) : integer_value(element, &integer);
-        if (column->type == COLUMN_INT && (integer < INT32_MIN || integer > INT32_MAX)) good = false;
+        bool good = column->type == COLUMN_DOUBLE ? number_value(element, (double *)field)
+                                                  : integer_value(element, &integer);
+        if (column->type == COLUMN_INT && (integer < INT32_MIN || integer > INT32_MAX))
+            good = false;
         if (!good) {
             kf_json_complain(reader, column->key, "entry %zu is not %s", i - 1,
                              column->type == COLUMN_DOUBLE ? "a number" : "an integer");
@@ -403,9 +436,11 @@ static void get_samples(kf_json_reader *parent, kf_workload_verdict *workload)
     kf_json_reader reader = child_reader(parent, "samples");
     const char *sides = kf_json_string(&reader, "side");
     size_t count = strlen(sides), capacity = 1;
-    if (strspn(sides, "bcBCna") != count) kf_json_complain(&reader, "side", "expected a string of b, c, B, C, n and a");
+    if (strspn(sides, "bcBCna") != count)
+        kf_json_complain(&reader, "side", "expected a string of b, c, B, C, n and a");
     while (capacity < count) capacity *= 2;
-    workload->samples = count && !reader.failed ? calloc(capacity, sizeof *workload->samples) : NULL;
+    workload->samples =
+        count && !reader.failed ? calloc(capacity, sizeof *workload->samples) : NULL;
     if (count && !reader.failed && !workload->samples) {
         reader.failed = true;
         kf_fail(reader.error, KF_ERROR_MEMORY, WHERE ": out of memory");
@@ -413,27 +448,31 @@ static void get_samples(kf_json_reader *parent, kf_workload_verdict *workload)
     if (!reader.failed) {
         workload->sample_count = count;
         for (size_t i = 0; i < count; i++) workload->samples[i].side = sides[i];
-        for (size_t c = 0; c < COLUMN_COUNT; c++) get_column(&reader, &columns[c], workload->samples, count);
+        for (size_t c = 0; c < COLUMN_COUNT; c++)
+            get_column(&reader, &columns[c], workload->samples, count);
     }
     if (!kf_json_finish(&reader)) parent->failed = true;
 }
 
-/* ---- workloads ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- workloads ------------------------------------------------------------------------------- */
 
 static bool put_workload(cJSON *array, const kf_workload_verdict *w)
 {
     cJSON *object = put_container(array, NULL, false);
-    return object && put_text(object, "workload", w->workload) && put_boolean(object, "timed", w->timed) &&
-           put_text(object, "status", kf_status_name(w->status)) && put_findings(object, w->findings, w->finding_count) &&
-           put_outputs(object, w) && put_interval(object, "speedup", &w->speedup) &&
+    return object && put_text(object, "workload", w->workload) &&
+           put_boolean(object, "timed", w->timed) &&
+           put_text(object, "status", kf_status_name(w->status)) &&
+           put_findings(object, w->findings, w->finding_count) && put_outputs(object, w) &&
+           put_interval(object, "speedup", &w->speedup) &&
            put_number(object, "baseline_seconds", w->baseline_seconds) &&
            put_number(object, "candidate_seconds", w->candidate_seconds) &&
            put_interval(object, "latency_speedup", &w->latency_speedup) &&
            put_number(object, "latency_baseline_seconds", w->latency_baseline_seconds) &&
            put_number(object, "latency_candidate_seconds", w->latency_candidate_seconds) &&
            put_number(object, "batch_cost_seconds", w->batch_cost_seconds) &&
-           put_number(object, "floor_seconds", w->floor_seconds) && put_integer(object, "sets", w->sets) &&
-           put_integer(object, "pairs", w->pairs) && put_samples(object, w->samples, w->sample_count);
+           put_number(object, "floor_seconds", w->floor_seconds) &&
+           put_integer(object, "sets", w->sets) && put_integer(object, "pairs", w->pairs) &&
+           put_samples(object, w->samples, w->sample_count);
 }
 
 static void get_workload(kf_json_reader *reader, kf_workload_verdict *w)
@@ -463,15 +502,17 @@ static void get_workloads(kf_json_reader *parent, kf_verdict *verdict)
     cJSON_ArrayForEach(element, array)
     {
         if (parent->failed) return;
-        kf_json_reader reader = element_reader(parent, "workloads", element, verdict->workload_count);
+        kf_json_reader reader =
+            element_reader(parent, "workloads", element, verdict->workload_count);
         get_workload(&reader, &verdict->workloads[verdict->workload_count++]);
         if (!kf_json_finish(&reader)) parent->failed = true;
     }
 }
 
-/* ---- what is only carried along -------------------------------------------------------------------------------------------------------------- */
+/* ---- what is only carried along -------------------------------------------------------------- */
 
-/* Replaces invalid bytes in all strings and keys of a tree that is ours; iterative in breadth, at most KF_JSON_DEPTH deep. */
+/* Replaces invalid bytes in all strings and keys of a tree that is ours; iterative in breadth, at
+ * most KF_JSON_DEPTH deep. */
 static bool clean_tree(cJSON *value, int depth)
 {
     if (depth > KF_JSON_DEPTH) return false;
@@ -541,26 +582,32 @@ static void get_flags(kf_json_reader *reader, kf_verdict *verdict)
     }
 }
 
-/* ---- verdicts -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 cJSON *kf_verdict_to_json(const kf_verdict *v)
 {
     kf_auto(cJSON) json = cJSON_CreateObject();
-    if (!json || !put_text(json, "schema", KF_VERDICT_SCHEMA) || !put_text(json, "id", v->id) || !put_text(json, "task", v->task) ||
-        !put_text(json, "task_hash", v->task_hash) || !put_text(json, "source_hash", v->source_hash) ||
-        !put_text(json, "binary_hash", v->binary_hash) || !put_text(json, "code_hash", v->code_hash) ||
-        !put_text(json, "device", v->device) || !put_text(json, "status", kf_status_name(v->status)) ||
-        !put_text(json, "blame", kf_blame_name(v->blame)) || !put_text(json, "message", v->message) ||
-        !put_interval(json, "speedup", &v->speedup) || !put_boolean(json, "reverified", v->reverified) ||
+    if (!json || !put_text(json, "schema", KF_VERDICT_SCHEMA) || !put_text(json, "id", v->id) ||
+        !put_text(json, "task", v->task) || !put_text(json, "task_hash", v->task_hash) ||
+        !put_text(json, "source_hash", v->source_hash) ||
+        !put_text(json, "binary_hash", v->binary_hash) ||
+        !put_text(json, "code_hash", v->code_hash) || !put_text(json, "device", v->device) ||
+        !put_text(json, "status", kf_status_name(v->status)) ||
+        !put_text(json, "blame", kf_blame_name(v->blame)) ||
+        !put_text(json, "message", v->message) || !put_interval(json, "speedup", &v->speedup) ||
+        !put_boolean(json, "reverified", v->reverified) ||
         !put_findings(json, v->findings, v->finding_count))
         return NULL;
     cJSON *array = put_container(json, "workloads", true);
     if (!array) return NULL;
     for (size_t i = 0; i < v->workload_count; i++)
         if (!put_workload(array, &v->workloads[i])) return NULL;
-    if (!put_flags(json, v) || !put_carried(json, "build", v->build) || !put_carried(json, "counters", v->counters) ||
-        !put_carried(json, "kernelbench", v->kernelbench) || !put_carried(json, "provenance", v->provenance) ||
-        !put_number(json, "build_seconds", v->build_seconds) || !put_number(json, "judge_seconds", v->judge_seconds))
+    if (!put_flags(json, v) || !put_carried(json, "build", v->build) ||
+        !put_carried(json, "counters", v->counters) ||
+        !put_carried(json, "kernelbench", v->kernelbench) ||
+        !put_carried(json, "provenance", v->provenance) ||
+        !put_number(json, "build_seconds", v->build_seconds) ||
+        !put_number(json, "judge_seconds", v->judge_seconds))
         return NULL;
     return kf_steal(&json);
 }
@@ -572,7 +619,9 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     if (reader.failed) return NULL;
     const char *schema = kf_json_string(&reader, "schema");
     if (strcmp(schema, KF_VERDICT_SCHEMA) != 0)
-        kf_json_complain(&reader, "schema", "\"%s\" is not \"%s\"; was it written by another version?", schema, KF_VERDICT_SCHEMA);
+        kf_json_complain(&reader, "schema",
+                         "\"%s\" is not \"%s\"; was it written by another version?", schema,
+                         KF_VERDICT_SCHEMA);
     if (reader.failed) return NULL;
     kf_auto(kf_verdict) v = calloc(1, sizeof *v);
     if (!v) {
@@ -598,7 +647,8 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     get_carried(&reader, "counters", &v->counters);
     get_carried(&reader, "kernelbench", &v->kernelbench);
     get_carried(&reader, "provenance", &v->provenance);
-    kf_json_object_or_null(&reader, "signature"); /* of the text that was read, not of the verdict: kforge/signature.h */
+    /* of the text that was read, not of the verdict: kforge/signature.h */
+    kf_json_object_or_null(&reader, "signature");
     v->build_seconds = get_number(&reader, "build_seconds");
     v->judge_seconds = get_number(&reader, "judge_seconds");
     return kf_json_finish(&reader) ? kf_steal(&v) : NULL;

@@ -7,15 +7,19 @@
 
 #include "kforge/json.h"
 
-#define SECONDS \
-    30.0 /* for the build and for the rest: a machine that needs longer for a baseline does not count as one that works */
+#define SECONDS                                                                                 \
+    30.0 /* for the build and for the rest: a machine that needs longer for a baseline does not \
+            count as one that works */
 
-/* As a candidate would be: a problem file for PyTorch defines Model, a solution ModelNew. malloc'd. */
+/* As a candidate would be: a problem file for PyTorch defines Model, a solution ModelNew. malloc'd.
+ */
 static char *as_candidate(const kf_task_file *baseline)
 {
     char *text = NULL;
-    const char *solution = baseline->kind == KF_SOURCE_TORCH ? "\n\nclass ModelNew(Model):\n    pass\n" : "";
-    return asprintf(&text, "%.*s%s", (int)baseline->size, baseline->text, solution) < 0 ? NULL : text;
+    const char *solution =
+        baseline->kind == KF_SOURCE_TORCH ? "\n\nclass ModelNew(Model):\n    pass\n" : "";
+    return asprintf(&text, "%.*s%s", (int)baseline->size, baseline->text, solution) < 0 ? NULL
+                                                                                        : text;
 }
 
 static kf_job *make_job(const kf_job *like)
@@ -24,14 +28,16 @@ static kf_job *make_job(const kf_job *like)
     kf_task *task = bundle ? kf_task_from_bundle(bundle, NULL) : NULL;
     if (!task) return NULL;
     const char *name = like->options.baseline;
-    const kf_task_file *baseline = name ? kf_task_baseline_named(task, name) : kf_task_baseline(task);
+    const kf_task_file *baseline =
+        name ? kf_task_baseline_named(task, name) : kf_task_baseline(task);
     kf_autofree char *source = baseline ? as_candidate(baseline) : NULL;
     if (!source) {
         kf_task_free(task);
         return NULL;
     }
     bool torch = baseline->kind == KF_SOURCE_TORCH;
-    kf_auto(kf_job) job = kf_job_new(KF_HEALTH_CHECK_ID, task, source, strlen(source), NULL, 0, NULL);
+    kf_auto(kf_job) job =
+        kf_job_new(KF_HEALTH_CHECK_ID, task, source, strlen(source), NULL, 0, NULL);
     if (!job || (name && !(job->options.baseline = strdup(name)))) return NULL;
     job->options.torch = torch;
     job->options.kernelbench = false;

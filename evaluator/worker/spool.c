@@ -1,12 +1,15 @@
 /* A judge behind a folder.
  *
- * rename() is the only lock: of several workers that want jobs/ID.json one succeeds in moving it to taken/ID.json. A file server may have
- * another clock than its clients, so a lease is not an age: a worker takes a job back to jobs/ only after it has itself watched the taken file
- * for a whole lease and its time stamp did not change. Who has taken a job says so in taken/ID.owner. A worker that was asleep for longer than
- * its lease finds another's name there, stops and gives no answer, so that each job has one owner at a time.
+ * rename() is the only lock: of several workers that want jobs/ID.json one succeeds in moving it to
+ * taken/ID.json. A file server may have another clock than its clients, so a lease is not an age: a
+ * worker takes a job back to jobs/ only after it has itself watched the taken file for a whole
+ * lease and its time stamp did not change. Who has taken a job says so in taken/ID.owner. A worker
+ * that was asleep for longer than its lease finds another's name there, stops and gives no answer,
+ * so that each job has one owner at a time.
  *
- * A thread keeps the lease of each job at hand while the judge, which has to stay in the thread that made it, is busy. Where compilers don't
- * disturb the device several jobs are taken at a time, and built while another is measured.
+ * A thread keeps the lease of each job at hand while the judge, which has to stay in the thread
+ * that made it, is busy. Where compilers don't disturb the device several jobs are taken at a time,
+ * and built while another is measured.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +44,7 @@ typedef struct lease {
 } lease;
 
 typedef struct spool {
-    kf_job_queue hand;                       /* marks are holders */
+    kf_job_queue hand;                     /* marks are holders */
     char *jobs, *taken, *verdicts, *hello; /* paths; hello: our own file under workers/ */
     char name[NAME_BYTES];                 /* this worker's */
     double poll_seconds, lease_seconds;
@@ -51,14 +54,17 @@ typedef struct spool {
     int faults; /* verdicts in a row that are this machine's fault */
 } spool;
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* "ID.json" with an id as kf_job has it; others (temporary files, what people leave there) are not looked at. */
+/* "ID.json" with an id as kf_job has it; others (temporary files, what people leave there) are not
+ * looked at. */
 static bool id_of(const char *file, char id[KF_JOB_ID_BYTES + 1])
 {
     size_t length = strlen(file);
-    if (length < 6 || length - 5 > KF_JOB_ID_BYTES || strcmp(file + length - 5, ".json") != 0) return false;
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
+    if (length < 6 || length - 5 > KF_JOB_ID_BYTES || strcmp(file + length - 5, ".json") != 0)
+        return false;
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
     if (strchr("._:-", file[0]) || strspn(file, letters) != length) return false;
     snprintf(id, KF_JOB_ID_BYTES + 1, "%.*s", (int)(length - 5), file);
     return true;
@@ -77,7 +83,7 @@ static bool move(const char *from, const char *to)
     return access(to, F_OK) != 0 && rename(from, to) == 0;
 }
 
-/* ---- the lease of what we have taken ----------------------------------------------------------------------------------------------------------- */
+/* ---- the lease of what we have taken --------------------------------------------------------- */
 
 typedef struct holder {
     const spool *spool;
@@ -155,7 +161,7 @@ static void holder_end(holder *h)
     pthread_mutex_destroy(&h->mutex);
 }
 
-/* ---- one job --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- one job --------------------------------------------------------------------------------- */
 
 /* What was taken goes back, for others. */
 static void give_back(const spool *s, const holder *h)
@@ -165,7 +171,8 @@ static void give_back(const spool *s, const holder *h)
     if (path_of(job, sizeof job, s->jobs, h->id, ".json")) move(h->file, job);
 }
 
-/* The end of a taken job: answered, or NULL: given back; or it was another's in the meantime. `h` is gone. False: the answer could not be written. */
+/* The end of a taken job: answered, or NULL: given back; or it was another's in the meantime. `h`
+ * is gone. False: the answer could not be written. */
 static bool conclude(const spool *s, holder *h, const char *answer, kf_error *error)
 {
     holder_end(h);
@@ -193,11 +200,12 @@ static holder *hold_taken(spool *s, const char *id, kf_error *error)
     if (!h) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
     h->spool = s;
     snprintf(h->id, sizeof h->id, "%s", id);
-    bool fits =
-        path_of(h->file, sizeof h->file, s->taken, id, ".json") && path_of(h->owner, sizeof h->owner, s->taken, id, ".owner");
+    bool fits = path_of(h->file, sizeof h->file, s->taken, id, ".json") &&
+                path_of(h->owner, sizeof h->owner, s->taken, id, ".owner");
     if (!fits) kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->taken);
     if (fits) utimensat(AT_FDCWD, h->file, NULL, 0);
-    if (fits && kf_file_write(h->owner, s->name, strlen(s->name), error) && holder_start(h, error)) return h;
+    if (fits && kf_file_write(h->owner, s->name, strlen(s->name), error) && holder_start(h, error))
+        return h;
     if (fits) give_back(s, h);
     free(h);
     return NULL;
@@ -211,7 +219,8 @@ static bool begin(spool *s, const char *id, kf_error *error)
     kf_error why = {0}, failure = {0};
     size_t size;
     kf_autofree char *text = kf_file_read(h->file, KF_JOB_BYTES, &size, &why), *refusal = NULL;
-    kf_job *job = text ? kf_worker_read_job(s->hand.judge, text, size, id, &refusal, &failure) : NULL;
+    kf_job *job =
+        text ? kf_worker_read_job(s->hand.judge, text, size, id, &refusal, &failure) : NULL;
     if (job) {
         kf_job_queue_add(&s->hand, job, h);
         return true;
@@ -229,22 +238,26 @@ static bool measure_one(spool *s, size_t at, kf_error *error)
     kf_autofree char *answer = verdict ? kf_worker_print(verdict, &failure) : NULL;
     if (!conclude(s, h, answer, error)) return false;
     if (!answer) return failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure);
-    return kf_machine_failures_count(&s->faults, KF_MACHINE_FAILURES, verdict, error); /* what fails at once would take the jobs of those that work */
+    /* what fails at once would take the jobs of those that work */
+    return kf_machine_failures_count(&s->faults, KF_MACHINE_FAILURES, verdict, error);
 }
 
-/* ---- finding jobs ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- finding jobs ---------------------------------------------------------------------------- */
 
-/* The oldest file of jobs/, ties by name. 1: `id` is filled, 0: none, -1: the folder can't be read. */
+/* The oldest file of jobs/, ties by name. 1: `id` is filled, 0: none, -1: the folder can't be read.
+ */
 static int oldest_job(const spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *error)
 {
     DIR *directory = opendir(s->jobs);
-    if (!directory) return kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", s->jobs, strerror(errno)) - 1;
+    if (!directory)
+        return kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", s->jobs, strerror(errno)) - 1;
     struct timespec oldest = {0};
     int found = 0;
     char name[KF_JOB_ID_BYTES + 1];
     for (struct dirent *entry; (entry = readdir(directory));) {
         struct stat status;
-        if (!id_of(entry->d_name, name) || fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+        if (!id_of(entry->d_name, name) ||
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
             !S_ISREG(status.st_mode))
             continue;
         struct timespec t = status.st_mtim;
@@ -266,24 +279,28 @@ static int take(spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *error)
     for (int got; (got = oldest_job(s, id, error)) != 0;) {
         char job[PATH_MAX], taken[PATH_MAX], verdict[PATH_MAX];
         if (got < 0) return -1;
-        if (!path_of(job, sizeof job, s->jobs, id, ".json") || !path_of(taken, sizeof taken, s->taken, id, ".json") ||
+        if (!path_of(job, sizeof job, s->jobs, id, ".json") ||
+            !path_of(taken, sizeof taken, s->taken, id, ".json") ||
             !path_of(verdict, sizeof verdict, s->verdicts, id, ".json"))
             return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->jobs) - 1;
-        if (access(verdict, F_OK) == 0) { /* answered: a folder that was copied once more brought the job back */
+        /* answered: a folder that was copied once more brought the job back */
+        if (access(verdict, F_OK) == 0) {
             unlink(job);
             continue;
         }
         if (move(job, taken)) return 1;
-        if (errno == EEXIST || access(taken, F_OK) == 0) { /* being judged: another copy of the same job */
+        /* being judged: another copy of the same job */
+        if (errno == EEXIST || access(taken, F_OK) == 0) {
             unlink(job);
             continue;
         }
-        if (errno != ENOENT) return kf_fail(error, KF_ERROR_IO, "%s: can't be taken: %s", job, strerror(errno)) - 1;
+        if (errno != ENOENT)
+            return kf_fail(error, KF_ERROR_IO, "%s: can't be taken: %s", job, strerror(errno)) - 1;
     }
     return 0;
 }
 
-/* ---- what dead workers left ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what dead workers left ------------------------------------------------------------------ */
 
 static lease *lease_of(spool *s, const char *id)
 {
@@ -306,14 +323,18 @@ static void watch_leases(spool *s)
     for (struct dirent *entry; (entry = readdir(directory));) {
         char id[KF_JOB_ID_BYTES + 1], job[PATH_MAX], taken[PATH_MAX];
         struct stat status;
-        if (!id_of(entry->d_name, id) || fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
+        if (!id_of(entry->d_name, id) ||
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
         lease *l = lease_of(s, id);
         if (!l) continue;
         l->seen = true;
-        if (l->since == 0 || l->stamp.tv_sec != status.st_mtim.tv_sec || l->stamp.tv_nsec != status.st_mtim.tv_nsec) {
+        if (l->since == 0 || l->stamp.tv_sec != status.st_mtim.tv_sec ||
+            l->stamp.tv_nsec != status.st_mtim.tv_nsec) {
             l->stamp = status.st_mtim;
             l->since = now;
-        } else if (now - l->since >= s->lease_seconds && path_of(job, sizeof job, s->jobs, id, ".json") &&
+        } else if (now - l->since >= s->lease_seconds &&
+                   path_of(job, sizeof job, s->jobs, id, ".json") &&
                    path_of(taken, sizeof taken, s->taken, id, ".json")) {
             move(taken, job);
             l->seen = false;
@@ -332,9 +353,10 @@ static bool others_busy(const spool *s)
     return s->lease_count > 0;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Until a build is over, or it is time to look for jobs again; a signal ends it early: `stop` is looked at next. */
+/* Until a build is over, or it is time to look for jobs again; a signal ends it early: `stop` is
+ * looked at next. */
 static void pause_for(const spool *s)
 {
     struct pollfd built = {.fd = s->hand.built[0], .events = POLLIN};
@@ -358,7 +380,8 @@ static bool serve(spool *s, bool once, kf_error *error)
     double hello_touched = kf_now(), looked = -1;
     while (!s->stop || !*s->stop) {
         if (kf_now() - looked >= s->poll_seconds) watch_leases(s), looked = kf_now();
-        if (kf_now() - hello_touched > s->lease_seconds / 4) utimensat(AT_FDCWD, s->hello, NULL, 0), hello_touched = kf_now();
+        if (kf_now() - hello_touched > s->lease_seconds / 4)
+            utimensat(AT_FDCWD, s->hello, NULL, 0), hello_touched = kf_now();
         int got = take_in(s, error), at = kf_job_queue_choose(&s->hand);
         if (got < 0 || (at >= 0 && !measure_one(s, (size_t)at, error))) return false;
         if (got || at >= 0) continue;
@@ -391,21 +414,25 @@ static bool make_name(char name[NAME_BYTES], kf_error *error)
 {
     char host[64] = "host";
     unsigned chance;
-    if (!kf_random(&chance, sizeof chance)) return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+    if (!kf_random(&chance, sizeof chance))
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
     gethostname(host, sizeof host - 1);
     for (char *c = host; *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *c)) *c = '-';
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *c))
+            *c = '-';
     snprintf(name, NAME_BYTES, "%s.%ld.%08x", host, (long)getpid(), chance);
     return true;
 }
 
-bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_options *options, const volatile int *stop,
-                     kf_error *error)
+bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_options *options,
+                     const volatile int *stop, kf_error *error)
 {
     static const kf_spool_options defaults;
     if (!options) options = &defaults;
-    kf_autofree char *jobs = make_folder(directory, "jobs", error), *taken = make_folder(directory, "taken", error);
-    kf_autofree char *verdicts = make_folder(directory, "verdicts", error), *workers = make_folder(directory, "workers", error);
+    kf_autofree char *jobs = make_folder(directory, "jobs", error),
+                     *taken = make_folder(directory, "taken", error);
+    kf_autofree char *verdicts = make_folder(directory, "verdicts", error),
+                     *workers = make_folder(directory, "workers", error);
     kf_autofree char *line = kf_worker_hello(judge, error);
     if (!jobs || !taken || !verdicts || !workers || !line) return false;
     kf_autofree spool *s = calloc(1, sizeof *s);

@@ -1,11 +1,13 @@
 /* A judge behind a pipe: one line in, one line out.
  *
- * Where compilers don't disturb the device, several jobs are taken in ahead (as many as the hello says): each is built on a thread of its own, and
- * the judge, which has to stay in the thread that made it, measures whichever is built. Answers then come in another order than the jobs came.
+ * Where compilers don't disturb the device, several jobs are taken in ahead (as many as the hello
+ * says): each is built on a thread of its own, and the judge, which has to stay in the thread that
+ * made it, measures whichever is built. Answers then come in another order than the jobs came.
  *
- * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says that no more jobs follow, since a shell
- * pipeline may close it early; that nobody reads the answers any more shows at the output. A thread watches it while the judge is
- * busy, and stops the judge: an abandoned worker does not go on measuring.
+ * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says
+ * that no more jobs follow, since a shell pipeline may close it early; that nobody reads the
+ * answers any more shows at the output. A thread watches it while the judge is busy, and stops the
+ * judge: an abandoned worker does not go on measuring.
  */
 #include "worker.h"
 
@@ -28,7 +30,7 @@
 #define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
 #define READ_BYTES 65536
 
-/* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static char *print_line(cJSON *json, kf_error *error)
 {
@@ -56,9 +58,10 @@ char *kf_worker_refusal(const char *id, const kf_error *why, kf_error *error)
     kf_auto(cJSON) json = cJSON_CreateObject();
     kf_autofree char *clean = id ? kf_text_clean(id, strnlen(id, KF_JOB_ID_BYTES), true) : NULL;
     kf_autofree char *text = kf_text_clean(why->text, strlen(why->text), true);
-    bool made = text && cJSON_AddStringToObject(json, "schema", KF_REFUSAL_SCHEMA) &&
-                (clean ? cJSON_AddStringToObject(json, "id", clean) : cJSON_AddNullToObject(json, "id")) &&
-                cJSON_AddStringToObject(json, "error", text);
+    bool made =
+        text && cJSON_AddStringToObject(json, "schema", KF_REFUSAL_SCHEMA) &&
+        (clean ? cJSON_AddStringToObject(json, "id", clean) : cJSON_AddNullToObject(json, "id")) &&
+        cJSON_AddStringToObject(json, "error", text);
     return print_line(made ? json : NULL, error);
 }
 
@@ -71,7 +74,8 @@ static bool device_fits(const char *wanted, const char *have)
     return !wanted[family] || !have[family];
 }
 
-kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size, const char *id, char **refusal, kf_error *error)
+kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size, const char *id,
+                           char **refusal, kf_error *error)
 {
     kf_error why = {0};
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "job", &why);
@@ -80,9 +84,11 @@ kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size,
     kf_auto(kf_job) job = json ? kf_job_from_json(json, &why) : NULL;
     bool fits = job;
     if (job && id && strcmp(job->id, id) != 0)
-        fits = kf_fail(&why, KF_ERROR_INPUT, "job: id: \"%s\" is not the name of the file that holds it", job->id);
+        fits = kf_fail(&why, KF_ERROR_INPUT,
+                       "job: id: \"%s\" is not the name of the file that holds it", job->id);
     else if (job && !device_fits(job->device, kf_judge_device(judge)))
-        fits = kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s", kf_judge_device(judge), job->device);
+        fits = kf_fail(&why, KF_ERROR_INPUT, "job: device: this worker has %s, not %s",
+                       kf_judge_device(judge), job->device);
     *refusal = fits ? NULL : kf_worker_refusal(name, &why, error);
     return fits ? kf_steal(&job) : NULL;
 }
@@ -93,7 +99,7 @@ char *kf_worker_print(const kf_verdict *verdict, kf_error *error)
     return print_line(answer, error);
 }
 
-/* ---- the watch on the output -------------------------------------------------------------------------------------------------------------- */
+/* ---- the watch on the output ----------------------------------------------------------------- */
 
 typedef struct watch {
     const volatile int *stop; /* the caller's */
@@ -109,7 +115,8 @@ static void *watch_output(void *argument)
         struct pollfd fds[] = {{.fd = w->wake[0], .events = POLLIN}, {.fd = w->output}};
         poll(fds, 2, WATCH_MILLISECONDS);
         if (fds[0].revents) return NULL;
-        if (fds[1].revents & (POLLERR | POLLHUP)) __atomic_store_n(&w->stopped, 1, __ATOMIC_RELAXED);
+        if (fds[1].revents & (POLLERR | POLLHUP))
+            __atomic_store_n(&w->stopped, 1, __ATOMIC_RELAXED);
         int asked = w->stop ? __atomic_load_n(w->stop, __ATOMIC_RELAXED) : 0;
         if (asked) __atomic_store_n(&w->stopped, asked, __ATOMIC_RELAXED);
         if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return NULL;
@@ -118,7 +125,8 @@ static void *watch_output(void *argument)
 
 static bool watch_start(watch *w, kf_error *error)
 {
-    if (pipe2(w->wake, O_CLOEXEC) < 0) return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
+    if (pipe2(w->wake, O_CLOEXEC) < 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
     /* Signals are the main thread's. */
     sigset_t all, before;
     sigfillset(&all);
@@ -138,7 +146,7 @@ static void watch_end(watch *w)
     close(w->wake[0]);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 typedef struct reader {
     int input;
@@ -150,15 +158,19 @@ typedef struct reader {
 
 typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
 
-/* READ_LINE: `line` holds one, of *length bytes without its newline. Unless it is to `wait`, READ_NOTHING when none is there yet. */
+/* READ_LINE: `line` holds one, of *length bytes without its newline. Unless it is to `wait`,
+ * READ_NOTHING when none is there yet. */
 static reading read_line(reader *r, const watch *w, bool wait, size_t *length, kf_error *error)
 {
     for (;;) {
-        char *feed = r->line.size > r->looked ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked) : NULL;
+        char *feed = r->line.size > r->looked
+                         ? memchr(r->line.data + r->looked, '\n', r->line.size - r->looked)
+                         : NULL;
         if (feed) return *length = (size_t)(feed - r->line.data), READ_LINE;
         if (r->line.size > KF_JOB_BYTES) r->overlong = true, kf_buffer_free(&r->line);
         r->looked = r->line.size;
-        if (r->ended) return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
+        if (r->ended)
+            return *length = r->line.size, r->line.size > 0 || r->overlong ? READ_LINE : READ_END;
         if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return READ_END;
         struct pollfd fd = {.fd = r->input, .events = POLLIN};
         int ready = poll(&fd, 1, wait ? WATCH_MILLISECONDS : 0);
@@ -167,10 +179,12 @@ static reading read_line(reader *r, const watch *w, bool wait, size_t *length, k
         char data[READ_BYTES];
         ssize_t size = read(r->input, data, sizeof data);
         if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (size < 0) return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
+        if (size < 0)
+            return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
         r->ended = size == 0;
         kf_buffer_append(&r->line, data, (size_t)size);
-        if (r->line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
+        if (r->line.failed)
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
     }
 }
 
@@ -203,7 +217,8 @@ static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, k
 {
     size_t length;
     reading got = READ_NOTHING;
-    while (h->count < h->most && (got = read_line(r, w, h->count == 0, &length, error)) == READ_LINE) {
+    while (h->count < h->most &&
+           (got = read_line(r, w, h->count == 0, &length, error)) == READ_LINE) {
         kf_error why;
         kf_autofree char *refusal = NULL;
         kf_job *job = NULL;
@@ -220,12 +235,14 @@ static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, k
     return got;
 }
 
-static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, bool *stopped, kf_error *error)
+static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, bool *stopped,
+                        kf_error *error)
 {
     kf_error failure = {0};
     kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->stopped, &failure);
     kf_job_queue_let_go(h, at);
-    *stopped = !verdict && failure.code == KF_ERROR_BUSY; /* what was asked is asked again elsewhere */
+    /* what was asked is asked again elsewhere */
+    *stopped = !verdict && failure.code == KF_ERROR_BUSY;
     if (*stopped) return true;
     if (!verdict) return kf_fail_copy(error, &failure);
     kf_autofree char *answer = kf_worker_print(verdict, error);
@@ -237,20 +254,23 @@ static bool serve(kf_job_queue *h, reader *r, int output, const watch *w, kf_err
     for (bool stopped = false; !stopped;) {
         reading got = take_in(h, r, output, w, error);
         if (got == READ_FAILED) return false;
-        if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED))) return true;
+        if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED)))
+            return true;
         int at = kf_job_queue_choose(h);
         if (at >= 0) {
             if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
             continue;
         }
-        struct pollfd fds[] = {{.fd = h->built[0], .events = POLLIN},
-                               {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
+        struct pollfd fds[] = {
+            {.fd = h->built[0], .events = POLLIN},
+            {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
         poll(fds, 2, WATCH_MILLISECONDS);
     }
     return true;
 }
 
-bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop, kf_error *error)
+bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop,
+                     kf_error *error)
 {
     kf_autofree char *hello = kf_worker_hello(judge, error);
     if (!write_line(output, hello, error)) return false;

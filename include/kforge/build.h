@@ -1,9 +1,11 @@
 /* Building: CUDA C source to a shared object that the runner loads, in the build jail.
  *
- * The candidate, the generated prototype and the shim that calls the entry are separate files; the prototype is included before the
- * candidate's first line, so a wrong signature is a compile error that names it, and the shim is a translation unit of its own, so no macro of
- * the candidate reaches it. Every build has a fresh directory; what the jail can read is the toolchain and that directory. Sources of the task
- * itself (oracle, baselines) are built the same way, and their binaries are cached by content.
+ * The candidate, the generated prototype and the shim that calls the entry are separate files; the
+ * prototype is included before the candidate's first line, so a wrong signature is a compile error
+ * that names it, and the shim is a translation unit of its own, so no macro of the candidate
+ * reaches it. Every build has a fresh directory; what the jail can read is the toolchain and that
+ * directory. Sources of the task itself (oracle, baselines) are built the same way, and their
+ * binaries are cached by content.
  */
 #ifndef KFORGE_BUILD_H
 #define KFORGE_BUILD_H
@@ -26,31 +28,37 @@ typedef struct kf_build_request {
     bool oracle;        /* the entry is ENTRY_oracle with float64 outputs */
     const char *source; /* NUL-terminated */
     size_t size;
-    const char *name;             /* file name in messages: "candidate.cu" */
-    const char *const *flags;     /* extra compiler flags; terminated by NULL; may be NULL */
-    const char *const *libraries; /* to link; terminated by NULL; NULL: those that the task allows candidates */
-    bool asan;                    /* AddressSanitizer */
-    double seconds;               /* limit of processor time; KF_BUILD_TIMEOUT_FACTOR (kforge/job.h) times that on the wall */
-    uint64_t memory_bytes;        /* 0: 4 GiB */
+    const char *name;         /* file name in messages: "candidate.cu" */
+    const char *const *flags; /* extra compiler flags; terminated by NULL; may be NULL */
+    /* to link; terminated by NULL; NULL: those that the task allows candidates */
+    const char *const *libraries;
+    bool asan; /* AddressSanitizer */
+    /* limit of processor time; KF_BUILD_TIMEOUT_FACTOR (kforge/job.h) times that on the wall */
+    double seconds;
+    uint64_t memory_bytes; /* 0: 4 GiB */
     bool strict_sandbox;
     const char *directory; /* an existing, empty directory of the caller's for this build alone */
 } kf_build_request;
 
 typedef struct kf_build {
     bool ok;
-    kf_status status; /* KF_CORRECT when ok, else KF_COMPILE_ERROR, KF_UNSUPPORTED_DEVICE, KF_OUT_OF_MEMORY or KF_JUDGE_ERROR */
-    char *log;        /* the compiler's messages, valid UTF-8, "" when it said nothing */
-    char *reason;     /* one line when not ok */
-    char *binary;     /* path of the shared object inside `directory` */
+    /* KF_CORRECT when ok, else KF_COMPILE_ERROR, KF_UNSUPPORTED_DEVICE, KF_OUT_OF_MEMORY or
+     * KF_JUDGE_ERROR */
+    kf_status status;
+    char *log;    /* the compiler's messages, valid UTF-8, "" when it said nothing */
+    char *reason; /* one line when not ok */
+    char *binary; /* path of the shared object inside `directory` */
     char binary_hash[KF_HASH_HEX], code_hash[KF_HASH_HEX];
     double seconds;
     bool excusable; /* KF_JUDGE_ERROR only by what the compiler said of itself; not by its time */
     int layers;     /* sandbox layers that were active */
-    cJSON *report;  /* what the compiler says of the machine code ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
+    /* what the compiler says of the machine code
+     * ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
+    cJSON *report;
 } kf_build;
 
-/* Builds for the CPU device. False only when the machine or the caller is at fault (error says how); a candidate that does not compile is a
- * result. Free with kf_build_free. */
+/* Builds for the CPU device. False only when the machine or the caller is at fault (error says
+ * how); a candidate that does not compile is a result. Free with kf_build_free. */
 bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error);
 void kf_build_free(kf_build *build);
 
@@ -58,9 +66,10 @@ void kf_build_free(kf_build *build);
 char *kf_build_prototype_header(const kf_task *task, bool oracle);
 char *kf_build_shim(const kf_task *task, bool oracle);
 
-/* SHA-256 over the sections of an ELF file that decide what it does when it runs (code, constants, data, constructors; not symbols, notes,
- * debugging information or paths), so that two sources with the same machine code are told. Reads untrusted bytes: every offset is
- * checked. False with KF_ERROR_INPUT when it is no well-formed ELF64 file. */
+/* SHA-256 over the sections of an ELF file that decide what it does when it runs (code, constants,
+ * data, constructors; not symbols, notes, debugging information or paths), so that two sources with
+ * the same machine code are told. Reads untrusted bytes: every offset is checked. False with
+ * KF_ERROR_INPUT when it is no well-formed ELF64 file. */
 bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error);
 
 #endif

@@ -1,11 +1,13 @@
-/* The one cleanup idiom: variables that release what they own when they leave scope, and `kf_steal` to hand ownership on.
+/* The one cleanup idiom: variables that release what they own when they leave scope, and `kf_steal`
+ * to hand ownership on.
  *
  *     kf_autofree char *text = kf_file_read(path, limit, &size, error);
  *     if (!text) return false;
  *     ...
  *     return kf_steal(&text);
  *
- * Modules define the same for their own types with KF_DEFINE_AUTO(kf_task, kf_task_free), used as `kf_auto(kf_task) t = …`.
+ * Modules define the same for their own types with KF_DEFINE_AUTO(kf_task, kf_task_free), used as
+ * `kf_auto(kf_task) t = …`.
  */
 #ifndef KFORGE_CLEANUP_H
 #define KFORGE_CLEANUP_H

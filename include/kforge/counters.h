@@ -1,18 +1,23 @@
-/* Hardware counters of a candidate's kernels: which may be asked for, and from what a runner sends to JSON. Pure.
+/* Hardware counters of a candidate's kernels: which may be asked for, and from what a runner sends
+ * to JSON. Pure.
  *
- * The candidate lives in the process that counts. So its counters are information for people, prompts and archives, and never part of a verdict; a
- * candidate that lies here harms nobody but its own next version. Records have a fixed size, and every field is checked before it is kept.
+ * The candidate lives in the process that counts. So its counters are information for people,
+ * prompts and archives, and never part of a verdict; a candidate that lies here harms nobody but
+ * its own next version. Records have a fixed size, and every field is checked before it is kept.
  *
  * A verdict's "counters":
- *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip": "GH100", "passes", "all_passes": that all metrics would have
- *    taken, "ranges": launches there was room for, "setup_seconds": of the runner, started ahead, "count_seconds": of the runner behind that,
- *    "seconds": {by the judge's clock "lock", "buffers", "runner", "load", "hand_over", "warm_up", "count", and by the runner's, within "count", "enable",
- *                "start", "stop": CUPTI's around the calls of all passes, "read", "passes": [each]},
- *    "kernels": [{"name", "symbol", "launches", "part": of the time of a call, "grid": [x,y,z], "block": [x,y,z], "registers", "shared_bytes",
- *                 "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch, "metrics": {NAME: value…},
- *                 "roofline": see kforge/roofline.h}…],        the one that takes longest first
- *    "missing": names that this chip lacks, "left_out": names for which there was no time, "dropped": launches that were not told apart}
- * or, where there are none, {"candidate", "note": what is in the way, "remedy": what to do}.
+ *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip":
+ * "GH100", "passes", "all_passes": that all metrics would have taken, "ranges": launches there was
+ * room for, "setup_seconds": of the runner, started ahead, "count_seconds": of the runner behind
+ * that, "seconds": {by the judge's clock "lock", "buffers", "runner", "load", "hand_over",
+ * "warm_up", "count", and by the runner's, within "count", "enable", "start", "stop": CUPTI's
+ * around the calls of all passes, "read", "passes": [each]}, "kernels": [{"name", "symbol",
+ * "launches", "part": of the time of a call, "grid": [x,y,z], "block": [x,y,z], "registers",
+ * "shared_bytes", "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch,
+ * "metrics": {NAME: value…}, "roofline": see kforge/roofline.h}…],        the one that takes
+ * longest first "missing": names that this chip lacks, "left_out": names for which there was no
+ * time, "dropped": launches that were not told apart} or, where there are none, {"candidate",
+ * "note": what is in the way, "remedy": what to do}.
  */
 #ifndef KFORGE_COUNTERS_H
 #define KFORGE_COUNTERS_H
@@ -30,38 +35,48 @@
 struct kf_count_header; /* evaluator/protocol/counters_wire.h */
 struct kf_count_launch;
 
-/* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind them what fits into the same pass: all take 11 on a GH100. */
+/* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind
+ * them what fits into the same pass: all take 11 on a GH100. */
 size_t kf_counters_all(const char *const **names);
 /* How many of them, from the first on, take no more than so many passes on a GH100. */
 size_t kf_counters_passes_end(size_t passes);
-/* How many passes may be made over a call that takes so long, so that counting adds a second at most: KF_COUNT_PASSES where the time is not known or does
- * not matter, and one where even that takes longer. */
+/* How many passes may be made over a call that takes so long, so that counting adds a second at
+ * most: KF_COUNT_PASSES where the time is not known or does not matter, and one where even that
+ * takes longer. */
 uint32_t kf_counters_passes(double call_seconds);
-/* What a person may ask for: "all", "none", or names with commas between them, each of letters, digits, '_' and '.'. */
+/* What a person may ask for: "all", "none", or names with commas between them, each of letters,
+ * digits, '_' and '.'. */
 bool kf_counters_check(const char *list, kf_error *error);
-/* The names of a list that was checked, separated by commas, with the one that tells of time in front: what a runner is given. Of "all" with semicolons where
- * another pass begins. */
+/* The names of a list that was checked, separated by commas, with the one that tells of time in
+ * front: what a runner is given. Of "all" with semicolons where another pass begins. */
 char *kf_counters_names(const char *list);
 
 typedef struct kf_counters_origin {
     const char *candidate, *code, *workload; /* hashes and a name; "" not known */
-    int major, minor;                        /* compute capability, for the occupancy that theory allows */
-    const cJSON *build; /* what ptxas says of the kernels, which is trusted more than the runner; may be NULL */
+    /* compute capability, for the occupancy that theory allows */
+    int major, minor;
+    /* what ptxas says of the kernels, which is trusted more than the runner; may be NULL */
+    const cJSON *build;
 } kf_counters_origin;
 
-/* From what a runner sent to the JSON above. `names` is what it was given. Launches of one kernel with the same block become one row: sums are added,
- * highest and lowest values kept, everything else is the mean weighted by time. NULL: out of memory. */
-cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names, const struct kf_count_header *header,
+/* From what a runner sent to the JSON above. `names` is what it was given. Launches of one kernel
+ * with the same block become one row: sums are added, highest and lowest values kept, everything
+ * else is the mean weighted by time. NULL: out of memory. */
+cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
+                        const struct kf_count_header *header,
                         const struct kf_count_launch *launches);
 /* The JSON of a reason why there are none. NULL: out of memory. */
 cJSON *kf_counters_note(const kf_counters_origin *origin, const char *note, const char *remedy);
-/* Words and a remedy for the stage at which a runner's counting ended, into buffers of 256 bytes. */
+/* Words and a remedy for the stage at which a runner's counting ended, into buffers of 256 bytes.
+ */
 void kf_counters_explain(const struct kf_count_header *header, char note[256], char remedy[256]);
 
-/* Can counters be taken here, as far as files tell? Words either way, and what to do; for `doctor`. (Of kf_judge, not pure.) */
+/* Can counters be taken here, as far as files tell? Words either way, and what to do; for `doctor`.
+ * (Of kf_judge, not pure.) */
 bool kf_counters_available(char text[512], char remedy[512]);
 
-/* "gemm_kernel" of "_Z11gemm_kernelPKfS0_Pflll", "ns::name" of nested names; what it can't read stays as it is. */
+/* "gemm_kernel" of "_Z11gemm_kernelPKfS0_Pflll", "ns::name" of nested names; what it can't read
+ * stays as it is. */
 void kf_kernel_name(const char *symbol, char *name, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* SHA-256 (FIPS 180-4) through libcrypto, for content addresses: sources, binaries, tasks, blobs. */
+/* SHA-256 (FIPS 180-4) through libcrypto, for content addresses: sources, binaries, tasks, blobs.
+ */
 #ifndef KFORGE_HASH_H
 #define KFORGE_HASH_H
 
@@ -13,7 +14,9 @@ typedef struct kf_hash {
 
 kf_hash kf_hash_bytes(const void *data, size_t size);
 void kf_hash_hex(const kf_hash *hash, char hex[KF_HASH_HEX]);
-/* The hex digest at once, for strings put together from parts: every part is framed by its length, so ("ab","c") ≠ ("a","bc"). */
-void kf_hash_parts_hex(char hex[KF_HASH_HEX], const char *const *parts, const size_t *sizes, size_t count);
+/* The hex digest at once, for strings put together from parts: every part is framed by its length,
+ * so ("ab","c") ≠ ("a","bc"). */
+void kf_hash_parts_hex(char hex[KF_HASH_HEX], const char *const *parts, const size_t *sizes,
+                       size_t count);
 
 #endif

@@ -8,66 +8,80 @@
 #include "kforge/json.h"
 #include "kforge/store_maintenance.h"
 
-/* ---- fields ---- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-#define ORIGIN                                                                                                             \
-    {"task", KF_FIELD_STRING, "name of the task"}, {"task_hash", KF_FIELD_STRING, "content address of the task, SHA-256"}, \
-        {"family", KF_FIELD_STRING, "family of the task, by which splits are made; the task's name when it has none"},     \
-        {"run", KF_FIELD_STRING, "run of the attempt"}, {"attempt", KF_FIELD_INTEGER, "number within the run, from 1"},    \
-    {                                                                                                                      \
-        "device", KF_FIELD_STRING, "hardware that judged, else the run's"                                                  \
+#define ORIGIN                                                                              \
+    {"task", KF_FIELD_STRING, "name of the task"},                                          \
+        {"task_hash", KF_FIELD_STRING, "content address of the task, SHA-256"},             \
+        {"family", KF_FIELD_STRING,                                                         \
+         "family of the task, by which splits are made; the task's name when it has none"}, \
+        {"run", KF_FIELD_STRING, "run of the attempt"},                                     \
+        {"attempt", KF_FIELD_INTEGER, "number within the run, from 1"},                     \
+    {                                                                                       \
+        "device", KF_FIELD_STRING, "hardware that judged, else the run's"                   \
     }
-#define MODEL(PREFIX)                                                                                                         \
-    {PREFIX "model", KF_FIELD_STRING, "what answered, as the provider names it"},                                             \
-        {PREFIX "settings", KF_FIELD_STRING,                                                                                  \
-         "the call's settings as sent, as JSON: temperature, max_tokens, …, and when in the search (asked, after); \"{}\" " \
-         "unknown"},                                                                                                          \
-        {PREFIX "call_outcome", KF_FIELD_STRING, "ok, truncated, refused, empty, failed, exhausted; \"\" none"},              \
-        {PREFIX "prompt_tokens", KF_FIELD_INTEGER, "-1 unknown"},                                                             \
-    {                                                                                                                         \
-        PREFIX "completion_tokens", KF_FIELD_INTEGER, "-1 unknown"                                                            \
+#define MODEL(PREFIX)                                                                           \
+    {PREFIX "model", KF_FIELD_STRING, "what answered, as the provider names it"},               \
+        {PREFIX "settings", KF_FIELD_STRING,                                                    \
+         "the call's settings as sent, as JSON: temperature, max_tokens, …, and when in the " \
+         "search (asked, after); \"{}\" "                                                       \
+         "unknown"},                                                                            \
+        {PREFIX "call_outcome", KF_FIELD_STRING,                                                \
+         "ok, truncated, refused, empty, failed, exhausted; \"\" none"},                        \
+        {PREFIX "prompt_tokens", KF_FIELD_INTEGER, "-1 unknown"},                               \
+    {                                                                                           \
+        PREFIX "completion_tokens", KF_FIELD_INTEGER, "-1 unknown"                              \
     }
-#define SCORE(PREFIX)                                                                                                  \
-    {PREFIX "candidate", KF_FIELD_STRING,                                                                              \
-     "content address of source and compiler flags, \"\" when the reply held no usable code"},                         \
-        {PREFIX "status", KF_FIELD_STRING, "status of the verdict that stands, or how the attempt ended without one"}, \
-        {PREFIX "speedup", KF_FIELD_FLOAT, "baseline's time over the candidate's; 0 unless correct and timed"},        \
-        {PREFIX "speedup_low", KF_FIELD_FLOAT, "lower end of the 95 % interval; 0 unknown"},                           \
-        {PREFIX "speedup_high", KF_FIELD_FLOAT, "upper end; 0 unknown"},                                               \
-    {                                                                                                                  \
-        PREFIX "reward", KF_FIELD_FLOAT, "by the reward function of the export"                                        \
+#define SCORE(PREFIX)                                                                          \
+    {PREFIX "candidate", KF_FIELD_STRING,                                                      \
+     "content address of source and compiler flags, \"\" when the reply held no usable code"}, \
+        {PREFIX "status", KF_FIELD_STRING,                                                     \
+         "status of the verdict that stands, or how the attempt ended without one"},           \
+        {PREFIX "speedup", KF_FIELD_FLOAT,                                                     \
+         "baseline's time over the candidate's; 0 unless correct and timed"},                  \
+        {PREFIX "speedup_low", KF_FIELD_FLOAT, "lower end of the 95 % interval; 0 unknown"},   \
+        {PREFIX "speedup_high", KF_FIELD_FLOAT, "upper end; 0 unknown"},                       \
+    {                                                                                          \
+        PREFIX "reward", KF_FIELD_FLOAT, "by the reward function of the export"                \
     }
 /* Of groups and chains, of each reply in order. */
-#define MEMBERS                                                                                                              \
-    {"statuses", KF_FIELD_STRINGS, "status of each"}, {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},  \
-        {"speedups_low", KF_FIELD_FLOATS, "lower end of each 95 % interval; 0 unknown"},                                     \
-        {"speedups_high", KF_FIELD_FLOATS, "upper ends; 0 unknown"},                                                         \
-        {"candidates", KF_FIELD_STRINGS, "content address of each, \"\" where the reply held no usable code"},               \
-        {"ids", KF_FIELD_STRINGS, "RUN/NUMBER of each attempt, the id of its raw row"},                                      \
-        {"models", KF_FIELD_STRINGS, "what answered, as the provider names it"},                                             \
-        {"settings", KF_FIELD_STRINGS, "settings of each call as sent, as JSON; \"{}\" unknown"},                            \
-        {"call_outcomes", KF_FIELD_STRINGS, "ok or truncated"}, {"prompt_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"}, \
-    {                                                                                                                        \
-        "completion_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"                                                        \
+#define MEMBERS                                                                                   \
+    {"statuses", KF_FIELD_STRINGS, "status of each"},                                             \
+        {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},                     \
+        {"speedups_low", KF_FIELD_FLOATS, "lower end of each 95 % interval; 0 unknown"},          \
+        {"speedups_high", KF_FIELD_FLOATS, "upper ends; 0 unknown"},                              \
+        {"candidates", KF_FIELD_STRINGS,                                                          \
+         "content address of each, \"\" where the reply held no usable code"},                    \
+        {"ids", KF_FIELD_STRINGS, "RUN/NUMBER of each attempt, the id of its raw row"},           \
+        {"models", KF_FIELD_STRINGS, "what answered, as the provider names it"},                  \
+        {"settings", KF_FIELD_STRINGS, "settings of each call as sent, as JSON; \"{}\" unknown"}, \
+        {"call_outcomes", KF_FIELD_STRINGS, "ok or truncated"},                                   \
+        {"prompt_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"},                              \
+    {                                                                                             \
+        "completion_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"                             \
     }
-#define PROMPT                                                                                      \
-    {                                                                                               \
-        "prompt", KF_FIELD_MESSAGES, "system text, where there was one, and prompt exactly as sent" \
+#define PROMPT                                                             \
+    {                                                                      \
+        "prompt", KF_FIELD_MESSAGES,                                       \
+            "system text, where there was one, and prompt exactly as sent" \
     }
 
 static const kf_export_field raw_fields[] = {
-    {"id", KF_FIELD_STRING, "RUN/NUMBER of an attempt; verdict/HASH@TIME of a verdict outside a run"},
+    {"id", KF_FIELD_STRING,
+     "RUN/NUMBER of an attempt; verdict/HASH@TIME of a verdict outside a run"},
     ORIGIN,
     {"created", KF_FIELD_FLOAT, "seconds since 1970"},
     {"outcome", KF_FIELD_STRING,
-     "how the attempt ended: judged, known, same_code, reverified, model_failed, no_source, bad_edit, rejected, lost"},
+     "how the attempt ended: judged, known, same_code, reverified, model_failed, no_source, "
+     "bad_edit, rejected, lost"},
     {"message", KF_FIELD_STRING, "one line on how it ended"},
     {"proposer", KF_FIELD_STRING, "seed, tuner, person, or the model's spec"},
     {"strategy", KF_FIELD_STRING, "strategy of the search"},
     {"step", KF_FIELD_STRING, "what was asked for: draft, improve, repair_build, …"},
     {"island", KF_FIELD_INTEGER, "sub-population"},
     {"parents", KF_FIELD_STRING, "JSON array of {\"candidate\", \"role\"}"},
-    {"candidate", KF_FIELD_STRING, "content address of source and compiler flags; \"\" when the attempt yielded none"},
+    {"candidate", KF_FIELD_STRING,
+     "content address of source and compiler flags; \"\" when the attempt yielded none"},
     {"source", KF_FIELD_STRING, "the CUDA source"},
     {"flags", KF_FIELD_STRING, "compiler flags as a JSON array"},
     {"tunables", KF_FIELD_STRING, "values of tunables as JSON; \"{}\" none"},
@@ -79,14 +93,17 @@ static const kf_export_field raw_fields[] = {
     {"speedup_low", KF_FIELD_FLOAT, "lower end of the 95 % interval; 0 unknown"},
     {"speedup_high", KF_FIELD_FLOAT, "upper end; 0 unknown"},
     {"reverified", KF_FIELD_BOOLEAN, "measured again in fresh processes, and the intervals agree"},
-    {"stands", KF_FIELD_BOOLEAN, "this verdict is the one that counts for the candidate on its device"},
-    {"labelled", KF_FIELD_BOOLEAN, "the verdict says something of the candidate, so the reward means something"},
+    {"stands", KF_FIELD_BOOLEAN,
+     "this verdict is the one that counts for the candidate on its device"},
+    {"labelled", KF_FIELD_BOOLEAN,
+     "the verdict says something of the candidate, so the reward means something"},
     {"reward", KF_FIELD_FLOAT, "by the reward function of the export; 0 where not labelled"},
     {"code_hash", KF_FIELD_STRING, "machine code without symbols; \"\" unknown"},
     {"build_seconds", KF_FIELD_FLOAT, "-1 unknown"},
     {"judge_seconds", KF_FIELD_FLOAT, "-1 unknown"},
     {"verdict", KF_FIELD_STRING,
-     "the verdict as JSON (kforge-verdict/1): findings, errors, flags, raw samples, build log; \"{}\" none"},
+     "the verdict as JSON (kforge-verdict/1): findings, errors, flags, raw samples, build log; "
+     "\"{}\" none"},
     {"counters", KF_FIELD_STRING, "hardware counters as JSON; \"{}\" none"},
     {"provider", KF_FIELD_STRING, "of the model call; \"\" none"},
     MODEL(""),
@@ -98,7 +115,8 @@ static const kf_export_field raw_fields[] = {
     {0},
 };
 static const kf_export_field sft_fields[] = {
-    {"messages", KF_FIELD_MESSAGES, "system text, where there was one, prompt and reply exactly as sent and received"},
+    {"messages", KF_FIELD_MESSAGES,
+     "system text, where there was one, prompt and reply exactly as sent and received"},
     ORIGIN,
     MODEL(""),
     SCORE(""),
@@ -109,7 +127,8 @@ static const kf_export_field dpo_fields[] = {
     {"chosen", KF_FIELD_MESSAGES, "the better reply"},
     {"rejected", KF_FIELD_MESSAGES, "the worse one"},
     {"same_prompt", KF_FIELD_BOOLEAN,
-     "both answer this very prompt; false: the rejected one answered another prompt on the same task"},
+     "both answer this very prompt; false: the rejected one answered another prompt on the same "
+     "task"},
     ORIGIN,
     {"chosen_id", KF_FIELD_STRING, "RUN/NUMBER of the attempt, the id of its raw row"},
     SCORE("chosen_"),
@@ -122,7 +141,8 @@ static const kf_export_field dpo_fields[] = {
 static const kf_export_field kto_fields[] = {
     PROMPT,
     {"completion", KF_FIELD_MESSAGES, "the reply"},
-    {"label", KF_FIELD_BOOLEAN, "true: correct and faster than the baseline; false: failed, or slower"},
+    {"label", KF_FIELD_BOOLEAN,
+     "true: correct and faster than the baseline; false: failed, or slower"},
     ORIGIN,
     MODEL(""),
     SCORE(""),
@@ -133,7 +153,8 @@ static const kf_export_field grpo_fields[] = {
     {"completions", KF_FIELD_STRINGS, "the replies of the group"},
     {"rewards", KF_FIELD_FLOATS, "of each, by the reward function of the export"},
     {"advantages", KF_FIELD_FLOATS,
-     "(reward - mean) / standard deviation within the group; 0 where none is better than another as far as one can tell"},
+     "(reward - mean) / standard deviation within the group; 0 where none is better than another "
+     "as far as one can tell"},
     MEMBERS,
     {"group", KF_FIELD_INTEGER, "how many"},
     ORIGIN,
@@ -141,7 +162,8 @@ static const kf_export_field grpo_fields[] = {
 };
 static const kf_export_field contrast_fields[] = {
     PROMPT,
-    {"exemplars", KF_FIELD_EXEMPLARS, "the candidates that the prompt showed, with the figures that stand now"},
+    {"exemplars", KF_FIELD_EXEMPLARS,
+     "the candidates that the prompt showed, with the figures that stand now"},
     {"reply", KF_FIELD_STRING, "the reply as received"},
     {"target", KF_FIELD_STRING, "the source that came of it"},
     ORIGIN,
@@ -166,16 +188,22 @@ static const struct {
     const kf_export_field *fields;
     bool (*export)(kf_exporter *exporter, kf_error *error);
 } formats[KF_EXPORT_FORMAT_COUNT] = {
-    [KF_EXPORT_RAW] = {"raw", "every attempt with its source, verdict, samples, counters and model call", raw_fields,
-                       kf_export_raw},
+    [KF_EXPORT_RAW] = {"raw",
+                       "every attempt with its source, verdict, samples, counters and model call",
+                       raw_fields, kf_export_raw},
     [KF_EXPORT_SFT] = {"sft", "conversations to imitate: messages", sft_fields, kf_export_sft},
     [KF_EXPORT_DPO] = {"dpo", "preferences: prompt, chosen, rejected", dpo_fields, kf_export_dpo},
-    [KF_EXPORT_KTO] = {"kto", "good or bad one by one: prompt, completion, label", kto_fields, kf_export_kto},
-    [KF_EXPORT_GRPO] = {"grpo", "groups of replies with rewards and advantages", grpo_fields, kf_export_grpo},
-    [KF_EXPORT_CONTRAST] = {"contrast", "exemplars with scores, and what came of them", contrast_fields, kf_export_contrast},
-    [KF_EXPORT_MULTITURN] = {"multiturn", "chains of refinement with rewards and discounted returns", multiturn_fields,
-                             kf_export_multiturn},
-    [KF_EXPORT_CASSETTE] = {"cassette", "replies that `--llm replay:` can repeat", no_fields, kf_export_cassette},
+    [KF_EXPORT_KTO] = {"kto", "good or bad one by one: prompt, completion, label", kto_fields,
+                       kf_export_kto},
+    [KF_EXPORT_GRPO] = {"grpo", "groups of replies with rewards and advantages", grpo_fields,
+                        kf_export_grpo},
+    [KF_EXPORT_CONTRAST] = {"contrast", "exemplars with scores, and what came of them",
+                            contrast_fields, kf_export_contrast},
+    [KF_EXPORT_MULTITURN] = {"multiturn",
+                             "chains of refinement with rewards and discounted returns",
+                             multiturn_fields, kf_export_multiturn},
+    [KF_EXPORT_CASSETTE] = {"cassette", "replies that `--llm replay:` can repeat", no_fields,
+                            kf_export_cassette},
 };
 
 const char *kf_export_format_name(kf_export_format format)
@@ -197,9 +225,10 @@ bool kf_export_format_parse(const char *name, kf_export_format *format)
     return false;
 }
 
-/* ---- tasks ---- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
-bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash, const char *family)
+bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash,
+                      const char *family)
 {
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(list[i]);
@@ -209,9 +238,12 @@ bool kf_export_listed(const char *const *list, size_t count, const char *name, c
     return false;
 }
 
-static kf_split split_of(const kf_export_options *options, const kf_export_task *task, bool held_out)
+static kf_split split_of(const kf_export_options *options, const kf_export_task *task,
+                         bool held_out)
 {
-    if (kf_export_listed(options->held_out, options->held_out_count, task->name, task->hash, task->family)) return KF_SPLIT_NONE;
+    if (kf_export_listed(options->held_out, options->held_out_count, task->name, task->hash,
+                         task->family))
+        return KF_SPLIT_NONE;
     if (held_out) return options->keep_held_out ? KF_SPLIT_TEST : KF_SPLIT_NONE;
     for (size_t i = 0; i < options->test_family_count; i++)
         if (strcmp(options->test_families[i], task->family) == 0) return KF_SPLIT_TEST;
@@ -220,7 +252,8 @@ static kf_split split_of(const kf_export_options *options, const kf_export_task 
     return place < options->test_share ? KF_SPLIT_TEST : KF_SPLIT_TRAIN;
 }
 
-static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, size_t size, kf_error *error)
+static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, size_t size,
+                      kf_error *error)
 {
     cJSON *json = cJSON_ParseWithLength(bundle, size);
     const cJSON *inner = cJSON_GetObjectItemCaseSensitive(json, "json"), *file;
@@ -231,7 +264,8 @@ static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, 
     if (task->family && task->split != KF_SPLIT_TRAIN) /* what must not be in rows of training */
         cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(json, "files"))
         {
-            if (cJSON_IsString(file)) kf_leak_learn(&e->prints, file->valuestring, strlen(file->valuestring));
+            if (cJSON_IsString(file))
+                kf_leak_learn(&e->prints, file->valuestring, strlen(file->valuestring));
         }
     cJSON_Delete(json);
     return task->family || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -239,7 +273,8 @@ static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, 
 
 static bool load_tasks(kf_exporter *e, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, "SELECT id, hash, name, bundle FROM task ORDER BY id", "");
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(e->store, error, "SELECT id, hash, name, bundle FROM task ORDER BY id", "");
     kf_autobuffer list = {0};
     int row = cursor ? 1 : -1;
     bool ok = true;
@@ -249,8 +284,10 @@ static bool load_tasks(kf_exporter *e, kf_error *error)
         const char *name = (const char *)sqlite3_column_text(cursor->statement, 2);
         task.name = strdup(name ? name : "");
         size_t size;
-        kf_autofree char *bundle = kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 3), &size, error);
-        ok = bundle && (task.name || kf_fail(error, KF_ERROR_MEMORY, "out of memory")) && read_task(e, &task, bundle, size, error);
+        kf_autofree char *bundle =
+            kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 3), &size, error);
+        ok = bundle && (task.name || kf_fail(error, KF_ERROR_MEMORY, "out of memory")) &&
+             read_task(e, &task, bundle, size, error);
         kf_buffer_append(&list, &task, sizeof task);
         e->task_count++;
     }
@@ -278,11 +315,13 @@ static bool learn_candidates(kf_exporter *e, kf_error *error)
     for (size_t i = 0; i < e->task_count; i++) {
         if (e->tasks[i].split == KF_SPLIT_TRAIN) continue;
         kf_auto(kf_store_cursor) cursor =
-            kf_cursor(e->store, error, "SELECT source FROM candidate WHERE task = ? ORDER BY id", "i", e->tasks[i].id);
+            kf_cursor(e->store, error, "SELECT source FROM candidate WHERE task = ? ORDER BY id",
+                      "i", e->tasks[i].id);
         int row = cursor ? 1 : -1;
         while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
             size_t size;
-            kf_autofree char *source = kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 0), &size, error);
+            kf_autofree char *source =
+                kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 0), &size, error);
             if (!source) return false;
             kf_leak_learn(&e->prints, source, size);
         }
@@ -291,7 +330,7 @@ static bool learn_candidates(kf_exporter *e, kf_error *error)
     return !e->prints.failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-/* ---- what formats share ---- */
+/* ---- what formats share ---------------------------------------------------------------------- */
 
 bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
 {
@@ -302,19 +341,23 @@ bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
 
 bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
 {
-    return kf_export_count_leak(e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
+    return kf_export_count_leak(
+        e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
 }
 
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
 {
-    if (e->row.failed || e->seen.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
-    if (!e->sink(e->context, split == KF_SPLIT_TEST ? "test" : "train", e->row.data, e->row.size, error)) return false;
+    if (e->row.failed || e->seen.failed)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!e->sink(e->context, split == KF_SPLIT_TEST ? "test" : "train", e->row.data, e->row.size,
+                 error))
+        return false;
     e->report->rows++;
     (*(split == KF_SPLIT_TEST ? &e->report->test : &e->report->train))++;
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool resolve(kf_exporter *e, kf_error *error)
 {
@@ -335,8 +378,11 @@ static bool resolve(kf_exporter *e, kf_error *error)
 static bool check(const kf_export_options *o, kf_error *error)
 {
     if ((size_t)o->format >= KF_EXPORT_FORMAT_COUNT || (size_t)o->reward >= KF_REWARD_COUNT)
-        return kf_fail(error, KF_ERROR_INTERNAL, "export: no such format or reward: this is a bug in kforge");
-    if (!(o->margin >= 1)) return kf_fail(error, KF_ERROR_INPUT, "the margin of preferences is a ratio of speedups, 1 or more");
+        return kf_fail(error, KF_ERROR_INTERNAL,
+                       "export: no such format or reward: this is a bug in kforge");
+    if (!(o->margin >= 1))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "the margin of preferences is a ratio of speedups, 1 or more");
     if (!(o->test_share >= 0 && o->test_share <= 1))
         return kf_fail(error, KF_ERROR_INPUT, "the share of the test split is between 0 and 1");
     return true;
@@ -359,17 +405,19 @@ static void release(kf_exporter *e)
     kf_scrubber_free(e->scrubber);
 }
 
-bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink *sink, void *context, kf_export_report *report,
-               kf_error *error)
+bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink *sink,
+               void *context, kf_export_report *report, kf_error *error)
 {
-    kf_exporter e = {.store = store, .options = options, .sink = sink, .context = context, .report = report};
+    kf_exporter e = {
+        .store = store, .options = options, .sink = sink, .context = context, .report = report};
     *report = (kf_export_report){0};
     if (!check(options, error)) return false;
     e.scrubber = kf_scrubber_new(options->secrets, options->secret_count, error);
     bool own = sqlite3_get_autocommit(store->db) != 0;
     bool ok = e.scrubber && (!own || kf_sql_do(store, error, "BEGIN", "")); /* one snapshot */
     ok = ok && load_tasks(&e, error) && resolve(&e, error) && learn_candidates(&e, error) &&
-         formats[options->format].export(&e, error) && (!options->digest || kf_store_digest(store, options->digest, error));
+         formats[options->format].export(&e, error) &&
+         (!options->digest || kf_store_digest(store, options->digest, error));
     if (ok && options->tools && !kf_export_tools_add(options->tools, &e.tools))
         ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", store->path);
     if (own && !sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "COMMIT", "");

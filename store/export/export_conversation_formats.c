@@ -4,26 +4,30 @@
 
 #include "export_internal.h"
 
-/* ---- contrast ---- */
+/* ---- contrast -------------------------------------------------------------------------------- */
 
 /* The parents of an attempt with the figures that stand now; *leaks when the source of one does. */
 static bool exemplars(kf_exporter *e, const kf_item *item, bool *leaks, kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(
-        e->store, error,
-        "SELECT c.hash, l.role, c.source, v.status, v.speedup, v.low, v.high FROM lineage l JOIN candidate c ON c.id = l.parent"
-        " LEFT JOIN member b ON b.run = l.run AND b.candidate = l.parent LEFT JOIN verdict w ON w.id = b.verdict LEFT JOIN verdict "
-        "v"
-        " ON v.id = coalesce((SELECT s.id FROM verdict s WHERE s.candidate = w.candidate AND s.device = w.device AND s.standing = 1"
-        " AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS NULL)), w.id)"
-        " WHERE l.run = ? AND l.attempt = ? ORDER BY l.ordinal",
-        "ii", item->run, item->number);
+    kf_autoreset *statement =
+        kf_sql(e->store, error,
+               "SELECT c.hash, l.role, c.source, v.status, v.speedup, v.low, v.high FROM lineage l "
+               "JOIN candidate c ON c.id = l.parent"
+               " LEFT JOIN member b ON b.run = l.run AND b.candidate = l.parent LEFT JOIN verdict "
+               "w ON w.id = b.verdict LEFT JOIN verdict "
+               "v"
+               " ON v.id = coalesce((SELECT s.id FROM verdict s WHERE s.candidate = w.candidate "
+               "AND s.device = w.device AND s.standing = 1"
+               " AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS NULL)), w.id)"
+               " WHERE l.run = ? AND l.attempt = ? ORDER BY l.ordinal",
+               "ii", item->run, item->number);
     size_t count = 0;
     int row = statement ? 1 : -1;
     kf_row_key(e, "exemplars");
     while (row == 1 && (row = kf_sql_step(e->store, statement, error)) == 1) {
         size_t size;
-        kf_autofree char *source = kf_blob_get(e->store, sqlite3_column_int64(statement, 2), &size, error);
+        kf_autofree char *source =
+            kf_blob_get(e->store, sqlite3_column_int64(statement, 2), &size, error);
         if (!source) return false;
         *leaks = *leaks || kf_leak_found(&e->prints, source, size);
         kf_buffer_format(&e->row, "%s{\"candidate\":\"%s\",\"role\":", count++ ? "," : "[",
@@ -52,7 +56,8 @@ static bool has_parents(const kf_exporter *e, const kf_item *item)
     return item->source && item->parent && kf_item_wanted(e, item);
 }
 
-static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *texts, kf_error *error)
+static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *texts,
+                          kf_error *error)
 {
     size_t size;
     bool is_new, leaks;
@@ -60,18 +65,22 @@ static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *te
     if (!kf_item_load_texts(e, item, texts, error)) return false;
     kf_autofree char *target = kf_blob_get(e->store, item->source, &size, error);
     if (!target) return false;
-    leaks = kf_leak_found(&e->prints, target, size); /* an edit: most of it is in neither prompt nor reply */
+    /* an edit: most of it is in neither prompt nor reply */
+    leaks = kf_leak_found(&e->prints, target, size);
     kf_row_begin(e);
-    kf_row_messages(
-        e, "prompt",
-        (const kf_row_message[]){{"system", texts->system, texts->system_size}, {"user", texts->prompt, texts->prompt_size}}, 2);
+    kf_row_messages(e, "prompt",
+                    (const kf_row_message[]){{"system", texts->system, texts->system_size},
+                                             {"user", texts->prompt, texts->prompt_size}},
+                    2);
     if (!exemplars(e, item, &leaks, error)) return false;
     bool out = kf_export_count_leak(e, item->split, leaks);
     if (!out && !kf_item_is_new(e, item, &is_new, error)) return false;
     if (out || !is_new) return e->report->scrubbed = scrubbed, true;
     kf_row_text(e, "reply", texts->reply, texts->reply_size);
     kf_row_text(e, "target", target, size);
-    if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
+    if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) ||
+        !kf_row_score(e, item, "", error))
+        return false;
     kf_row_end(e);
     return kf_export_emit(e, item->split, error);
 }
@@ -80,17 +89,19 @@ bool kf_export_contrast(kf_exporter *e, kf_error *error)
 {
     kf_autoitems items = {0};
     kf_autotexts texts = {0};
-    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, has_parents, error)) return false;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, has_parents, error))
+        return false;
     for (size_t i = 0; i < items.count; i++)
         if (!emit_contrast(e, &items.list[i], &texts, error)) return false;
     return true;
 }
 
-/* ---- multiturn ---- */
+/* ---- multiturn ------------------------------------------------------------------------------- */
 
 #define MAX_TURNS 8 /* Kevin's number of serial refinements */
 
-/* Items of one run by candidate, to find a parent's turn: the first attempt that brought the candidate in. */
+/* Items of one run by candidate, to find a parent's turn: the first attempt that brought the
+ * candidate in. */
 typedef struct by_candidate {
     int64_t candidate;
     size_t index;
@@ -114,7 +125,9 @@ static size_t find_turn(const by_candidate *turns, size_t count, int64_t candida
         else
             high = middle;
     }
-    return low < count && turns[low].candidate == candidate && turns[low].index < limit ? turns[low].index : limit;
+    return low < count && turns[low].candidate == candidate && turns[low].index < limit
+               ? turns[low].index
+               : limit;
 }
 
 static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns, kf_error *error)
@@ -127,7 +140,8 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
     for (size_t i = 0; i < turns && ok; i++) {
         ok = kf_item_load_texts(e, chain[i], &texts[i], error);
         if (!ok) break;
-        if (i == 0) messages[count++] = (kf_row_message){"system", texts[i].system, texts[i].system_size};
+        if (i == 0)
+            messages[count++] = (kf_row_message){"system", texts[i].system, texts[i].system_size};
         messages[count++] = (kf_row_message){"user", texts[i].prompt, texts[i].prompt_size};
         messages[count++] = (kf_row_message){"assistant", texts[i].reply, texts[i].reply_size};
         rewards[i] = chain[i]->reward;
@@ -140,7 +154,8 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
         kf_row_integer(e, "turns", (int64_t)turns);
         kf_row_numbers(e, "rewards", rewards, turns);
         kf_row_numbers(e, "returns", returns, turns);
-        ok = kf_row_members(e, chain, turns, error) && kf_row_origin(e, last, error) && kf_row_score(e, last, "", error);
+        ok = kf_row_members(e, chain, turns, error) && kf_row_origin(e, last, error) &&
+             kf_row_score(e, last, "", error);
         kf_row_end(e);
         ok = ok && kf_export_emit(e, last->split, error);
     }
@@ -148,20 +163,23 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
     return ok;
 }
 
-/* The turn before: the first attempt that brought in the candidate that was refined. Under another system text it was another conversation. */
+/* The turn before: the first attempt that brought in the candidate that was refined. Under another
+ * system text it was another conversation. */
 static size_t turn_before(const kf_item *items, const by_candidate *turns, size_t count, size_t at)
 {
     size_t parent = items[at].parent ? find_turn(turns, count, items[at].parent, at) : at;
     return items[parent].system == items[at].system ? parent : at;
 }
 
-/* One row a leaf: an attempt that no later one refined. The chain goes up first parents, at most MAX_TURNS. Attempts without a label are not among the
- * items, so a chain begins behind one, and one refines nothing: a turn without a reward would be a turn with a wrong one. */
+/* One row a leaf: an attempt that no later one refined. The chain goes up first parents, at most
+ * MAX_TURNS. Attempts without a label are not among the items, so a chain begins behind one, and
+ * one refines nothing: a turn without a reward would be a turn with a wrong one. */
 static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
 {
     kf_autofree by_candidate *turns = calloc(count, sizeof *turns);
     kf_autofree bool *refined = calloc(count, sizeof *refined);
-    if (!turns || !refined) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!turns || !refined)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     for (size_t i = 0; i < count; i++) turns[i] = (by_candidate){items[i].candidate, i};
     qsort(turns, count, sizeof *turns, compare_candidates);
     for (size_t i = 0; i < count; i++) {
@@ -203,18 +221,21 @@ bool kf_export_multiturn(kf_exporter *e, kf_error *error)
     kf_autoitems items = {0};
     if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, any, error)) return false;
     for (size_t start = 0, end; start < items.count; start = end) {
-        for (end = start + 1; end < items.count && items.list[end].run == items.list[start].run;) end++;
+        for (end = start + 1; end < items.count && items.list[end].run == items.list[start].run;)
+            end++;
         if (!chains_of_run(e, items.list + start, end - start, error)) return false;
     }
     return true;
 }
 
-/* ---- cassette ---- */
+/* ---- cassette -------------------------------------------------------------------------------- */
 
 static const char calls_sql[] =
     "SELECT m.id, r.task, m.model, m.outcome, m.message, m.prompt_tokens, m.completion_tokens, "
-    "m.cost_usd, m.seconds, m.prompt, m.reply, json_extract(m.settings, '$.asked'), json_extract(m.settings, '$.after')"
-    " FROM run r CROSS JOIN model_call m ON m.run = r.id WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR "
+    "m.cost_usd, m.seconds, m.prompt, m.reply, json_extract(m.settings, '$.asked'), "
+    "json_extract(m.settings, '$.after')"
+    " FROM run r CROSS JOIN model_call m ON m.run = r.id WHERE (?1 = 0 OR r.id = ?1) AND (?2 = 0 "
+    "OR "
     "r.task = ?2) ORDER BY r.key, m.created, m.id";
 
 static bool cassette_header(kf_exporter *e, kf_error *error)
@@ -222,9 +243,12 @@ static bool cassette_header(kf_exporter *e, kf_error *error)
     kf_row_begin(e);
     kf_row_word(e, "schema", "kforge-cassette/1");
     kf_row_word(e, "source",
-                "Exported from a kforge store: replies as the models named in each line gave them, secrets taken out.");
+                "Exported from a kforge store: replies as the models named in each line gave them, "
+                "secrets taken out.");
     kf_row_word(e, "model", "see each line");
-    const kf_export_task *task = e->only_task ? kf_export_task_of(e, e->only_task) : e->task_count == 1 ? e->tasks : NULL;
+    const kf_export_task *task = e->only_task         ? kf_export_task_of(e, e->only_task)
+                                 : e->task_count == 1 ? e->tasks
+                                                      : NULL;
     if (task) kf_row_word(e, "task", task->name);
     kf_row_end(e);
     e->report->rows--; /* not a reply */
@@ -234,7 +258,9 @@ static bool cassette_header(kf_exporter *e, kf_error *error)
 
 static long long integer_or(sqlite3_stmt *row, int column, long long unknown)
 {
-    return sqlite3_column_type(row, column) == SQLITE_INTEGER ? (long long)sqlite3_column_int64(row, column) : unknown;
+    return sqlite3_column_type(row, column) == SQLITE_INTEGER
+               ? (long long)sqlite3_column_int64(row, column)
+               : unknown;
 }
 
 static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
@@ -243,11 +269,16 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
     size_t prompt_size, reply_size = 0;
     int64_t reply_blob = sqlite3_column_int64(row, 10);
-    kf_autofree char *prompt = kf_blob_get(e->store, sqlite3_column_int64(row, 9), &prompt_size, error);
-    kf_autofree char *reply = prompt && reply_blob ? kf_blob_get(e->store, reply_blob, &reply_size, error) : NULL;
+    kf_autofree char *prompt =
+        kf_blob_get(e->store, sqlite3_column_int64(row, 9), &prompt_size, error);
+    kf_autofree char *reply =
+        prompt && reply_blob ? kf_blob_get(e->store, reply_blob, &reply_size, error) : NULL;
     if (!prompt || (reply_blob && !reply)) return false;
-    if (kf_export_leaks(e, task->split, prompt, prompt_size) || kf_export_leaks(e, task->split, reply, reply_size)) return true;
-    kf_hash hash = kf_hash_bytes(prompt, prompt_size); /* of what was sent: that is what will be asked again */
+    if (kf_export_leaks(e, task->split, prompt, prompt_size) ||
+        kf_export_leaks(e, task->split, reply, reply_size))
+        return true;
+    /* of what was sent: that is what will be asked again */
+    kf_hash hash = kf_hash_bytes(prompt, prompt_size);
     char hex[KF_HASH_HEX];
     kf_hash_hex(&hash, hex);
     kf_row_begin(e);
@@ -255,9 +286,11 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     kf_row_text(e, "reply", reply, reply_size);
     kf_row_word(e, "outcome", (const char *)sqlite3_column_text(row, 3));
     kf_row_word(e, "model", (const char *)sqlite3_column_text(row, 2));
-    /* Every field is in every reply, as in the rows of other formats: a reader that infers types from the first ones has seen all. */
+    /* Every field is in every reply, as in the rows of other formats: a reader that infers types
+     * from the first ones has seen all. */
     kf_row_word(e, "error", (const char *)sqlite3_column_text(row, 4));
-    kf_buffer_format(&e->row, ",\"tokens\":{\"prompt\":%lld,\"completion\":%lld}", integer_or(row, 5, -1), integer_or(row, 6, -1));
+    kf_buffer_format(&e->row, ",\"tokens\":{\"prompt\":%lld,\"completion\":%lld}",
+                     integer_or(row, 5, -1), integer_or(row, 6, -1));
     kf_row_number(e, "cost_usd", kf_sql_double(row, 7), -1);
     kf_row_number(e, "seconds", kf_sql_double(row, 8), 0);
     kf_row_integer(e, "asked", integer_or(row, 11, 0));
@@ -269,7 +302,8 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
 bool kf_export_cassette(kf_exporter *e, kf_error *error)
 {
     if (!cassette_header(e, error)) return false;
-    kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, calls_sql, "ii", e->only_run, e->only_task);
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(e->store, error, calls_sql, "ii", e->only_run, e->only_task);
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1)
         if (!cassette_line(e, cursor->statement, error)) return false;

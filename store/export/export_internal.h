@@ -20,11 +20,13 @@ static inline void kf_append(kf_buffer *out, const char *text, size_t size)
     out->data[out->size] = '\0';
 }
 
-/* ---- export_scrub.c ---- */
-/* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was taken out. */
-int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size, bool paths, bool json);
+/* ---- export_scrub.c -------------------------------------------------------------------------- */
+/* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was
+ * taken out. */
+int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size,
+                        bool paths, bool json);
 
-/* ---- export_leak.c ---- */
+/* ---- export_leak.c --------------------------------------------------------------------------- */
 
 /* A set of 64-bit hashes. Zero-initialise. */
 typedef struct kf_hash_set {
@@ -41,7 +43,7 @@ uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size);
 void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size);
 bool kf_leak_found(const kf_hash_set *prints, const char *text, size_t size);
 
-/* ---- export.c ---- */
+/* ---- export.c -------------------------------------------------------------------------------- */
 
 typedef enum kf_split { KF_SPLIT_TRAIN, KF_SPLIT_TEST, KF_SPLIT_NONE } kf_split;
 
@@ -85,8 +87,9 @@ typedef struct kf_exporter {
 
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
 
-/* What makes two candidates of a task on a device the same: hashes of normalised source and of machine code; 0: not known. Rows are folded when all else
- * speaks for them, so that what is left out never stands in another one's place. */
+/* What makes two candidates of a task on a device the same: hashes of normalised source and of
+ * machine code; 0: not known. Rows are folded when all else speaks for them, so that what is left
+ * out never stands in another one's place. */
 typedef struct kf_fold {
     uint64_t source, code;
 } kf_fold;
@@ -103,35 +106,41 @@ bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);
 /* Hands the row over and counts it. */
 bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
 
-/* ---- export_tools.c ---- */
+/* ---- export_tools.c -------------------------------------------------------------------------- */
 /* Notes which tools a verdict (its JSON; its row, 0 none) names. */
 bool kf_export_note_tools(kf_exporter *exporter, const char *verdict, size_t size, kf_error *error);
 bool kf_export_note_verdict(kf_exporter *exporter, int64_t verdict, kf_error *error);
-bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from); /* false: out of memory */
+/* false: out of memory */
+bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from);
 
-/* ---- building exporter->row: begin, fields in order, end ---- */
+/* ---- building exporter->row: begin, fields in order, end ------------------------------------- */
 void kf_row_begin(kf_exporter *exporter);
 void kf_row_end(kf_exporter *exporter);
 void kf_row_key(kf_exporter *exporter, const char *name);
 void kf_row_text(kf_exporter *exporter, const char *name, const char *text, size_t size);
-void kf_row_log(kf_exporter *exporter, const char *name, const char *text, size_t size); /* scrubs paths too */
-void kf_row_word(kf_exporter *exporter, const char *name, const char *word);             /* NULL: "" */
+/* scrubs paths too */
+void kf_row_log(kf_exporter *exporter, const char *name, const char *text, size_t size);
+/* NULL: "" */
+void kf_row_word(kf_exporter *exporter, const char *name, const char *word);
 void kf_row_plain(kf_exporter *exporter, const char *name, const char *text,
                   size_t size); /* known to be harmless: hashes, words, numbers */
 void kf_row_integer(kf_exporter *exporter, const char *name, int64_t value);
-void kf_row_number(kf_exporter *exporter, const char *name, double value, double unknown);  /* every bit; NaN becomes `unknown` */
-void kf_row_seconds(kf_exporter *exporter, const char *name, double value, double unknown); /* microseconds are enough */
+/* every bit; NaN becomes `unknown` */
+void kf_row_number(kf_exporter *exporter, const char *name, double value, double unknown);
+/* microseconds are enough */
+void kf_row_seconds(kf_exporter *exporter, const char *name, double value, double unknown);
 void kf_row_boolean(kf_exporter *exporter, const char *name, bool value);
 /* [{"role": …, "content": …}, …]: a message with NULL text is left out. */
 typedef struct kf_row_message {
     const char *role, *text;
     size_t size;
 } kf_row_message;
-void kf_row_messages(kf_exporter *exporter, const char *name, const kf_row_message *messages, size_t count);
+void kf_row_messages(kf_exporter *exporter, const char *name, const kf_row_message *messages,
+                     size_t count);
 void kf_json_number(kf_buffer *out, double value);
 void kf_json_text(kf_exporter *exporter, const char *text, size_t size, bool paths);
 
-/* ---- export_items.c: attempts that a model proposed, as learning formats see them ---- */
+/* ---- export_items.c: attempts that a model proposed, as learning formats see them ------------ */
 
 typedef struct kf_item {
     int64_t run, number, call, candidate, source, system, prompt, task, device, verdict,
@@ -158,12 +167,14 @@ static inline void kf_cleanup_items(kf_items *items)
 }
 #define kf_autoitems __attribute__((cleanup(kf_cleanup_items))) kf_items
 
-/* All, in the order of runs and numbers, after filters of task and run and held-out tasks; the rest is left to the caller. */
+/* All, in the order of runs and numbers, after filters of task and run and held-out tasks; the rest
+ * is left to the caller. */
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
 bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item); /* `only` */
-/* Keeps those that have a label, that the format has a use for (`fits`), and that hold no code of tasks for testing. Counts the others. */
-bool kf_items_keep(kf_exporter *exporter, kf_items *items, bool (*fits)(const kf_exporter *exporter, const kf_item *item),
-                   kf_error *error);
+/* Keeps those that have a label, that the format has a use for (`fits`), and that hold no code of
+ * tasks for testing. Counts the others. */
+bool kf_items_keep(kf_exporter *exporter, kf_items *items,
+                   bool (*fits)(const kf_exporter *exporter, const kf_item *item), kf_error *error);
 /* With `dedup`; else it is empty, and everything is new. */
 bool kf_item_fold(kf_exporter *exporter, const kf_item *item, kf_fold *fold, kf_error *error);
 bool kf_item_is_new(kf_exporter *exporter, const kf_item *item, bool *is_new, kf_error *error);
@@ -174,20 +185,26 @@ typedef struct kf_item_texts {
 } kf_item_texts;
 void kf_item_texts_free(kf_item_texts *texts);
 #define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
-bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts, kf_error *error);
-/* Groups of fields: task … device; model … completion_tokens and candidate … reward, with `prefix` before their names. */
+bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts,
+                        kf_error *error);
+/* Groups of fields: task … device; model … completion_tokens and candidate … reward, with `prefix`
+ * before their names. */
 bool kf_row_origin(kf_exporter *exporter, const kf_item *item, kf_error *error);
 bool kf_row_model(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
 bool kf_row_score(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
-/* Lists, one of each of `count` items: status, speedup with its interval, candidate, id, model, settings, tokens. */
-bool kf_row_members(kf_exporter *exporter, const kf_item *const *items, size_t count, kf_error *error);
-void kf_row_numbers(kf_exporter *exporter, const char *name, const double *values, size_t count); /* NaN: 0 */
+/* Lists, one of each of `count` items: status, speedup with its interval, candidate, id, model,
+ * settings, tokens. */
+bool kf_row_members(kf_exporter *exporter, const kf_item *const *items, size_t count,
+                    kf_error *error);
+/* NaN: 0 */
+void kf_row_numbers(kf_exporter *exporter, const char *name, const double *values, size_t count);
 /* RUN/NUMBER, as `id` of raw rows. */
 bool kf_row_id(kf_exporter *exporter, const char *name, const kf_item *item, kf_error *error);
 /* The candidate's hash, "" for none. */
-bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX], kf_error *error);
+bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX],
+                       kf_error *error);
 
-/* ---- export_raw.c, export_parallel.c ---- */
+/* ---- export_raw.c, export_parallel.c --------------------------------------------------------- */
 
 #define KF_RAW_CHUNK 200   /* attempts a thread works on at once */
 #define KF_RAW_PARALLEL 16 /* so many chunks are worth threads */
@@ -196,14 +213,17 @@ bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HA
 typedef struct kf_raw_chunk {
     int64_t run, from, to;
 } kf_raw_chunk;
-/* Emits a chunk's rows; marks its verdicts (below `verdicts`) in `used`, a bit each, which threads may share. */
-bool kf_raw_attempts(kf_exporter *exporter, const kf_raw_chunk *chunk, unsigned char *used, int64_t verdicts, kf_error *error);
-/* The same for many chunks on all processors, rows in their order. *done: chunks that were emitted; 0, without an error, where threads can't be had
- * or do not see the same moment of the store, and then the caller goes on alone. */
-bool kf_raw_parallel(kf_exporter *exporter, const kf_raw_chunk *chunks, size_t count, size_t *done, unsigned char *used,
+/* Emits a chunk's rows; marks its verdicts (below `verdicts`) in `used`, a bit each, which threads
+ * may share. */
+bool kf_raw_attempts(kf_exporter *exporter, const kf_raw_chunk *chunk, unsigned char *used,
                      int64_t verdicts, kf_error *error);
+/* The same for many chunks on all processors, rows in their order. *done: chunks that were emitted;
+ * 0, without an error, where threads can't be had or do not see the same moment of the store, and
+ * then the caller goes on alone. */
+bool kf_raw_parallel(kf_exporter *exporter, const kf_raw_chunk *chunks, size_t count, size_t *done,
+                     unsigned char *used, int64_t verdicts, kf_error *error);
 
-/* ---- one function a format ---- */
+/* ---- one function a format ------------------------------------------------------------------- */
 bool kf_export_raw(kf_exporter *exporter, kf_error *error);
 bool kf_export_sft(kf_exporter *exporter, kf_error *error);
 bool kf_export_kto(kf_exporter *exporter, kf_error *error);

@@ -1,39 +1,52 @@
-/* Attempts that a model proposed, with the verdict that stands for them: what all learning formats are made from. */
+/* Attempts that a model proposed, with the verdict that stands for them: what all learning formats
+ * are made from. */
 #include <math.h>
 #include <string.h>
 
 #include "export_internal.h"
 
-/* The run's population and the attempt itself name a verdict; what stands for that verdict's candidate on that device is the label, also where
- * another run, an `eval` or another store has found it out. An untimed one says nothing against the time of one that was timed. An attempt that was
- * only measured again (reverified) proposes nothing; one that failed before there was any reply, or was thrown away or lost unjudged, teaches nothing. */
-static const char items_sql[] =
-    "SELECT r.id, a.number, a.model_call, a.candidate, c.source, m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
-    "v.speedup, v.low,"
-    " v.high, v.reverified, v.code_hash, v.id, (SELECT parent FROM lineage l WHERE l.run = r.id AND l.attempt = a.number AND "
-    "l.ordinal = 0),"
-    " coalesce(v.device, r.device), m.outcome"
-    " FROM run r CROSS JOIN attempt a ON a.run = r.id CROSS JOIN model_call m ON m.id = a.model_call LEFT JOIN candidate c ON c.id "
-    "= a.candidate"
-    " LEFT JOIN member b ON b.run = r.id AND b.candidate = a.candidate LEFT JOIN verdict w ON w.id = coalesce(b.verdict, a.verdict)"
-    " LEFT JOIN verdict v ON v.id = coalesce((SELECT s.id FROM verdict s WHERE s.candidate = w.candidate AND s.device = w.device"
-    " AND s.standing = 1 AND (s.status <> 'correct' OR s.speedup IS NOT NULL OR w.speedup IS NULL)), w.id)"
-    " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 = 0 OR r.task = ?2) AND m.reply IS NOT NULL"
-    " AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', 'reverified') ORDER BY r.key, a.number";
+/* The run's population and the attempt itself name a verdict; what stands for that verdict's
+ * candidate on that device is the label, also where another run, an `eval` or another store has
+ * found it out. An untimed one says nothing against the time of one that was timed. An attempt that
+ * was only measured again (reverified) proposes nothing; one that failed before there was any
+ * reply, or was thrown away or lost unjudged, teaches nothing. */
+static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
+                                "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
+                                "v.speedup, v.low,"
+                                " v.high, v.reverified, v.code_hash, v.id, (SELECT parent FROM "
+                                "lineage l WHERE l.run = r.id AND l.attempt = a.number AND "
+                                "l.ordinal = 0),"
+                                " coalesce(v.device, r.device), m.outcome"
+                                " FROM run r CROSS JOIN attempt a ON a.run = r.id CROSS JOIN "
+                                "model_call m ON m.id = a.model_call LEFT JOIN candidate c ON c.id "
+                                "= a.candidate"
+                                " LEFT JOIN member b ON b.run = r.id AND b.candidate = a.candidate "
+                                "LEFT JOIN verdict w ON w.id = coalesce(b.verdict, a.verdict)"
+                                " LEFT JOIN verdict v ON v.id = coalesce((SELECT s.id FROM verdict "
+                                "s WHERE s.candidate = w.candidate AND s.device = w.device"
+                                " AND s.standing = 1 AND (s.status <> 'correct' OR s.speedup IS "
+                                "NOT NULL OR w.speedup IS NULL)), w.id)"
+                                " WHERE a.model_call IS NOT NULL AND (?1 = 0 OR r.id = ?1) AND (?2 "
+                                "= 0 OR r.task = ?2) AND m.reply IS NOT NULL"
+                                " AND a.outcome NOT IN ('model_failed', 'rejected', 'lost', "
+                                "'reverified') ORDER BY r.key, a.number";
 
 static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 {
     bool judged = sqlite3_column_type(row, 16) != SQLITE_NULL;
     item->status = kf_word_to_status(sqlite3_column_text(row, 9));
     item->blame = kf_word_to_blame(sqlite3_column_text(row, 10));
-    item->speedup = (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
+    item->speedup =
+        (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
     if (judged)
         item->word = kf_word_status(item->status);
     else { /* a reply without usable code is the model's failure like one that does not compile */
         kf_attempt_outcome outcome = kf_word_to_outcome(sqlite3_column_text(row, 8));
         item->word = kf_attempt_outcome_name(outcome);
         item->status = KF_COMPILE_ERROR;
-        item->blame = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT ? KF_BLAME_CANDIDATE : KF_BLAME_JUDGE;
+        item->blame = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT
+                          ? KF_BLAME_CANDIDATE
+                          : KF_BLAME_JUDGE;
     }
     kf_reward_input input = {item->status, item->blame, item->speedup, e->options->significant};
     item->reward = kf_reward_of(e->options->reward, &input);
@@ -41,7 +54,8 @@ static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 
 bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error, items_sql, "ii", e->only_run, e->only_task);
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(e->store, error, items_sql, "ii", e->only_run, e->only_task);
     size_t capacity = 0;
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
@@ -58,7 +72,8 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
                         .parent = sqlite3_column_int64(s, 17),
                         .device = sqlite3_column_int64(s, 18),
                         .order = (uint32_t)items->count};
-        const char *code = (const char *)sqlite3_column_text(s, 15), *call = (const char *)sqlite3_column_text(s, 19);
+        const char *code = (const char *)sqlite3_column_text(s, 15),
+                   *call = (const char *)sqlite3_column_text(s, 19);
         item.code = kf_fold_code(code, code ? (size_t)sqlite3_column_bytes(s, 15) : 0);
         item.whole = call && strcmp(call, "ok") == 0;
         const kf_export_task *task = kf_export_task_of(e, item.task);
@@ -71,7 +86,9 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
         if (items->count == capacity) {
             capacity = capacity ? capacity + capacity / 2 : 256;
             kf_item *list = realloc(items->list, capacity * sizeof *list);
-            if (!list) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+            if (!list)
+                return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory",
+                               e->store->path);
             items->list = list;
         }
         items->list[items->count++] = item;
@@ -98,11 +115,13 @@ static bool leaks(kf_exporter *e, const kf_item *item, bool *found, kf_error *er
     if (item->split != KF_SPLIT_TRAIN || !e->prints.size) return true;
     if (!kf_item_load_texts(e, item, &texts, error)) return false;
     *found = kf_leak_found(&e->prints, texts.system, texts.system_size) ||
-             kf_leak_found(&e->prints, texts.prompt, texts.prompt_size) || kf_leak_found(&e->prints, texts.reply, texts.reply_size);
+             kf_leak_found(&e->prints, texts.prompt, texts.prompt_size) ||
+             kf_leak_found(&e->prints, texts.reply, texts.reply_size);
     return true;
 }
 
-bool kf_items_keep(kf_exporter *e, kf_items *items, bool (*fits)(const kf_exporter *e, const kf_item *item), kf_error *error)
+bool kf_items_keep(kf_exporter *e, kf_items *items,
+                   bool (*fits)(const kf_exporter *e, const kf_item *item), kf_error *error)
 {
     size_t kept = 0;
     for (size_t i = 0; i < items->count; i++) {
@@ -150,15 +169,20 @@ void kf_item_texts_free(kf_item_texts *texts)
 bool kf_item_load_texts(kf_exporter *e, const kf_item *item, kf_item_texts *texts, kf_error *error)
 {
     kf_item_texts_free(texts);
-    if (item->system && !(texts->system = kf_blob_get(e->store, item->system, &texts->system_size, error))) return false;
+    if (item->system &&
+        !(texts->system = kf_blob_get(e->store, item->system, &texts->system_size, error)))
+        return false;
     texts->prompt = kf_blob_get(e->store, item->prompt, &texts->prompt_size, error);
-    if (texts->prompt) texts->reply = kf_store_model_call_text(e->store, item->call, KF_CALL_REPLY, &texts->reply_size, error);
+    if (texts->prompt)
+        texts->reply = kf_store_model_call_text(e->store, item->call, KF_CALL_REPLY,
+                                                &texts->reply_size, error);
     return texts->reply;
 }
 
 static bool run_key(kf_exporter *e, const kf_item *item, char key[KF_RUN_ID], kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT key FROM run WHERE id = ?", "i", item->run);
+    kf_autoreset *statement =
+        kf_sql(e->store, error, "SELECT key FROM run WHERE id = ?", "i", item->run);
     if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
     kf_sql_copy(statement, 0, key, KF_RUN_ID);
     return true;
@@ -178,7 +202,8 @@ bool kf_row_origin(kf_exporter *e, const kf_item *item, kf_error *error)
     const kf_export_task *task = kf_export_task_of(e, item->task);
     char key[KF_RUN_ID];
     if (!run_key(e, item, key, error)) return false;
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT name FROM device WHERE id = ?", "i", item->device);
+    kf_autoreset *statement =
+        kf_sql(e->store, error, "SELECT name FROM device WHERE id = ?", "i", item->device);
     if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
     kf_row_word(e, "task", task->name);
     kf_row_word(e, "task_hash", task->hash);
@@ -191,17 +216,18 @@ bool kf_row_origin(kf_exporter *e, const kf_item *item, kf_error *error)
 
 static sqlite3_stmt *call_of(kf_exporter *e, const kf_item *item, kf_error *error)
 {
-    kf_autoreset *statement = kf_sql(e->store, error,
-                                     "SELECT model, coalesce(nullif(settings, ''), '{}'), outcome, coalesce(prompt_tokens, -1),"
-                                     " coalesce(completion_tokens, -1) FROM model_call WHERE id = ?",
-                                     "i", item->call);
+    kf_autoreset *statement = kf_sql(
+        e->store, error,
+        "SELECT model, coalesce(nullif(settings, ''), '{}'), outcome, coalesce(prompt_tokens, -1),"
+        " coalesce(completion_tokens, -1) FROM model_call WHERE id = ?",
+        "i", item->call);
     return statement && kf_sql_step(e->store, statement, error) == 1 ? kf_steal(&statement) : NULL;
 }
 
 bool kf_row_model(kf_exporter *e, const kf_item *item, const char *prefix, kf_error *error)
 {
-    static const char *const words[] = {"model", "settings", "call_outcome"}, *const counts[] = {"prompt_tokens",
-                                                                                                 "completion_tokens"};
+    static const char *const words[] = {"model", "settings", "call_outcome"},
+                             *const counts[] = {"prompt_tokens", "completion_tokens"};
     char name[64];
     if (!kf_export_note_verdict(e, item->verdict, error)) return false;
     kf_autoreset *statement = call_of(e, item, error);
@@ -230,7 +256,8 @@ void kf_row_numbers(kf_exporter *e, const char *name, const double *values, size
 /* Columns of the calls of all members, one list a column. */
 static bool member_calls(kf_exporter *e, const kf_item *const *items, size_t count, kf_error *error)
 {
-    static const char *const names[] = {"models", "settings", "call_outcomes", "prompt_tokens", "completion_tokens"};
+    static const char *const names[] = {"models", "settings", "call_outcomes", "prompt_tokens",
+                                        "completion_tokens"};
     for (int column = 0; column < 5; column++) {
         kf_row_key(e, names[column]);
         for (size_t i = 0; i < count; i++) {
@@ -252,13 +279,17 @@ bool kf_row_members(kf_exporter *e, const kf_item *const *items, size_t count, k
 {
     static const char *const names[] = {"speedups", "speedups_low", "speedups_high"};
     kf_autofree double *figures = calloc(count, sizeof *figures);
-    if (!figures) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     kf_row_key(e, "statuses");
-    for (size_t i = 0; i < count; i++) kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);
+    for (size_t i = 0; i < count; i++)
+        kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);
     kf_buffer_append(&e->row, "]", 1);
     for (int k = 0; k < 3; k++) {
         for (size_t i = 0; i < count; i++)
-            figures[i] = k == 0 ? items[i]->speedup.value : k == 1 ? items[i]->speedup.low : items[i]->speedup.high;
+            figures[i] = k == 0   ? items[i]->speedup.value
+                         : k == 1 ? items[i]->speedup.low
+                                  : items[i]->speedup.high;
         kf_row_numbers(e, names[k], figures, count);
     }
     kf_row_key(e, "candidates");
@@ -283,7 +314,8 @@ bool kf_candidate_name(kf_exporter *e, int64_t candidate, char hash[KF_HASH_HEX]
 {
     hash[0] = '\0';
     if (!candidate) return true;
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT hash FROM candidate WHERE id = ?", "i", candidate);
+    kf_autoreset *statement =
+        kf_sql(e->store, error, "SELECT hash FROM candidate WHERE id = ?", "i", candidate);
     if (!statement || kf_sql_step(e->store, statement, error) != 1) return false;
     kf_sql_copy(statement, 0, hash, KF_HASH_HEX);
     return true;

@@ -1,12 +1,14 @@
-/* What makes two candidates the same, and what makes one appear in a text: hashes of normalised source, and of windows of normalised lines. */
+/* What makes two candidates the same, and what makes one appear in a text: hashes of normalised
+ * source, and of windows of normalised lines. */
 #include <ctype.h>
 #include <string.h>
 
 #include "export_internal.h"
 
-/* ---- hashing ---- */
+/* ---- hashing --------------------------------------------------------------------------------- */
 
-/* 64-bit FNV-1a over bytes, finished by the mixer of MurmurHash3 (Appleby): plain bytes of sources, no adversary who gains by a collision. */
+/* 64-bit FNV-1a over bytes, finished by the mixer of MurmurHash3 (Appleby): plain bytes of sources,
+ * no adversary who gains by a collision. */
 static uint64_t finish(uint64_t hash)
 {
     hash ^= hash >> 33;
@@ -30,7 +32,7 @@ uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size)
     return finish(hash);
 }
 
-/* ---- sets ---- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 void kf_hash_set_free(kf_hash_set *set)
 {
@@ -74,12 +76,13 @@ bool kf_hash_set_has(const kf_hash_set *set, uint64_t hash)
 {
     hash += !hash;
     if (!set->capacity) return false;
-    for (size_t slot = hash & (set->capacity - 1); set->slots[slot]; slot = (slot + 1) & (set->capacity - 1))
+    for (size_t slot = hash & (set->capacity - 1); set->slots[slot];
+         slot = (slot + 1) & (set->capacity - 1))
         if (set->slots[slot] == hash) return true;
     return false;
 }
 
-/* ---- normalised source ---- */
+/* ---- normalised source ----------------------------------------------------------------------- */
 
 /* End of the string or character literal that begins at `at`. */
 static size_t skip_literal(const char *text, size_t size, size_t at)
@@ -106,15 +109,19 @@ uint64_t kf_normalised_source(const char *source, size_t size)
             gap = true;
         } else if (c == '/' && at + 1 < size && source[at + 1] == '*') {
             at += 2;
-            while (at < size && !(source[at] == '*' && at + 1 < size && source[at + 1] == '/')) at++;
+            while (at < size && !(source[at] == '*' && at + 1 < size && source[at + 1] == '/'))
+                at++;
             at += 2;
             gap = true;
         } else if (isspace(c)) {
-            /* The end of a preprocessor line means something; other white space only between words. */
+            /* The end of a preprocessor line means something; other white space only between words.
+             */
             gap = true;
             at++;
         } else {
-            if (gap && ((is_word(last) && is_word(c)) || (last == c && strchr("+-&|<>=", c)) || c == '#')) hash = step(hash, ' ');
+            if (gap &&
+                ((is_word(last) && is_word(c)) || (last == c && strchr("+-&|<>=", c)) || c == '#'))
+                hash = step(hash, ' ');
             gap = false;
             size_t end = c == '"' || c == '\'' ? skip_literal(source, size, at) : at + 1;
             if (end > size) end = size;
@@ -125,7 +132,7 @@ uint64_t kf_normalised_source(const char *source, size_t size)
     return finish(hash);
 }
 
-/* ---- folding ---- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 uint64_t kf_fold_code(const char *code_hash, size_t size)
 {
@@ -143,7 +150,8 @@ kf_fold kf_fold_of(int64_t task, int64_t device, const char *source, size_t size
 
 bool kf_fold_has(const kf_hash_set *seen, const kf_fold *fold)
 {
-    return (fold->source && kf_hash_set_has(seen, fold->source)) || (fold->code && kf_hash_set_has(seen, fold->code));
+    return (fold->source && kf_hash_set_has(seen, fold->source)) ||
+           (fold->code && kf_hash_set_has(seen, fold->code));
 }
 
 void kf_fold_add(kf_hash_set *seen, const kf_fold *fold)
@@ -160,7 +168,7 @@ bool kf_export_is_new(kf_exporter *e, const kf_fold *fold)
     return true;
 }
 
-/* ---- windows of lines ---- */
+/* ---- windows of lines ------------------------------------------------------------------------ */
 
 typedef struct window {
     uint64_t hashes[KF_LEAK_LINES];
@@ -179,8 +187,8 @@ static size_t line_number(const char *line, size_t size)
     return at < size && (line[at] == '|' || line[at] == ':') ? at + 1 : 0;
 }
 
-/* Takes a line in; true when the last lines make a fingerprint. Blank lines and such of nothing but punctuation are not counted, comments that begin and
- * end in the line and its number neither. */
+/* Takes a line in; true when the last lines make a fingerprint. Blank lines and such of nothing but
+ * punctuation are not counted, comments that begin and end in the line and its number neither. */
 static bool slide(window *w, const char *line, size_t size, uint64_t *print)
 {
     uint64_t hash = START;

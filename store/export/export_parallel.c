@@ -1,7 +1,9 @@
-/* Format raw on all processors: threads turn chunks of attempts into rows, the caller's thread hands them to the sink in their order.
+/* Format raw on all processors: threads turn chunks of attempts into rows, the caller's thread
+ * hands them to the sink in their order.
  *
- * Each thread has a connection of its own, whose snapshot is the caller's: they are opened until all agree on what there is, or, while somebody
- * writes without pause, not at all. What is shared (tasks, fingerprints, patterns) is only read; `used` is written bit by bit, atomically. A thread
+ * Each thread has a connection of its own, whose snapshot is the caller's: they are opened until
+ * all agree on what there is, or, while somebody writes without pause, not at all. What is shared
+ * (tasks, fingerprints, patterns) is only read; `used` is written bit by bit, atomically. A thread
  * is at most a few chunks ahead of the sink, which bounds the memory. */
 #include <pthread.h>
 #include <sched.h>
@@ -60,7 +62,8 @@ static void *work(void *context)
     pool *p = w->pool;
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        while (!p->stop && p->next < p->count && p->next >= p->written + p->ahead) pthread_cond_wait(&p->changed, &p->lock);
+        while (!p->stop && p->next < p->count && p->next >= p->written + p->ahead)
+            pthread_cond_wait(&p->changed, &p->lock);
         if (p->stop || p->next == p->count) break;
         size_t index = p->next++;
         slot *s = &p->slots[index % AHEAD];
@@ -81,8 +84,9 @@ static void *work(void *context)
 /* Something that changes with everything a run records. */
 static bool moment(kf_store *store, double sums[3], kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor =
-        kf_cursor(store, error, "SELECT total(attempts), total(updated), (SELECT max(id) FROM verdict) FROM run", "");
+    kf_auto(kf_store_cursor) cursor = kf_cursor(
+        store, error,
+        "SELECT total(attempts), total(updated), (SELECT max(id) FROM verdict) FROM run", "");
     if (!cursor || kf_cursor_step(cursor, error) != 1) return false;
     for (int i = 0; i < 3; i++) sums[i] = sqlite3_column_double(cursor->statement, i);
     return true;
@@ -94,7 +98,8 @@ static kf_store *twin(const kf_exporter *exporter)
     double mine[3], its[3];
     for (int try = 0; try < TRIES; try++) {
         kf_auto(kf_store) store = kf_store_open(exporter->store->path, KF_STORE_READ, NULL);
-        if (!store || !kf_sql_do(store, NULL, "BEGIN", "") || !moment(exporter->store, mine, NULL) || !moment(store, its, NULL))
+        if (!store || !kf_sql_do(store, NULL, "BEGIN", "") ||
+            !moment(exporter->store, mine, NULL) || !moment(store, its, NULL))
             return NULL;
         if (mine[0] == its[0] && mine[1] == its[1] && mine[2] == its[2]) return kf_steal(&store);
     }
@@ -108,7 +113,8 @@ static bool hand_over(kf_exporter *e, const slot *s, kf_error *error)
         packed_row head;
         memcpy(&head, s->rows.data + at, sizeof head);
         at += sizeof head;
-        if (!e->sink(e->context, head.test ? "test" : "train", s->rows.data + at, head.size, error)) return false;
+        if (!e->sink(e->context, head.test ? "test" : "train", s->rows.data + at, head.size, error))
+            return false;
         at += head.size;
     }
     return true;
@@ -156,16 +162,18 @@ static size_t processors(void)
     return count < 2 ? 0 : count > MAX_THREADS ? MAX_THREADS : (size_t)count;
 }
 
-bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, size_t *done, unsigned char *used, int64_t verdicts,
-                     kf_error *error)
+bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, size_t *done,
+                     unsigned char *used, int64_t verdicts, kf_error *error)
 {
     size_t wanted = processors(), threads = 0;
     *done = 0;
     if (!wanted) return true;
     kf_autofree pool *p = calloc(1, sizeof *p);
     kf_autofree worker *workers = calloc(wanted, sizeof *workers);
-    if (!p || !workers) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
-    *p = (pool){.chunks = chunks, .count = count, .used = used, .verdicts = verdicts, .ahead = 4 * wanted};
+    if (!p || !workers)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    *p = (pool){
+        .chunks = chunks, .count = count, .used = used, .verdicts = verdicts, .ahead = 4 * wanted};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     for (size_t i = 0; i < wanted; i++) {

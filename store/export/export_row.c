@@ -1,4 +1,5 @@
-/* Rows: JSON written straight into a buffer. A tree per row would cost more than reading the row from the database does. */
+/* Rows: JSON written straight into a buffer. A tree per row would cost more than reading the row
+ * from the database does. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -72,9 +73,10 @@ void kf_row_integer(kf_exporter *e, const char *name, int64_t value)
     append_integer(&e->row, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
 }
 
-/* The 17 significant digits of a positive double, rounded half to even as printf does, and the decimal exponent of the first; false out of the range that
- * is done here. The double is an integer over a power of two, so with a power of ten that brings 17 digits before the point it still is one, of at most
- * 120 bits, and the rest below the point decides the rounding exactly. */
+/* The 17 significant digits of a positive double, rounded half to even as printf does, and the
+ * decimal exponent of the first; false out of the range that is done here. The double is an integer
+ * over a power of two, so with a power of ten that brings 17 digits before the point it still is
+ * one, of at most 120 bits, and the rest below the point decides the rounding exactly. */
 static bool seventeen_digits(double value, uint64_t *digits, int *exponent)
 {
     if (!(value >= 1e-4 && value < 1e15)) return false;
@@ -101,13 +103,16 @@ static bool seventeen_digits(double value, uint64_t *digits, int *exponent)
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint64_t mantissa = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
-    int shift = 1075 - (int)(bits >> 52);                  /* value = mantissa / 2^shift, shift from 3 to 66 */
-    *exponent = (int)floor((52 - shift) * 0.301029995664); /* of the power of two below; the value's is this or one more */
+    /* value = mantissa / 2^shift, shift from 3 to 66 */
+    int shift = 1075 - (int)(bits >> 52);
+    /* of the power of two below; the value's is this or one more */
+    *exponent = (int)floor((52 - shift) * 0.301029995664);
     for (;; ++*exponent) {
         int power = 16 - *exponent; /* from 2 to 20 */
         unsigned __int128 scaled = (unsigned __int128)mantissa * tens[power > 17 ? 17 : power];
         if (power > 17) scaled *= tens[power - 17];
-        unsigned __int128 rest = scaled & (((unsigned __int128)1 << shift) - 1), half = (unsigned __int128)1 << (shift - 1);
+        unsigned __int128 rest = scaled & (((unsigned __int128)1 << shift) - 1),
+                          half = (unsigned __int128)1 << (shift - 1);
         uint64_t whole = (uint64_t)(scaled >> shift);
         if (whole >= tens[17]) continue;
         whole += rest > half || (rest == half && (whole & 1));
@@ -147,7 +152,8 @@ static size_t print_digits(char *text, uint64_t digits, int exponent)
     return (size_t)(at - text) + (size_t)(last - exponent);
 }
 
-/* "%.17g", but always with a point or an exponent: readers that infer types take "1" for an integer. printf itself takes a microsecond for each. */
+/* "%.17g", but always with a point or an exponent: readers that infer types take "1" for an
+ * integer. printf itself takes a microsecond for each. */
 void kf_json_number(kf_buffer *out, double value)
 {
     char text[40];
@@ -164,7 +170,8 @@ void kf_json_number(kf_buffer *out, double value)
         return;
     }
     int length = snprintf(text, sizeof text, "%.17g", value);
-    if (strcspn(text, ".e") == (size_t)length) length += snprintf(text + length, sizeof text - (size_t)length, ".0");
+    if (strcspn(text, ".e") == (size_t)length)
+        length += snprintf(text + length, sizeof text - (size_t)length, ".0");
     kf_append(out, text, (size_t)length);
 }
 
@@ -200,7 +207,8 @@ void kf_row_messages(kf_exporter *e, const char *name, const kf_row_message *mes
     kf_append(&e->row, "[", 1);
     for (size_t i = 0; i < count; i++) {
         if (!messages[i].text) continue;
-        kf_buffer_format(&e->row, "%s{\"role\":\"%s\",\"content\":", first ? "" : ",", messages[i].role);
+        kf_buffer_format(&e->row, "%s{\"role\":\"%s\",\"content\":", first ? "" : ",",
+                         messages[i].role);
         kf_json_text(e, messages[i].text, messages[i].size, false);
         kf_append(&e->row, "}", 1);
         first = false;

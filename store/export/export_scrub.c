@@ -1,14 +1,15 @@
-/* Text on its way out: valid UTF-8, without secrets and places, escaped for JSON; in one pass, since a store holds gigabytes of it.
+/* Text on its way out: valid UTF-8, without secrets and places, escaped for JSON; in one pass,
+ * since a store holds gigabytes of it.
  *
  * Taken out:
- *   keys      what begins like one and goes on for at least 16 letters and digits (prefixes below, "Bearer …", JSON Web Tokens), and the
- *             values of variables of the environment that end in KEY, TOKEN, SECRET or PASSWORD, of 8 characters and more: [key]
- *   homes     /home/NAME, /Users/NAME and $HOME: /home/user; /root stays
- *   hosts     the value of "host" in verdicts: ""
- *   paths     in logs only (`paths`): the folders of an absolute path, but for system ones: [path]/file
+ *   keys      what begins like one and goes on for at least 16 letters and digits (prefixes below,
+ * "Bearer …", JSON Web Tokens), and the values of variables of the environment that end in KEY,
+ * TOKEN, SECRET or PASSWORD, of 8 characters and more: [key] homes     /home/NAME, /Users/NAME and
+ * $HOME: /home/user; /root stays hosts     the value of "host" in verdicts: "" paths     in logs
+ * only (`paths`): the folders of an absolute path, but for system ones: [path]/file
  *
- * A position is looked at closely only when its two bytes begin some pattern or the first of them is no plain text; everything else is copied in
- * runs. */
+ * A position is looked at closely only when its two bytes begin some pattern or the first of them
+ * is no plain text; everything else is copied in runs. */
 #include <ctype.h>
 #include <string.h>
 
@@ -18,8 +19,9 @@
 #define MIN_KEY 16
 
 #define PIECE 4096 /* bytes of text for which room is made at a time … */
-#define LONGEST 6  /* … with so many for each: \u001f for a control character, no pattern's replacement is longer */
-#define SLACK 32   /* and a sequence that goes on beyond the piece */
+/* … with so many for each: \u001f for a control character, no pattern's replacement is longer */
+#define LONGEST 6
+#define SLACK 32 /* and a sequence that goes on beyond the piece */
 
 typedef struct literal {
     const char *text;
@@ -28,18 +30,21 @@ typedef struct literal {
 
 struct kf_scrubber {
     unsigned char pairs[65536 / 8]; /* that begin a pattern, a bit each */
-    unsigned char stops[65536 / 8]; /* these, and all whose first byte is to be escaped or is no ASCII */
-    literal secrets[SECRETS];       /* borrowed from the environment */
+    /* these, and all whose first byte is to be escaped or is no ASCII */
+    unsigned char stops[65536 / 8];
+    literal secrets[SECRETS]; /* borrowed from the environment */
     size_t secret_count;
     literal home;
 };
 
 static const char *const key_prefixes[] = {
-    "sk-",  "sk_",  "hf_",  "ghp_",  "gho_",  "ghu_",  "ghs_", "ghr_",   "github_pat_", "glpat-", "gsk_",
-    "AIza", "AKIA", "ASIA", "xoxb-", "xoxp-", "xapp-", "xai-", "nvapi-", "r8_",         "pplx-",  "eyJ",
+    "sk-",         "sk_",    "hf_",    "ghp_", "gho_",  "ghu_", "ghs_",  "ghr_",
+    "github_pat_", "glpat-", "gsk_",   "AIza", "AKIA",  "ASIA", "xoxb-", "xoxp-",
+    "xapp-",       "xai-",   "nvapi-", "r8_",  "pplx-", "eyJ",
 };
 static const char *const homes[] = {"/home/", "/Users/"};
-static const char *const system_folders[] = {"/usr/", "/opt/", "/lib/", "/lib64/", "/bin/", "/etc/", "/proc/", "/sys/", "/dev/"};
+static const char *const system_folders[] = {"/usr/", "/opt/",  "/lib/", "/lib64/", "/bin/",
+                                             "/etc/", "/proc/", "/sys/", "/dev/"};
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static void add_pair(kf_scrubber *s, const char *pattern)
@@ -64,13 +69,14 @@ static void add_environment(kf_scrubber *s)
     for (char **row = environ; row && *row; row++) {
         size_t name = strcspn(*row, "=");
         const char *value = (*row)[name] ? *row + name + 1 : "";
-        bool secret = ends_in(*row, name, "KEY") || ends_in(*row, name, "TOKEN") || ends_in(*row, name, "SECRET") ||
-                      ends_in(*row, name, "PASSWORD");
+        bool secret = ends_in(*row, name, "KEY") || ends_in(*row, name, "TOKEN") ||
+                      ends_in(*row, name, "SECRET") || ends_in(*row, name, "PASSWORD");
         if (secret && strlen(value) >= 8 && s->secret_count < SECRETS) {
             s->secrets[s->secret_count++] = (literal){value, strlen(value)};
             add_pair(s, value);
         }
-        if (name == 4 && strncmp(*row, "HOME", 4) == 0 && strlen(value) > 1 && strcmp(value, "/root") != 0) {
+        if (name == 4 && strncmp(*row, "HOME", 4) == 0 && strlen(value) > 1 &&
+            strcmp(value, "/root") != 0) {
             s->home = (literal){value, strlen(value)};
             add_pair(s, value);
         }
@@ -104,7 +110,7 @@ void kf_scrubber_free(kf_scrubber *scrubber)
     free(scrubber);
 }
 
-/* ---- patterns ---- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, size_t size, const char *with, size_t length)
 {
@@ -114,7 +120,9 @@ static bool begins(const char *text, size_t size, const char *with, size_t lengt
 static size_t key_length(const char *text, size_t size)
 {
     size_t length = 0;
-    while (length < size && (isalnum((unsigned char)text[length]) || strchr("_-.", text[length])) && text[length]) length++;
+    while (length < size && (isalnum((unsigned char)text[length]) || strchr("_-.", text[length])) &&
+           text[length])
+        length++;
     while (length && text[length - 1] == '.') length--; /* the end of a sentence */
     return length;
 }
@@ -122,11 +130,14 @@ static size_t key_length(const char *text, size_t size)
 static size_t word_length(const char *text, size_t size)
 {
     size_t length = 0;
-    while (length < size && (isalnum((unsigned char)text[length]) || (text[length] && strchr("_-.+", text[length])))) length++;
+    while (length < size &&
+           (isalnum((unsigned char)text[length]) || (text[length] && strchr("_-.+", text[length]))))
+        length++;
     return length;
 }
 
-/* The folders of an absolute path, 0 when it is none or a system one: "/a/b/c.h" gives the length of "/a/b". */
+/* The folders of an absolute path, 0 when it is none or a system one: "/a/b/c.h" gives the length
+ * of "/a/b". */
 static size_t folders_length(const char *text, size_t size)
 {
     for (size_t i = 0; i < COUNT(system_folders); i++)
@@ -146,10 +157,12 @@ typedef struct match {
     const char *with;
 } match;
 
-static match match_at(const kf_scrubber *s, const char *text, size_t size, unsigned char before, bool paths)
+static match match_at(const kf_scrubber *s, const char *text, size_t size, unsigned char before,
+                      bool paths)
 {
     for (size_t i = 0; i < s->secret_count; i++)
-        if (begins(text, size, s->secrets[i].text, s->secrets[i].size)) return (match){s->secrets[i].size, "[key]"};
+        if (begins(text, size, s->secrets[i].text, s->secrets[i].size))
+            return (match){s->secrets[i].size, "[key]"};
     if (s->home.size && begins(text, size, s->home.text, s->home.size) &&
         (size == s->home.size || !isalnum((unsigned char)text[s->home.size])))
         return (match){s->home.size, "/home/user"};
@@ -157,8 +170,11 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
     if (text[0] == '/') {
         for (size_t i = 0; i < COUNT(homes); i++) {
             size_t length = strlen(homes[i]);
-            size_t name = begins(text, size, homes[i], length) ? word_length(text + length, size - length) : 0;
-            if (name && !(name == 4 && memcmp(text + length, "user", 4) == 0)) return (match){length + name, "/home/user"};
+            size_t name = begins(text, size, homes[i], length)
+                              ? word_length(text + length, size - length)
+                              : 0;
+            if (name && !(name == 4 && memcmp(text + length, "user", 4) == 0))
+                return (match){length + name, "/home/user"};
             if (name) return (match){0};
         }
         bool starts = !before || strchr(" \t\n\"'=(,:;[`", before);
@@ -178,24 +194,29 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
         if (!begins(text, size, key_prefixes[i], prefix)) continue;
         size_t length = key_length(text + prefix, size - prefix);
         bool digit = false; /* sk-learn-compatible-regression is no key */
-        for (size_t k = 0; k < length && !digit; k++) digit = isdigit((unsigned char)text[prefix + k]);
+        for (size_t k = 0; k < length && !digit; k++)
+            digit = isdigit((unsigned char)text[prefix + k]);
         if (length >= MIN_KEY && digit) return (match){prefix + length, "[key]"};
     }
     return (match){0};
 }
 
-/* ---- the pass ---- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at `text`, 0 when there is none (RFC 3629: no overlong forms, no surrogates). */
+/* Length of the valid UTF-8 sequence at `text`, 0 when there is none (RFC 3629: no overlong forms,
+ * no surrogates). */
 static size_t utf8_length(const unsigned char *text, size_t size)
 {
     unsigned char a = text[0];
-    size_t length = a >= 0xc2 && a <= 0xdf ? 2 : (a & 0xf0) == 0xe0 ? 3 : a >= 0xf0 && a <= 0xf4 ? 4 : 0;
+    size_t length = a >= 0xc2 && a <= 0xdf   ? 2
+                    : (a & 0xf0) == 0xe0     ? 3
+                    : a >= 0xf0 && a <= 0xf4 ? 4
+                                             : 0;
     if (!length || size < length) return 0;
     for (size_t i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80) return 0;
-    if ((a == 0xe0 && text[1] < 0xa0) || (a == 0xed && text[1] > 0x9f) || (a == 0xf0 && text[1] < 0x90) ||
-        (a == 0xf4 && text[1] > 0x8f))
+    if ((a == 0xe0 && text[1] < 0xa0) || (a == 0xed && text[1] > 0x9f) ||
+        (a == 0xf0 && text[1] < 0x90) || (a == 0xf4 && text[1] > 0x8f))
         return 0;
     return length;
 }
@@ -232,7 +253,8 @@ static char *put_replacement(char *to, const char *text, bool json)
     return to;
 }
 
-/* Runs between escapes are short: those of up to 16 bytes are copied without a call, with what lies behind them, for which there is room. */
+/* Runs between escapes are short: those of up to 16 bytes are copied without a call, with what lies
+ * behind them, for which there is room. */
 static char *put_run(char *to, const char *text, size_t size, size_t readable)
 {
     if (size <= 16 && readable >= 16) {
@@ -267,7 +289,9 @@ static char *scrub_piece(scrubbing *w, char *to, size_t end)
             at++;
             continue;
         }
-        match found = is_in(s->pairs, pair) ? match_at(s, w->text + at, size - at, at ? bytes[at - 1] : 0, w->paths) : (match){0};
+        match found = is_in(s->pairs, pair)
+                          ? match_at(s, w->text + at, size - at, at ? bytes[at - 1] : 0, w->paths)
+                          : (match){0};
         unsigned char c = bytes[at];
         size_t length = found.length || c < 0x80 ? 0 : utf8_length(bytes + at, size - at);
         bool plain = c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
@@ -289,7 +313,8 @@ static char *scrub_piece(scrubbing *w, char *to, size_t end)
     return put(to, w->text + start, at - start);
 }
 
-int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size, bool paths, bool json)
+int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, size_t size,
+                        bool paths, bool json)
 {
     scrubbing w = {.scrubber = s, .text = text, .size = size, .paths = paths, .json = json};
     while (w.at < size) {
@@ -303,7 +328,8 @@ int64_t kf_scrub_append(const kf_scrubber *s, kf_buffer *out, const char *text, 
     return w.count;
 }
 
-char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths, int64_t *count, kf_error *error)
+char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths,
+                    int64_t *count, kf_error *error)
 {
     kf_autobuffer out = {0};
     *count += kf_scrub_append(scrubber, &out, text, size, paths, false);

@@ -1,5 +1,5 @@
-/* Which tools the verdicts of exported rows name. Verdicts of one judge begin their provenance with the same text, so what was read of the last one is
- * mostly what would be read of the next. */
+/* Which tools the verdicts of exported rows name. Verdicts of one judge begin their provenance with
+ * the same text, so what was read of the last one is mostly what would be read of the next. */
 #include <string.h>
 
 #include "export_internal.h"
@@ -63,7 +63,8 @@ static int count(kf_export_tools *tools, const char *name, const char *version, 
 bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from)
 {
     for (size_t i = 0; i < from->count; i++)
-        if (count(to, from->list[i].name, from->list[i].version, from->list[i].verdicts) < 0) return false;
+        if (count(to, from->list[i].name, from->list[i].version, from->list[i].verdicts) < 0)
+            return false;
     return true;
 }
 
@@ -78,8 +79,11 @@ static char *clean(const kf_exporter *e, const char *text)
 static bool read_tools(const kf_exporter *e, const cJSON *provenance, kf_export_tools *found)
 {
     for (size_t i = 0; i < KINDS; i++) {
-        const cJSON *from = kinds[i].parent ? cJSON_GetObjectItemCaseSensitive(provenance, kinds[i].parent) : provenance;
-        const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, kinds[i].member));
+        const cJSON *from = kinds[i].parent
+                                ? cJSON_GetObjectItemCaseSensitive(provenance, kinds[i].parent)
+                                : provenance;
+        const char *text =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, kinds[i].member));
         if (i == 0 && !text) text = NONE;
         if (!text) continue;
         kf_autofree char *version = clean(e, text);
@@ -88,7 +92,8 @@ static bool read_tools(const kf_exporter *e, const cJSON *provenance, kf_export_
     return true;
 }
 
-/* Up to here everything is the judge's and its device's; behind it come options, layers and keys, which differ. */
+/* Up to here everything is the judge's and its device's; behind it come options, layers and keys,
+ * which differ. */
 #define START "\"provenance\":{"
 #define END ",\"options\":"
 
@@ -114,7 +119,9 @@ bool kf_export_note_tools(kf_exporter *e, const char *verdict, size_t size, kf_e
 bool kf_export_note_verdict(kf_exporter *e, int64_t verdict, kf_error *error)
 {
     if (!e->options->tools || !verdict) return true;
-    kf_autoreset *statement = kf_sql(e->store, error, "SELECT size, codec, data FROM verdict_json WHERE verdict = ?", "i", verdict);
+    kf_autoreset *statement =
+        kf_sql(e->store, error, "SELECT size, codec, data FROM verdict_json WHERE verdict = ?", "i",
+               verdict);
     int row = statement ? kf_sql_step(e->store, statement, error) : -1;
     if (row != 1) return row == 0;
     size_t size;

@@ -4,13 +4,14 @@
 
 #include "export_internal.h"
 
-/* ---- single replies ---- */
+/* ---- single replies -------------------------------------------------------------------------- */
 
 static void prompt_of(kf_exporter *e, const kf_item_texts *texts)
 {
-    kf_row_messages(
-        e, "prompt",
-        (const kf_row_message[]){{"system", texts->system, texts->system_size}, {"user", texts->prompt, texts->prompt_size}}, 2);
+    kf_row_messages(e, "prompt",
+                    (const kf_row_message[]){{"system", texts->system, texts->system_size},
+                                             {"user", texts->prompt, texts->prompt_size}},
+                    2);
 }
 
 static void reply_of(kf_exporter *e, const char *name, const kf_item_texts *texts)
@@ -18,7 +19,8 @@ static void reply_of(kf_exporter *e, const char *name, const kf_item_texts *text
     kf_row_messages(e, name, &(kf_row_message){"assistant", texts->reply, texts->reply_size}, 1);
 }
 
-/* What is imitated came to its end by itself: a reply that was cut off may hold good code all the same. */
+/* What is imitated came to its end by itself: a reply that was cut off may hold good code all the
+ * same. */
 static bool to_imitate(const kf_exporter *e, const kf_item *item)
 {
     return item->whole && kf_item_wanted(e, item);
@@ -29,7 +31,8 @@ bool kf_export_sft(kf_exporter *e, kf_error *error)
     kf_autoitems items = {0};
     kf_autotexts texts = {0};
     bool is_new;
-    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, to_imitate, error)) return false;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, to_imitate, error))
+        return false;
     for (size_t i = 0; i < items.count; i++) {
         const kf_item *item = &items.list[i];
         if (!kf_item_is_new(e, item, &is_new, error)) return false;
@@ -41,14 +44,17 @@ bool kf_export_sft(kf_exporter *e, kf_error *error)
                                                  {"user", texts.prompt, texts.prompt_size},
                                                  {"assistant", texts.reply, texts.reply_size}},
                         3);
-        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
+        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) ||
+            !kf_row_score(e, item, "", error))
+            return false;
         kf_row_end(e);
         if (!kf_export_emit(e, item->split, error)) return false;
     }
     return true;
 }
 
-/* 1 good, 0 bad, -1 neither: as fast as the baseline as far as one can tell, or good but cut off. */
+/* 1 good, 0 bad, -1 neither: as fast as the baseline as far as one can tell, or good but cut off.
+ */
 static int verdict_of(const kf_exporter *e, const kf_item *item)
 {
     if (item->status != KF_CORRECT) return 0;
@@ -67,7 +73,8 @@ bool kf_export_kto(kf_exporter *e, kf_error *error)
     kf_autoitems items = {0};
     kf_autotexts texts = {0};
     bool is_new;
-    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, is_clear, error)) return false;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, is_clear, error))
+        return false;
     for (size_t i = 0; i < items.count; i++) {
         const kf_item *item = &items.list[i];
         if (!kf_item_is_new(e, item, &is_new, error)) return false;
@@ -77,7 +84,9 @@ bool kf_export_kto(kf_exporter *e, kf_error *error)
         prompt_of(e, &texts);
         reply_of(e, "completion", &texts);
         kf_row_boolean(e, "label", verdict_of(e, item) == 1);
-        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) || !kf_row_score(e, item, "", error)) return false;
+        if (!kf_row_origin(e, item, error) || !kf_row_model(e, item, "", error) ||
+            !kf_row_score(e, item, "", error))
+            return false;
         kf_row_end(e);
         if (!kf_export_emit(e, item->split, error)) return false;
     }
@@ -86,8 +95,9 @@ bool kf_export_kto(kf_exporter *e, kf_error *error)
 
 /* ---- groups ----
  *
- * Of one task on one device, whose speedups can be compared, and with one prompt unless by_task. Duplicates are folded group by group: within a
- * group, and against members of groups that became rows, so that what became no row never takes a place. */
+ * Of one task on one device, whose speedups can be compared, and with one prompt unless by_task.
+ * Duplicates are folded group by group: within a group, and against members of groups that became
+ * rows, so that what became no row never takes a place. */
 
 static int compare_numbers(int64_t a, int64_t b)
 {
@@ -124,8 +134,8 @@ static void group_items(kf_exporter *e, kf_items *items)
     qsort_r(items->list, items->count, sizeof *items->list, by_likeness, e);
     for (size_t i = 0, start = 0; i < items->count; i++) {
         const kf_item *first = &items->list[start], *item = &items->list[i];
-        bool alike =
-            item->task == first->task && item->device == first->device && (e->options->by_task || same_prompt(item, first));
+        bool alike = item->task == first->task && item->device == first->device &&
+                     (e->options->by_task || same_prompt(item, first));
         if (!alike) start = i;
         items->list[i].group = items->list[start].order;
     }
@@ -156,40 +166,51 @@ static bool fold_group(kf_exporter *e, group *g, kf_error *error)
         g->items[kept++] = g->items[i];
     }
     g->count = kept;
-    if (seen.failed) ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (seen.failed)
+        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     kf_hash_set_free(&seen);
     return ok;
 }
 
-static bool for_groups(kf_exporter *e, bool (*take)(kf_exporter *e, const group *g, kf_error *error), kf_error *error)
+static bool for_groups(kf_exporter *e,
+                       bool (*take)(kf_exporter *e, const group *g, kf_error *error),
+                       kf_error *error)
 {
     kf_autoitems items = {0};
-    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, kf_item_wanted, error)) return false;
+    if (!kf_items_load(e, &items, error) || !kf_items_keep(e, &items, kf_item_wanted, error))
+        return false;
     group_items(e, &items);
     kf_autofree kf_fold *folds = calloc(items.count + 1, sizeof *folds);
-    if (!folds) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!folds)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     for (size_t start = 0, end; start < items.count; start = end) {
-        for (end = start + 1; end < items.count && items.list[end].group == items.list[start].group;) end++;
+        for (end = start + 1;
+             end < items.count && items.list[end].group == items.list[start].group;)
+            end++;
         group g = {items.list + start, folds, end - start};
         if (!fold_group(e, &g, error) || !take(e, &g, error)) return false;
     }
     return true;
 }
 
-/* Is `a` better than `b`, as far as one can tell? Correct beats failed; of two correct ones the faster by the margin, and with `significant`
- * only where their intervals do not overlap. */
+/* Is `a` better than `b`, as far as one can tell? Correct beats failed; of two correct ones the
+ * faster by the margin, and with `significant` only where their intervals do not overlap. */
 static bool better(const kf_exporter *e, const kf_item *a, const kf_item *b, double margin)
 {
     if (a->status != KF_CORRECT) return false;
     if (b->status != KF_CORRECT) return true;
-    if (!(a->speedup.value > b->speedup.value) || !(a->speedup.value >= margin * b->speedup.value)) return false;
+    if (!(a->speedup.value > b->speedup.value) || !(a->speedup.value >= margin * b->speedup.value))
+        return false;
     return !e->options->significant || a->speedup.low > b->speedup.high;
 }
 
-static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *rejected, kf_error *error)
+static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *rejected,
+                      kf_error *error)
 {
     kf_autotexts good = {0}, bad = {0};
-    if (!kf_item_load_texts(e, chosen, &good, error) || !kf_item_load_texts(e, rejected, &bad, error)) return false;
+    if (!kf_item_load_texts(e, chosen, &good, error) ||
+        !kf_item_load_texts(e, rejected, &bad, error))
+        return false;
     kf_row_begin(e);
     prompt_of(e, &good);
     reply_of(e, "chosen", &good);
@@ -197,19 +218,21 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
     kf_row_boolean(e, "same_prompt", same_prompt(chosen, rejected));
     if (!kf_row_origin(e, chosen, error) || !kf_row_id(e, "chosen_id", chosen, error) ||
         !kf_row_score(e, chosen, "chosen_", error) || !kf_row_model(e, chosen, "chosen_", error) ||
-        !kf_row_id(e, "rejected_id", rejected, error) || !kf_row_score(e, rejected, "rejected_", error) ||
+        !kf_row_id(e, "rejected_id", rejected, error) ||
+        !kf_row_score(e, rejected, "rejected_", error) ||
         !kf_row_model(e, rejected, "rejected_", error))
         return false;
     kf_row_end(e);
     return kf_export_emit(e, chosen->split, error);
 }
 
-/* Every chosen reply of the group with up to most_pairs rejected ones, spread over the group from a place that its number decides, so that not all
- * are paired with the same few. */
+/* Every chosen reply of the group with up to most_pairs rejected ones, spread over the group from a
+ * place that its number decides, so that not all are paired with the same few. */
 static bool pair_group(kf_exporter *e, const group *g, kf_error *error)
 {
     kf_autofree bool *used = calloc(g->count + 1, sizeof *used);
-    if (!used) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!used)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     for (size_t i = 0; i < g->count; i++) {
         const kf_item *chosen = &g->items[i];
         int64_t pairs = 0;
@@ -253,7 +276,8 @@ static bool row_completions(kf_exporter *e, const group *g, kf_error *error)
     return true;
 }
 
-/* Is any reply of the group better than another? Where none is, dividing by the deviation would make a preference out of noise. */
+/* Is any reply of the group better than another? Where none is, dividing by the deviation would
+ * make a preference out of noise. */
 static bool tells_apart(const kf_exporter *e, const group *g)
 {
     const kf_item *best = NULL;
@@ -262,7 +286,8 @@ static bool tells_apart(const kf_exporter *e, const group *g)
         const kf_item *item = &g->items[i];
         failed |= item->status != KF_CORRECT;
         /* whose lower end is highest: when that one is better than none, no other is */
-        if (item->status == KF_CORRECT && (!best || !(item->speedup.low <= best->speedup.low))) best = item;
+        if (item->status == KF_CORRECT && (!best || !(item->speedup.low <= best->speedup.low)))
+            best = item;
     }
     if (!e->options->significant || (best && failed)) return true;
     for (size_t i = 0; i < g->count && best; i++)
@@ -272,10 +297,12 @@ static bool tells_apart(const kf_exporter *e, const group *g)
 
 static bool emit_group(kf_exporter *e, const group *g, kf_error *error)
 {
-    if ((int64_t)g->count < e->options->least_group || !g->count) return e->report->filtered += (int64_t)g->count, true;
+    if ((int64_t)g->count < e->options->least_group || !g->count)
+        return e->report->filtered += (int64_t)g->count, true;
     kf_autofree double *figures = calloc(2 * g->count, sizeof *figures);
     kf_autofree const kf_item **members = calloc(g->count, sizeof *members);
-    if (!figures || !members) return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures || !members)
+        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
     double *rewards = figures, *advantages = figures + g->count;
     for (size_t i = 0; i < g->count; i++) {
         members[i] = &g->items[i];

@@ -59,11 +59,14 @@ __global__ void __launch_bounds__(256, MIN_BLOCKS)
 {
     __shared__ __align__(16) float query[QUERIES][PITCH], key[KEYS][PITCH], value[KEYS][PITCH];
     __shared__ float weight[QUERIES][KEYS + 1];
-    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16; /* columns tx, tx + 16; rows ty ROWS … */
-    const int64_t local = (int64_t)blockIdx.x * QUERIES;    /* first query of the block, of this launch */
+    /* columns tx, tx + 16; rows ty ROWS … */
+    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+    /* first query of the block, of this launch */
+    const int64_t local = (int64_t)blockIdx.x * QUERIES;
     const int64_t begin = blockIdx.y * keys_a_split, end = begin + keys_a_split < seq ? begin + keys_a_split : seq;
 
-    load_tile(query, q, first_query + local, QUERIES, first_query + queries, 0.125f); /* 1 / sqrt(64) */
+    /* 1 / sqrt(64) */
+    load_tile(query, q, first_query + local, QUERIES, first_query + queries, 0.125f);
     float largest[ROWS], sum[ROWS];
     float4 output[ROWS];
 #pragma unroll

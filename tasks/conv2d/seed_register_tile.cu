@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(THREADS)
             patch[c][p][q] = inside ? image[((int64_t)(c0 + c) * height + row) * width + column] : 0.0f;
         }
         for (int k = thread; k < DEPTH * 9 * OUT; k += THREADS) {
-            int tap = k % (DEPTH * 9), o = k / (DEPTH * 9); /* a filter's taps are consecutive in memory */
+            /* a filter's taps are consecutive in memory */
+            int tap = k % (DEPTH * 9), o = k / (DEPTH * 9);
             bool inside = o0 + o < out_channels && c0 + tap / 9 < in_channels;
             weights[tap / 9][tap % 9][o] = inside ? w[((int64_t)(o0 + o) * in_channels + c0) * 9 + tap] : 0.0f;
         }

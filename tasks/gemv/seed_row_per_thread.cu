@@ -27,7 +27,8 @@ __global__ void gemv_kernel(const float *__restrict__ A, const float *__restrict
     const float *a[ROWS];
     double sum[ROWS];
     for (int r = 0; r < ROWS; r++) {
-        a[r] = A + (row + r < rows ? row + r : row) * cols; /* a row that is not there: do this thread's first again */
+        /* a row that is not there: do this thread's first again */
+        a[r] = A + (row + r < rows ? row + r : row) * cols;
         sum[r] = 0;
     }
     const int64_t full = cols / LANES * LANES;

@@ -40,7 +40,8 @@ __global__ void two_sweeps(const float *__restrict__ u, const float *__restrict_
     const int64_t j0 = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * WIDTH, i0 = (int64_t)blockIdx.y * HEIGHT;
     if (j0 >= cols) return;
     const int64_t j1 = j0 + WIDTH < cols ? j0 + WIDTH : cols, i1 = i0 + HEIGHT < rows ? i0 + HEIGHT : rows;
-    const int64_t first = j0 > 0 ? j0 - 1 : 0, last = j1 < cols ? j1 + 1 : cols; /* columns of the first sweep */
+    /* columns of the first sweep */
+    const int64_t first = j0 > 0 ? j0 - 1 : 0, last = j1 < cols ? j1 + 1 : cols;
     float buffer[3][WIDTH + 2];
     float *north = buffer[0] + 1 - j0, *row = buffer[1] + 1 - j0,
           *south = buffer[2] + 1 - j0; /* first sweep of rows i - 1, i, i + 1 */

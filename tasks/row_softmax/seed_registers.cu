@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS) chunk_reduce(const float *__res
     for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS) largest = fmaxf(largest, from[j]);
     largest = group_reduce<CHUNK_THREADS, true>(largest, shared[0]);
 #pragma unroll 4
-    for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS) /* from cache: the chunk was just read */
+    /* from cache: the chunk was just read */
+    for (int64_t j = begin + threadIdx.x; j < end; j += CHUNK_THREADS)
         sum += expf(from[j] - largest);
     sum = group_reduce<CHUNK_THREADS, false>(sum, shared[1]);
     if (threadIdx.x == 0) chunk_statistics[blockIdx.x] = make_float2(largest, sum);

@@ -1,5 +1,6 @@
-/* A/A: the baseline judged as a candidate, a module of PyTorch's as a solution. How often does the 95 % interval cover 1, and how far off is the median?
- * bench_aa [RUNS [SECONDS [TASK…]]]: RUNS in all, dealt over the tasks in turn. One line a task, then one with the figure. */
+/* A/A: the baseline judged as a candidate, a module of PyTorch's as a solution. How often does the
+ * 95 % interval cover 1, and how far off is the median? bench_aa [RUNS [SECONDS [TASK…]]]: RUNS in
+ * all, dealt over the tasks in turn. One line a task, then one with the figure. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static kf_job *baseline_job(kf_task *task, kf_error *error)
     const kf_task_file *baseline = kf_task_baseline(task);
     bool torch = baseline->kind == KF_SOURCE_TORCH;
     kf_autofree char *text = NULL;
-    if (asprintf(&text, "%s%s", baseline->text, torch ? "\n\nModelNew = Model\n" : "") < 0) return NULL;
+    if (asprintf(&text, "%s%s", baseline->text, torch ? "\n\nModelNew = Model\n" : "") < 0)
+        return NULL;
     kf_job *job = kf_job_new("aa", task, text, strlen(text), NULL, 0, error);
     if (!job || !torch) return job;
     job->options.torch = true;
@@ -32,8 +34,10 @@ static kf_job *baseline_job(kf_task *task, kf_error *error)
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"tasks/axpy", "tasks/row_softmax", "tasks/transpose", "tasks/gemv", "tasks/histogram"};
-    int runs = argc > 1 ? atoi(argv[1]) : 100, tasks = argc > 3 ? argc - 3 : 5, covered = 0, intervals = 0, failed = 0;
+    static const char *const usual[] = {"tasks/axpy", "tasks/row_softmax", "tasks/transpose",
+                                        "tasks/gemv", "tasks/histogram"};
+    int runs = argc > 1 ? atoi(argv[1]) : 100, tasks = argc > 3 ? argc - 3 : 5, covered = 0,
+        intervals = 0, failed = 0;
     double seconds = argc > 2 ? atof(argv[2]) : 0;
     kf_error error = {0};
     if (tasks > MAX_TASKS) tasks = MAX_TASKS;
@@ -59,7 +63,8 @@ int main(int argc, char **argv)
         for (int run = 0; run < mine; run++) {
             kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
             if (!verdict || verdict->status != KF_CORRECT) {
-                fprintf(stderr, "bench_aa: %s: %s\n", kf_task_name(task), verdict ? verdict->message : error.text);
+                fprintf(stderr, "bench_aa: %s: %s\n", kf_task_name(task),
+                        verdict ? verdict->message : error.text);
                 failed++;
             } else {
                 seen++;
@@ -70,8 +75,9 @@ int main(int argc, char **argv)
             }
             kf_verdict_free(verdict);
         }
-        printf("%-12s %d of %d intervals cover 1, mean half-width %.2f %%, median %.3f\n", kf_task_name(job->task), hits, seen,
-               seen ? 100 * width / seen : NAN, kf_median(values, (size_t)seen));
+        printf("%-12s %d of %d intervals cover 1, mean half-width %.2f %%, median %.3f\n",
+               kf_task_name(job->task), hits, seen, seen ? 100 * width / seen : NAN,
+               kf_median(values, (size_t)seen));
         fflush(stdout);
         free(values);
         covered += hits;
@@ -79,8 +85,10 @@ int main(int argc, char **argv)
         kf_job_free(job);
     }
     qsort(deviations, (size_t)intervals, sizeof *deviations, by_value);
-    printf("A/A on %s: %d of %d intervals cover 1 (%.0f %%), median deviation %.2f %%, %d without a verdict, %.1f s a run\n",
-           kf_judge_hardware(judge), covered, intervals, intervals ? 100.0 * covered / intervals : NAN,
+    printf("A/A on %s: %d of %d intervals cover 1 (%.0f %%), median deviation %.2f %%, %d without "
+           "a verdict, %.1f s a run\n",
+           kf_judge_hardware(judge), covered, intervals,
+           intervals ? 100.0 * covered / intervals : NAN,
            intervals ? 100 * deviations[intervals / 2] : NAN, failed, (kf_now() - started) / runs);
     free(deviations);
     kf_judge_free(judge);

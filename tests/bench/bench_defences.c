@@ -1,10 +1,13 @@
-/* What the defences cost honest candidates: the speedup of a verdict beside the speedup of the same two binaries measured plainly.
+/* What the defences cost honest candidates: the speedup of a verdict beside the speedup of the same
+ * two binaries measured plainly.
  *
  *     bench_defences [SECONDS [TASK…]]     (1.5 s a measurement; the seeds of ten tasks)
  *
- * Plainly: two processes of this program, each with one binary, its own memory, inputs filled once, its own clock around the calls of a batch, caches
- * emptied before it; no sandbox, no stopping and waking, no poison, guards, digests, left-out sets or comparing. As many sets and calls as the judge
- * used, batches in ABBA order. Judge and plain measurement take turns, three times each; what is compared are the medians of the three. */
+ * Plainly: two processes of this program, each with one binary, its own memory, inputs filled once,
+ * its own clock around the calls of a batch, caches emptied before it; no sandbox, no stopping and
+ * waking, no poison, guards, digests, left-out sets or comparing. As many sets and calls as the
+ * judge used, batches in ABBA order. Judge and plain measurement take turns, three times each; what
+ * is compared are the medians of the three. */
 #include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
@@ -36,7 +39,7 @@ static void check(bool ok, const kf_error *error)
     exit(3);
 }
 
-/* ---- a plain side -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a plain side ---------------------------------------------------------------------------- */
 
 typedef void (*entry_function)(void *const *buffers, const uint64_t *scalars, void *stream);
 
@@ -57,13 +60,16 @@ static void make_sets(const kf_problem *problem, int count)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (argument->kind == KF_SCALAR) continue;
-            int fd = memfd_create("plain", MFD_CLOEXEC); /* the same kind of memory as the judge's */
+            /* the same kind of memory as the judge's */
+            int fd = memfd_create("plain", MFD_CLOEXEC);
             if (fd < 0 || ftruncate(fd, (off_t)argument->bytes) != 0) exit(3);
-            void *data = mmap(NULL, argument->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+            void *data = mmap(NULL, argument->bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_POPULATE, fd, 0);
             if (data == MAP_FAILED) exit(3);
             close(fd);
             kf_key key = {.secret = 1, .set = (uint32_t)set, .argument = (uint32_t)i};
-            if (argument->kind != KF_OUTPUT) kf_input_fill(argument, key, KF_VARY_NONE, data, 0, argument->elements);
+            if (argument->kind != KF_OUTPUT)
+                kf_input_fill(argument, key, KF_VARY_NONE, data, 0, argument->elements);
             sets[set][i] = data;
         }
 }
@@ -74,7 +80,8 @@ static void serve(const char *binary, const kf_problem *problem, int count, int 
     uint64_t scalars[KF_MAX_ARGUMENTS];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char *runtime = kf_path_join(kf_root(), "lib/kforge/libkfcpu.so");
-    void *device = dlopen(runtime, RTLD_NOW | RTLD_GLOBAL), *library = device ? dlopen(binary, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *device = dlopen(runtime, RTLD_NOW | RTLD_GLOBAL),
+         *library = device ? dlopen(binary, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library) {
         fprintf(stderr, "bench_defences: %s\n", dlerror());
         exit(3);
@@ -141,12 +148,14 @@ static double batch_of(side *s, order *batch, uint32_t calls, int count)
     double seconds = NAN;
     kf_error error = {0};
     kf_fail(&error, KF_ERROR_MACHINE, "a plain process ended");
-    check(kf_write_all(s->to, batch, sizeof *batch) && kf_read_all(s->from, &seconds, sizeof seconds), &error);
+    check(kf_write_all(s->to, batch, sizeof *batch) &&
+              kf_read_all(s->from, &seconds, sizeof seconds),
+          &error);
     return seconds;
 }
 
-static double measure_plainly(const char *const binaries[2], const kf_problem *problem, int count, const uint32_t calls[2],
-                              double budget)
+static double measure_plainly(const char *const binaries[2], const kf_problem *problem, int count,
+                              const uint32_t calls[2], double budget)
 {
     static order batch;
     static double seconds[2][MAX_PAIRS];
@@ -164,21 +173,26 @@ static double measure_plainly(const char *const binaries[2], const kf_problem *p
     return kf_speedup(seconds[0], seconds[1], pairs, 0.95).value;
 }
 
-/* ---- both --------------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 typedef struct figures {
     double ratios[MAX_FIGURES];
     int count;
 } figures;
 
-static char *build(const kf_task *task, const kf_task_file *file, const char *folder, const char *name)
+static char *build(const kf_task *task, const kf_task_file *file, const char *folder,
+                   const char *name)
 {
     kf_error error = {0};
     kf_build result = {0};
     char *directory = kf_path_join(folder, name);
     check(kf_directory_make(directory, &error), &error);
-    kf_build_request request = {
-        .task = task, .source = file->text, .size = file->size, .name = "candidate.cu", .seconds = 60, .directory = directory};
+    kf_build_request request = {.task = task,
+                                .source = file->text,
+                                .size = file->size,
+                                .name = "candidate.cu",
+                                .seconds = 60,
+                                .directory = directory};
     check(kf_build_cpu(&request, &result, &error), &error);
     char *binary = result.ok ? strdup(result.binary) : NULL;
     if (!result.ok) fprintf(stderr, "bench_defences: %s: %s\n", file->name, result.reason);
@@ -188,16 +202,19 @@ static char *build(const kf_task *task, const kf_task_file *file, const char *fo
 }
 
 /* Workload by workload, as the judge went. */
-static void compare(kf_judge *judge, kf_task *task, const kf_task_file *seed, double budget, const char *folder, figures *all)
+static void compare(kf_judge *judge, kf_task *task, const kf_task_file *seed, double budget,
+                    const char *folder, figures *all)
 {
     kf_error error = {0};
     kf_problem problem;
     bool applies;
     double judged[16][TURNS], plain[16][TURNS];
     int workloads = 0, number[16];
-    char *binaries[2] = {build(task, kf_task_baseline(task), folder, "baseline"), build(task, seed, folder, "candidate")};
+    char *binaries[2] = {build(task, kf_task_baseline(task), folder, "baseline"),
+                         build(task, seed, folder, "candidate")};
     cJSON *bundle = kf_task_bundle(task);
-    kf_job *job = kf_job_new("defences", kf_task_from_bundle(bundle, &error), seed->text, seed->size, NULL, 0, &error);
+    kf_job *job = kf_job_new("defences", kf_task_from_bundle(bundle, &error), seed->text,
+                             seed->size, NULL, 0, &error);
     cJSON_Delete(bundle);
     check(job != NULL && binaries[0] && binaries[1], &error);
     job->options.seconds = budget;
@@ -213,18 +230,21 @@ static void compare(kf_judge *judge, kf_task *task, const kf_task_file *seed, do
                 if (result->samples[i].side == 'b' || result->samples[i].side == 'c')
                     calls[result->samples[i].side == 'c'] = (uint32_t)result->samples[i].calls;
             for (int k = 0; k < kf_task_workload_count(task); k++)
-                if (strcmp(kf_task_workload_name(task, k), result->workload) == 0) number[workloads] = k;
-            check(kf_task_resolve(task, number[workloads], "cpu", &problem, &applies, &error), &error);
+                if (strcmp(kf_task_workload_name(task, k), result->workload) == 0)
+                    number[workloads] = k;
+            check(kf_task_resolve(task, number[workloads], "cpu", &problem, &applies, &error),
+                  &error);
             judged[workloads][turn] = result->speedup.value;
-            plain[workloads][turn] = measure_plainly((const char *const *)binaries, &problem, result->sets, calls, budget);
+            plain[workloads][turn] = measure_plainly((const char *const *)binaries, &problem,
+                                                     result->sets, calls, budget);
             workloads++;
         }
         kf_verdict_free(verdict);
     }
     for (int w = 0; w < workloads && all->count < MAX_FIGURES; w++) {
         double with = kf_median(judged[w], TURNS), without = kf_median(plain[w], TURNS);
-        printf("%-13s %-24s %-10s judged %7.3f  plain %7.3f  ratio %.4f\n", kf_task_name(task), seed->name,
-               kf_task_workload_name(task, number[w]), with, without, with / without);
+        printf("%-13s %-24s %-10s judged %7.3f  plain %7.3f  ratio %.4f\n", kf_task_name(task),
+               seed->name, kf_task_workload_name(task, number[w]), with, without, with / without);
         fflush(stdout);
         all->ratios[all->count++] = with / without;
     }
@@ -240,8 +260,9 @@ static int by_value(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"tasks/axpy", "tasks/row_softmax", "tasks/transpose", "tasks/gemv",      "tasks/histogram",
-                                        "tasks/gemm", "tasks/layernorm",   "tasks/reduction", "tasks/bias_gelu", "tasks/jacobi"};
+    static const char *const usual[] = {
+        "tasks/axpy", "tasks/row_softmax", "tasks/transpose", "tasks/gemv",      "tasks/histogram",
+        "tasks/gemm", "tasks/layernorm",   "tasks/reduction", "tasks/bias_gelu", "tasks/jacobi"};
     double budget = argc > 1 ? atof(argv[1]) : 1.5;
     int tasks = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
     kf_error error = {0};
@@ -267,10 +288,12 @@ int main(int argc, char **argv)
         within += far[i] <= 0.01;
     }
     qsort(far, (size_t)all.count, sizeof *far, by_value);
-    printf("defences on %s: judged over plain speedup, median %.4f; off by %.2f %% in the median, %.2f %% at most, %d of %d within "
+    printf("defences on %s: judged over plain speedup, median %.4f; off by %.2f %% in the median, "
+           "%.2f %% at most, %d of %d within "
            "1 %%\n",
-           kf_judge_hardware(judge), kf_median(all.ratios, (size_t)all.count), 100 * kf_median(far, (size_t)all.count),
-           all.count ? 100 * far[all.count - 1] : NAN, within, all.count);
+           kf_judge_hardware(judge), kf_median(all.ratios, (size_t)all.count),
+           100 * kf_median(far, (size_t)all.count), all.count ? 100 * far[all.count - 1] : NAN,
+           within, all.count);
     kf_judge_free(judge);
     return all.count == 0;
 }

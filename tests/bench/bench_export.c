@@ -1,9 +1,11 @@
 /* Exports and merges at scale.
  *
- *     bench_export [CANDIDATES [STORES [STORE]]]     (1,000,000, 10; STORE: one that bench_store left, instead of filling one here)
+ *     bench_export [CANDIDATES [STORES [STORE]]]     (1,000,000, 10; STORE: one that bench_store
+ * left, instead of filling one here)
  *
- * Fills a store with attempts that carry a source of 1.2 KB, a verdict and a parent; exports it as raw JSON Lines into memory; then merges STORES
- * stores of a tenth of that each into one, forwards, and compares. Seconds of this process's own processor time stand beside the clock's. */
+ * Fills a store with attempts that carry a source of 1.2 KB, a verdict and a parent; exports it as
+ * raw JSON Lines into memory; then merges STORES stores of a tenth of that each into one, forwards,
+ * and compares. Seconds of this process's own processor time stand beside the clock's. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,15 +43,18 @@ static void fill(const char *path, int64_t count, int salt)
     kf_autobuffer source = {0};
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_CREATE, &error);
     check(store && kf_store_put_task(store, TASK, "axpy", "{}", 2, &error));
-    check(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "NVIDIA H200", .options = "{}"}, run, &error));
+    check(kf_store_begin_run(
+        store, &(kf_store_run_new){.task = TASK, .device = "NVIDIA H200", .options = "{}"}, run,
+        &error));
     kf_store_recorded recorded = {0};
     for (int64_t i = 0; i < count; i++) {
         if (i % 1000 == 0) check(kf_store_begin_quick(store, &error));
         kf_buffer_clear(&source);
         kf_buffer_format(&source, "// variant %d.%" PRId64 "\n", salt, i);
         for (int k = 0; k < 16; k++)
-            kf_buffer_format(&source, "    y[blockIdx.x * cols + threadIdx.x + %d * BLOCK] = x[%d] * %d.5f;\n", k, k,
-                             (int)(i % 977));
+            kf_buffer_format(
+                &source, "    y[blockIdx.x * cols + threadIdx.x + %d * BLOCK] = x[%d] * %d.5f;\n",
+                k, k, (int)(i % 977));
         double speedup = 0.5 + (double)(i * 7919 % 4001) / 1000;
         kf_verdict verdict = {.status = i % 3 ? KF_CORRECT : KF_WRONG_RESULT,
                               .blame = i % 3 ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE};
@@ -91,8 +96,11 @@ static void bench_raw(const char *path)
 {
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &error);
     check(store);
-    kf_export_options options = {
-        .format = KF_EXPORT_RAW, .reward = KF_REWARD_KEVIN, .margin = 1, .least_group = 1, .most_pairs = 1};
+    kf_export_options options = {.format = KF_EXPORT_RAW,
+                                 .reward = KF_REWARD_KEVIN,
+                                 .margin = 1,
+                                 .least_group = 1,
+                                 .most_pairs = 1};
     kf_export_report report;
     seen s = {.start = kf_now()};
     double cpu = cpu_seconds();
@@ -101,9 +109,10 @@ static void bench_raw(const char *path)
     cpu = cpu_seconds() - cpu;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("export: %" PRId64
-           " rows raw, %.0f rows/s, %.0f a CPU second, %.0f MB/s, first row after %.3f s, at most %ld MiB resident\n",
-           s.rows, (double)s.rows / seconds, (double)s.rows / cpu, (double)s.bytes / seconds / 1e6, s.first, usage.ru_maxrss >> 10);
+    printf("export: %" PRId64 " rows raw, %.0f rows/s, %.0f a CPU second, %.0f MB/s, first row "
+                              "after %.3f s, at most %ld MiB resident\n",
+           s.rows, (double)s.rows / seconds, (double)s.rows / cpu, (double)s.bytes / seconds / 1e6,
+           s.first, usage.ru_maxrss >> 10);
     fflush(stdout);
 }
 
@@ -129,7 +138,8 @@ static void bench_merge(const char *folder, int stores, int64_t count)
     getrusage(RUSAGE_SELF, &usage);
     printf("merge: %d stores of %" PRId64 " candidates in %.1f s, %.1f CPU seconds, %" PRId64
            " candidates now, at most %ld MiB resident\n",
-           stores, count, kf_now() - start, cpu_seconds() - cpu, merged.candidates, usage.ru_maxrss >> 10);
+           stores, count, kf_now() - start, cpu_seconds() - cpu, merged.candidates,
+           usage.ru_maxrss >> 10);
 }
 
 int main(int argc, char **argv)

@@ -25,10 +25,11 @@ static void report(const char *what, double seconds, double target)
     printf("\n");
 }
 
-static void time_fill(const char *what, kf_dtype dtype, kf_distribution distribution, kf_variation variation, void *data,
-                      double target)
+static void time_fill(const char *what, kf_dtype dtype, kf_distribution distribution,
+                      kf_variation variation, void *data, double target)
 {
-    kf_problem_argument argument = {.dtype = dtype, .dims = 2, .distribution = distribution, .bytes = BYTES};
+    kf_problem_argument argument = {
+        .dtype = dtype, .dims = 2, .distribution = distribution, .bytes = BYTES};
     argument.elements = (int64_t)(BYTES / kf_dtype_size(dtype));
     argument.shape[1] = 4096;
     argument.shape[0] = argument.elements / 4096;
@@ -59,18 +60,24 @@ int main(void)
     }
     report("poison fill", fill, 4);
     report("poison check", check, 4);
-    const kf_distribution uniform = {.kind = KF_UNIFORM, .b = 1, .vary = true}, normal = {.kind = KF_NORMAL, .b = 1, .vary = true};
+    const kf_distribution uniform = {.kind = KF_UNIFORM, .b = 1, .vary = true},
+                          normal = {.kind = KF_NORMAL, .b = 1, .vary = true};
     time_fill("uniform f32", KF_F32, uniform, KF_VARY_NONE, data, 2);
     time_fill("normal f32", KF_F32, normal, KF_VARY_NONE, data, 1);
     time_fill("normal f32, cancellation", KF_F32, normal, KF_VARY_CANCELLATION, data, 1);
     time_fill("normal f16", KF_F16, normal, KF_VARY_NONE, data, 0);
     time_fill("normal bf16", KF_BF16, normal, KF_VARY_NONE, data, 0);
     time_fill("normal f64", KF_F64, normal, KF_VARY_NONE, data, 0);
-    time_fill("integers i32", KF_I32, (kf_distribution){.kind = KF_INTEGERS, .b = 1000}, KF_VARY_NONE, data, 0);
-    time_fill("permutation i32", KF_I32, (kf_distribution){.kind = KF_PERMUTATION}, KF_VARY_NONE, data, 0);
-    time_fill("sorted f32", KF_F32, (kf_distribution){.kind = KF_SORTED, .b = 1}, KF_VARY_NONE, data, 0);
-    time_fill("sparse f32", KF_F32, (kf_distribution){.kind = KF_SPARSE, .a = 0.1}, KF_VARY_NONE, data, 0);
-    time_fill("positive definite f32", KF_F32, (kf_distribution){.kind = KF_POSITIVE_DEFINITE, .a = 1}, KF_VARY_NONE, data, 0);
+    time_fill("integers i32", KF_I32, (kf_distribution){.kind = KF_INTEGERS, .b = 1000},
+              KF_VARY_NONE, data, 0);
+    time_fill("permutation i32", KF_I32, (kf_distribution){.kind = KF_PERMUTATION}, KF_VARY_NONE,
+              data, 0);
+    time_fill("sorted f32", KF_F32, (kf_distribution){.kind = KF_SORTED, .b = 1}, KF_VARY_NONE,
+              data, 0);
+    time_fill("sparse f32", KF_F32, (kf_distribution){.kind = KF_SPARSE, .a = 0.1}, KF_VARY_NONE,
+              data, 0);
+    time_fill("positive definite f32", KF_F32,
+              (kf_distribution){.kind = KF_POSITIVE_DEFINITE, .a = 1}, KF_VARY_NONE, data, 0);
     free(data);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* 256 streaming replies at once, in one thread, each of some 39 events a second (10,000 in all), from tests/llm/server.py. Prints what the client
- * needed and fails when an event is lost, or when it is over what docs/guide/models.md promises: 64 MiB resident, half a core.
+/* 256 streaming replies at once, in one thread, each of some 39 events a second (10,000 in all),
+ * from tests/llm/server.py. Prints what the client needed and fails when an event is lost, or when
+ * it is over what docs/guide/models.md promises: 64 MiB resident, half a core.
  *
  * usage: bench_llm [STREAMS [EVENTS]]   of each stream; 256 and 400 */
 #include <stdio.h>
@@ -30,15 +31,22 @@ static bool is_complete(const char *text, int events)
 
 int main(int argc, char **argv)
 {
-    int streams = argc > 1 ? atoi(argv[1]) : 256, events = argc > 2 ? atoi(argv[2]) : 400, complete = 0, ended = 0;
+    int streams = argc > 1 ? atoi(argv[1]) : 256, events = argc > 2 ? atoi(argv[2]) : 400,
+        complete = 0, ended = 0;
     kf_error error = {0};
     char spec[200];
     model_server server = model_server_start();
-    snprintf(spec, sizeof spec, "compatible,parallel=1024,retries=0:m@http://127.0.0.1:%d/paced-%d/v1", server.port, events);
+    snprintf(spec, sizeof spec,
+             "compatible,parallel=1024,retries=0:m@http://127.0.0.1:%d/paced-%d/v1", server.port,
+             events);
     kf_llm *llm = kf_llm_open(spec, &error);
     double cpu = cpu_seconds(), start = kf_now();
     for (int i = 0; llm && i < streams; i++)
-        if (!kf_llm_submit(llm, &(kf_llm_request){.system = "Be good.", .prompt = "Count.", .temperature = -1, .tag = i}, &error))
+        if (!kf_llm_submit(
+                llm,
+                &(kf_llm_request){
+                    .system = "Be good.", .prompt = "Count.", .temperature = -1, .tag = i},
+                &error))
             break;
     while (llm && kf_llm_in_flight(llm) && kf_now() - start < 100) {
         kf_llm_reply reply;
@@ -57,9 +65,12 @@ int main(int argc, char **argv)
     model_server_stop(&server);
     if (error.code) fprintf(stderr, "%s\n", error.text);
     double streaming = seconds - 1; /* the server's events begin a second after the request */
-    printf("llm streams %d complete %d events/s %.0f\n", streams, complete, (double)streams * events / streaming);
-    printf("llm cpu %.1f %% of a core\nllm resident %.1f MiB\n", 100 * used / streaming, (double)usage.ru_maxrss / 1024);
-    bool good = complete == streams && ended == streams && used / streaming < 0.5 && usage.ru_maxrss <= 64 * 1024;
+    printf("llm streams %d complete %d events/s %.0f\n", streams, complete,
+           (double)streams * events / streaming);
+    printf("llm cpu %.1f %% of a core\nllm resident %.1f MiB\n", 100 * used / streaming,
+           (double)usage.ru_maxrss / 1024);
+    bool good = complete == streams && ended == streams && used / streaming < 0.5 &&
+                usage.ru_maxrss <= 64 * 1024;
     if (!good) fprintf(stderr, "bench_llm: over the limits, or events were lost\n");
     return !good;
 }

@@ -1,6 +1,7 @@
-/* From the last byte of a model's reply to its build. First one part of it alone: storing the reply, once as everything else is stored, with the disk
- * waited for, once as the search does it. Then all of it (reply_chain.c). Prints milliseconds; fails when more than one in a hundred of the quick ones
- * takes over 5 ms, or the whole does in the median.
+/* From the last byte of a model's reply to its build. First one part of it alone: storing the
+ * reply, once as everything else is stored, with the disk waited for, once as the search does it.
+ * Then all of it (reply_chain.c). Prints milliseconds; fails when more than one in a hundred of the
+ * quick ones takes over 5 ms, or the whole does in the median.
  *
  * usage: bench_reply [FOLDER]   on whose disk; a temporary one */
 #include <stdio.h>
@@ -35,7 +36,8 @@ static bool put(kf_store *store, bool quick, int number, kf_error *error)
                                     .outcome = "ok",
                                     .prompt_tokens = -1,
                                     .completion_tokens = -1};
-    return begin(store, error) && kf_store_put_model_call(store, &call, error) && kf_store_commit(store, error);
+    return begin(store, error) && kf_store_put_model_call(store, &call, error) &&
+           kf_store_commit(store, error);
 }
 
 int main(int argc, char **argv)
@@ -44,7 +46,8 @@ int main(int argc, char **argv)
     char self[4096] = "";
     if (argc == 3 && strcmp(argv[1], "--worker") == 0) return serve_chain(argv[2]);
     if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return 3;
-    kf_autofree char *folder = argc > 1 ? strdup(argv[1]) : kf_directory_temporary("kforge-bench", &error);
+    kf_autofree char *folder =
+        argc > 1 ? strdup(argv[1]) : kf_directory_temporary("kforge-bench", &error);
     kf_autofree char *path = folder ? kf_path_join(folder, "bench_reply.db") : NULL;
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, &error) : NULL;
     double times[CALLS];
@@ -57,8 +60,8 @@ int main(int argc, char **argv)
             late += quick && times[i] > 0.005;
         }
         qsort(times, CALLS, sizeof *times, by_size);
-        printf("reply %s median %.2f ms 95%% %.2f ms most %.2f ms\n", quick ? "stored" : "synced", times[CALLS / 2] * 1e3,
-               times[CALLS * 95 / 100] * 1e3, times[CALLS - 1] * 1e3);
+        printf("reply %s median %.2f ms 95%% %.2f ms most %.2f ms\n", quick ? "stored" : "synced",
+               times[CALLS / 2] * 1e3, times[CALLS * 95 / 100] * 1e3, times[CALLS - 1] * 1e3);
     }
     double whole = 0;
     if (!error.code) measure_chain(self, &whole, &error);

@@ -1,4 +1,5 @@
-/* What the sandbox costs: from spawn to the end of /bin/true, and a stop and continuation of a running program with busy threads. */
+/* What the sandbox costs: from spawn to the end of /bin/true, and a stop and continuation of a
+ * running program with busy threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,11 @@ static kf_sandbox *spawn(const char *const *argv)
                                             {"/lib", KF_PATH_READ | KF_PATH_EXEC, true},
                                             {"/lib64", KF_PATH_READ | KF_PATH_EXEC, true},
                                             {"/bin", KF_PATH_READ | KF_PATH_EXEC, true}};
-    const kf_sandbox_spec spec = {
-        .argv = argv, .paths = paths, .path_count = 4, .limits.wall_seconds = 60, .seccomp = KF_SECCOMP_RUNNER};
+    const kf_sandbox_spec spec = {.argv = argv,
+                                  .paths = paths,
+                                  .path_count = 4,
+                                  .limits.wall_seconds = 60,
+                                  .seccomp = KF_SECCOMP_RUNNER};
     kf_error error;
     kf_sandbox *sandbox = kf_sandbox_spawn(&spec, &error);
     if (!sandbox) {
@@ -41,7 +45,9 @@ static kf_sandbox *spawn(const char *const *argv)
 int main(void)
 {
     static double spawns[SPAWNS], stops[STOPS], starts[STOPS];
-    static const char *const true_argv[] = {"/bin/true", NULL}, *const busy_argv[] = {"/bin/sh", "-c", "while :; do :; done", NULL};
+    static const char *const true_argv[] = {"/bin/true", NULL}, *const busy_argv[] = {
+                                                                    "/bin/sh", "-c",
+                                                                    "while :; do :; done", NULL};
     int layers = kf_sandbox_available(NULL); /* the probe is not part of it */
     for (int i = 0; i < SPAWNS; i++) {
         double start = kf_now();
@@ -63,10 +69,12 @@ int main(void)
         usleep(200);
     }
     kf_sandbox_free(busy);
-    double spawning = median(spawns, SPAWNS), freeze = median(stops, STOPS), thaw = median(starts, STOPS);
-    printf("sandbox: spawn to exit %.2f ms median, %.2f ms at 95 %%; freeze %.1f us + thaw %.1f us median, freeze %.1f us at 95 %% "
+    double spawning = median(spawns, SPAWNS), freeze = median(stops, STOPS),
+           thaw = median(starts, STOPS);
+    printf("sandbox: spawn to exit %.2f ms median, %.2f ms at 95 %%; freeze %.1f us + thaw %.1f us "
+           "median, freeze %.1f us at 95 %% "
            "(layers %#x)\n",
-           1e3 * spawning, 1e3 * spawns[SPAWNS * 95 / 100], 1e6 * freeze, 1e6 * thaw, 1e6 * stops[STOPS * 95 / 100],
-           (unsigned)layers);
+           1e3 * spawning, 1e3 * spawns[SPAWNS * 95 / 100], 1e6 * freeze, 1e6 * thaw,
+           1e6 * stops[STOPS * 95 / 100], (unsigned)layers);
     return 0;
 }

@@ -1,13 +1,17 @@
-/* Strategies compared at equal budgets, on a synthetic model (search_model.c) whose candidates are judged for real: each variant of six tasks was
- * measured once on the CPU device (search_space/measured.jsonl, made by --measure).
+/* Strategies compared at equal budgets, on a synthetic model (search_model.c) whose candidates are
+ * judged for real: each variant of six tasks was measured once on the CPU device
+ * (search_space/measured.jsonl, made by --measure).
  *
- * Every strategy searches every task with every seed, through the same loop, prompts, workers and store as `kforge optimize`. What is counted is
- * *proposals*: calls of the model, a critic's included, and points of the tuner; neither the baseline and the seed, which all start from, nor measuring
- * the best again. `speedup after N` is that of the best candidate among the first N proposals. Means are geometric over seeds.
+ * Every strategy searches every task with every seed, through the same loop, prompts, workers and
+ * store as `kforge optimize`. What is counted is *proposals*: calls of the model, a critic's
+ * included, and points of the tuner; neither the baseline and the seed, which all start from, nor
+ * measuring the best again. `speedup after N` is that of the best candidate among the first N
+ * proposals. Means are geometric over seeds.
  *
- * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME] [--strategy NAME|FILE.json]… [--rethink mapping|any]
- *        bench_search --measure KFORGE        fills the table, with KFORGE as `kforge worker`
- *        bench_search --loop [N]              what the loop costs with N candidates in the run
+ * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME] [--strategy
+ * NAME|FILE.json]… [--rethink mapping|any] bench_search --measure KFORGE        fills the table,
+ * with KFORGE as `kforge worker` bench_search --loop [N]              what the loop costs with N
+ * candidates in the run
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,8 +25,14 @@
 #include "search.h"
 #include "search_table.h"
 
-static const char *const task_names[] = {"row_softmax", "gemv", "layernorm", "transpose", "jacobi2d", "gemm"};
-enum { TASKS = sizeof task_names / sizeof *task_names, STRATEGIES = 16, SEEDS = 64, PROPOSALS = 256 };
+static const char *const task_names[] = {"row_softmax", "gemv",     "layernorm",
+                                         "transpose",   "jacobi2d", "gemm"};
+enum {
+    TASKS = sizeof task_names / sizeof *task_names,
+    STRATEGIES = 16,
+    SEEDS = 64,
+    PROPOSALS = 256
+};
 
 typedef struct settings {
     int seeds, first, proposals;
@@ -37,7 +47,7 @@ typedef struct curve {
     double best[PROPOSALS + 1];
 } curve;
 
-/* ---- one run ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* The task with one seed: the plainest variant, which declares what can be tuned. */
 static kf_task *make_task(const char *name, kf_error *error)
@@ -52,7 +62,8 @@ static kf_task *make_task(const char *name, kf_error *error)
     variant v = space_naive(&s);
     space_emit(&s, &v, true, &seed);
     space_free(&s);
-    cJSON *json = cJSON_GetObjectItemCaseSensitive(bundle, "json"), *files = cJSON_GetObjectItemCaseSensitive(bundle, "files");
+    cJSON *json = cJSON_GetObjectItemCaseSensitive(bundle, "json"),
+          *files = cJSON_GetObjectItemCaseSensitive(bundle, "files");
     const cJSON *old;
     cJSON_ArrayForEach(old, cJSON_GetObjectItemCaseSensitive(json, "seeds"))
         cJSON_DeleteItemFromObjectCaseSensitive(files, old->valuestring);
@@ -73,7 +84,8 @@ static bool read_curve(kf_store *store, const char *run, int proposals, curve *c
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
         if (strcmp(attempt.step, "verify") == 0) continue;
         points += strcmp(attempt.step, "tune") == 0;
-        if (attempt.model_call > calls) calls = attempt.model_call; /* the store is this run's own, so ids count its calls */
+        /* the store is this run's own, so ids count its calls */
+        if (attempt.model_call > calls) calls = attempt.model_call;
         int64_t now = points + calls;
         /* Between two attempts nothing gets better. */
         for (; done < now && done <= proposals; done++)
@@ -87,18 +99,21 @@ static bool read_curve(kf_store *store, const char *run, int proposals, curve *c
     return row == 0;
 }
 
-static bool run_once(const settings *set, const kf_task *task, const kf_strategy *strategy, int seed, curve *c, kf_error *error)
+static bool run_once(const settings *set, const kf_task *task, const kf_strategy *strategy,
+                     int seed, curve *c, kf_error *error)
 {
     kf_autofree char *folder = kf_directory_temporary("kforge-bench-search", error);
     if (!folder) return false;
     kf_autofree char *path = kf_path_join(folder, "store.db");
     char model[4096 + 256], worker[4096 + 256];
-    snprintf(model, sizeof model, "exec:exec %s --answer %s %d %s/calls %s", set->self, kf_task_name(task), seed, folder,
-             set->rethink);
+    snprintf(model, sizeof model, "exec:exec %s --answer %s %d %s/calls %s", set->self,
+             kf_task_name(task), seed, folder, set->rethink);
     snprintf(worker, sizeof worker, "exec %s --table %s", set->self, kf_task_name(task));
     kf_auto(kf_store) store = path ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     kf_auto(kf_workers) workers =
-        store ? kf_workers_open((const char *const[]){worker}, 1, &(kf_workers_options){.device = NULL}, error) : NULL;
+        store ? kf_workers_open((const char *const[]){worker}, 1,
+                                &(kf_workers_options){.device = NULL}, error)
+              : NULL;
     kf_search_settings search = {.declared_flags = true, /* what was measured */
                                  .seed = (uint64_t)seed,
                                  .models = (const char *const[]){model},
@@ -108,20 +123,22 @@ static bool run_once(const settings *set, const kf_task *task, const kf_strategy
     search.strategy = *strategy;
     search.strategy.stop_floor = search.strategy.stop_gain = 0; /* equal budgets */
     kf_search_result result;
-    bool done = workers && kf_search_run(store, task, NULL, &search, workers, NULL, NULL, &result, error) &&
+    bool done = workers &&
+                kf_search_run(store, task, NULL, &search, workers, NULL, NULL, &result, error) &&
                 read_curve(store, result.progress.run, set->proposals, c, error);
     kf_workers_close(kf_steal(&workers));
     kf_store_close(kf_steal(&store));
     return kf_directory_remove(folder, done ? error : NULL) && done;
 }
 
-/* ---- the comparison ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 typedef struct results {
     int tasks;
     const char *names[TASKS];
-    double best[TASKS];                            /* of all variants, the limit */
-    double mean[TASKS][STRATEGIES][PROPOSALS + 1]; /* geometric mean of the speedup after N proposals */
+    double best[TASKS]; /* of all variants, the limit */
+    /* geometric mean of the speedup after N proposals */
+    double mean[TASKS][STRATEGIES][PROPOSALS + 1];
 } results;
 
 static double median(double *values, int count)
@@ -142,7 +159,8 @@ static int find(const settings *set, const char *strategy)
     return -1;
 }
 
-/* The first N at which the mean curve reaches `level`; the number of proposals and one where it never does. */
+/* The first N at which the mean curve reaches `level`; the number of proposals and one where it
+ * never does. */
 static int reaches(const double *curve_mean, int proposals, double level)
 {
     for (int i = 0; i <= proposals; i++)
@@ -153,7 +171,8 @@ static int reaches(const double *curve_mean, int proposals, double level)
 static int print_results(const settings *set, const results *r)
 {
     int n = set->proposals, automatic = find(set, "auto"), sample = find(set, "sample"), status = 0;
-    printf("speedup after %d proposals, geometric mean over %d seeds\n%-12s", n, set->seeds, "task");
+    printf("speedup after %d proposals, geometric mean over %d seeds\n%-12s", n, set->seeds,
+           "task");
     for (int i = 0; i < set->strategy_count; i++) printf("%10s", set->strategies[i]);
     printf("%10s\n", "possible");
     for (int t = 0; t < r->tasks; t++) {
@@ -201,11 +220,15 @@ static bool compare(const settings *set, results *r, kf_error *error)
             double sums[PROPOSALS + 1] = {0};
             for (int seed = 1; seed <= set->seeds; seed++) {
                 curve c;
-                if (!run_once(set, task, &set->values[i], set->first + seed - 1, &c, error)) return false;
-                for (int n = 0; n <= set->proposals; n++) sums[n] += isfinite(c.best[n]) ? c.best[n] : log(0.1);
+                if (!run_once(set, task, &set->values[i], set->first + seed - 1, &c, error))
+                    return false;
+                for (int n = 0; n <= set->proposals; n++)
+                    sums[n] += isfinite(c.best[n]) ? c.best[n] : log(0.1);
             }
-            for (int n = 0; n <= set->proposals; n++) r->mean[row][i][n] = exp(sums[n] / set->seeds);
-            fprintf(stderr, "%s %s %.3f\n", task_names[t], set->strategies[i], r->mean[row][i][set->proposals]);
+            for (int n = 0; n <= set->proposals; n++)
+                r->mean[row][i][n] = exp(sums[n] / set->seeds);
+            fprintf(stderr, "%s %s %.3f\n", task_names[t], set->strategies[i],
+                    r->mean[row][i][set->proposals]);
         }
     }
     return true;
@@ -230,14 +253,17 @@ static bool parse(int argc, char **argv, settings *set)
             return false;
     }
     bool all = !set->strategy_count;
-    for (const char *const *name = kf_strategy_names(); all && *name; name++) set->strategies[set->strategy_count++] = *name;
+    for (const char *const *name = kf_strategy_names(); all && *name; name++)
+        set->strategies[set->strategy_count++] = *name;
     for (int i = 0; i < set->strategy_count; i++) {
         kf_error error = {0};
-        if (!kf_strategy_load(set->strategies[i], &set->values[i], &error)) return fprintf(stderr, "%s\n", error.text), false;
+        if (!kf_strategy_load(set->strategies[i], &set->values[i], &error))
+            return fprintf(stderr, "%s\n", error.text), false;
         set->strategies[i] = set->values[i].name;
     }
     bool known = strcmp(set->rethink, "mapping") == 0 || strcmp(set->rethink, "any") == 0;
-    return argc % 2 && known && set->seeds >= 1 && set->seeds <= SEEDS && set->proposals >= 1 && set->proposals <= PROPOSALS;
+    return argc % 2 && known && set->seeds >= 1 && set->seeds <= SEEDS && set->proposals >= 1 &&
+           set->proposals <= PROPOSALS;
 }
 
 int main(int argc, char **argv)
@@ -246,21 +272,23 @@ int main(int argc, char **argv)
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size <= 0) return 3;
     self[size] = '\0';
-    if (argc == 3 && strcmp(argv[1], "--measure") == 0) return measure_all(argv[2], task_names, TASKS);
+    if (argc == 3 && strcmp(argv[1], "--measure") == 0)
+        return measure_all(argv[2], task_names, TASKS);
     if (argc == 3 && strcmp(argv[1], "--table") == 0) return serve_table(argv[2]);
     if (argc == 2 && strcmp(argv[1], "--instant") == 0) return serve_instant();
-    if (argc >= 2 && strcmp(argv[1], "--loop") == 0) return measure_loop(self, argc > 2 ? atoll(argv[2]) : 100000);
+    if (argc >= 2 && strcmp(argv[1], "--loop") == 0)
+        return measure_loop(self, argc > 2 ? atoll(argv[2]) : 100000);
     if (argc == 6 && strcmp(argv[1], "--answer") == 0)
         return answer(argv[2], strtoull(argv[3], NULL, 10), argv[4], strcmp(argv[5], "any") == 0);
     static settings set;
     set = (settings){.seeds = 20, .first = 1, .proposals = 40, .self = self, .rethink = "mapping"};
     if (!parse(argc, argv, &set))
-        return fprintf(
-                   stderr,
-                   "usage: bench_search [--seeds N] [--proposals N] [--task NAME] [--strategy NAME] [--rethink mapping|any]...\n"),
+        return fprintf(stderr, "usage: bench_search [--seeds N] [--proposals N] [--task NAME] "
+                               "[--strategy NAME] [--rethink mapping|any]...\n"),
                2;
     kf_autofree results *r = calloc(1, sizeof *r);
     kf_error error = {0};
-    if (!r || !compare(&set, r, &error)) return fprintf(stderr, "bench_search: %s\n", error.text), 3;
+    if (!r || !compare(&set, r, &error))
+        return fprintf(stderr, "bench_search: %s\n", error.text), 3;
     return print_results(&set, r);
 }

@@ -3,8 +3,9 @@
  *     bench_store [CANDIDATES [FOLDER]]     (1,000,000; a temporary folder)
  *     bench_store CANDIDATES STORE RUN      queries alone, on a store that is there
  *
- * The first 50,000 attempts carry verdicts like the judge's: some 3 KB of JSON with three workloads and their samples, a source of its own each,
- * two parents, 200 bytes of search state; committed in groups of 1,000. The rest of the population is filled with smaller ones. */
+ * The first 50,000 attempts carry verdicts like the judge's: some 3 KB of JSON with three workloads
+ * and their samples, a source of its own each, two parents, 200 bytes of search state; committed in
+ * groups of 1,000. The rest of the population is filled with smaller ones. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,14 +48,19 @@ static void check(bool ok, const kf_error *error)
 static void make_source(kf_buffer *source, int64_t number)
 {
     kf_buffer_clear(source);
-    kf_buffer_format(source, "// variant %" PRId64 "\n#include <cuda_runtime.h>\n#define BLOCK %d\n", number,
-                     32 << (random_bits() % 6));
-    kf_buffer_string(source,
-                     "__global__ void kernel(const float *__restrict__ x, float *__restrict__ y, int64_t rows, int64_t cols)\n{\n");
+    kf_buffer_format(source,
+                     "// variant %" PRId64 "\n#include <cuda_runtime.h>\n#define BLOCK %d\n",
+                     number, 32 << (random_bits() % 6));
+    kf_buffer_string(source, "__global__ void kernel(const float *__restrict__ x, float "
+                             "*__restrict__ y, int64_t rows, int64_t cols)\n{\n");
     for (int i = 0; i < 12; i++)
-        kf_buffer_format(source, "    float value%d = x[blockIdx.x * cols + threadIdx.x + %d * BLOCK] * %.6ff;\n", i, i,
-                         random_unit());
-    for (int i = 0; i < 12; i++) kf_buffer_format(source, "    y[blockIdx.x * cols + threadIdx.x + %d * BLOCK] = value%d;\n", i, i);
+        kf_buffer_format(
+            source,
+            "    float value%d = x[blockIdx.x * cols + threadIdx.x + %d * BLOCK] * %.6ff;\n", i, i,
+            random_unit());
+    for (int i = 0; i < 12; i++)
+        kf_buffer_format(source, "    y[blockIdx.x * cols + threadIdx.x + %d * BLOCK] = value%d;\n",
+                         i, i);
     kf_buffer_string(source, "}\n");
 }
 
@@ -79,31 +85,45 @@ static void make_samples(prepared *p, int workload)
                                                    .status = KF_CORRECT,
                                                    .samples = p->samples[workload],
                                                    .sample_count = 12};
-    kf_buffer_format(&p->json, "%s{\"workload\":\"%s\",\"timed\":true,\"status\":\"correct\",\"findings\":[],\"samples\":[",
+    kf_buffer_format(&p->json,
+                     "%s{\"workload\":\"%s\",\"timed\":true,\"status\":\"correct\",\"findings\":[],"
+                     "\"samples\":[",
                      workload ? "," : "", names[workload]);
     for (int i = 0; i < 12; i++) {
         kf_sample *sample = &p->samples[workload][i];
-        *sample = (kf_sample){i % 2 ? 'c' : 'b', i / 2, 100, 0.02 + 1e-4 * random_unit(), 0.0199 + 1e-4 * random_unit(), 1980, 0};
-        kf_buffer_format(&p->json, "%s[\"%c\",%d,%d,%.17g,%.17g,%g,0]", i ? "," : "", sample->side, sample->pair, sample->calls,
-                         sample->seconds, sample->claimed, sample->clock_mhz);
+        *sample = (kf_sample){i % 2 ? 'c' : 'b',
+                              i / 2,
+                              100,
+                              0.02 + 1e-4 * random_unit(),
+                              0.0199 + 1e-4 * random_unit(),
+                              1980,
+                              0};
+        kf_buffer_format(&p->json, "%s[\"%c\",%d,%d,%.17g,%.17g,%g,0]", i ? "," : "", sample->side,
+                         sample->pair, sample->calls, sample->seconds, sample->claimed,
+                         sample->clock_mhz);
     }
-    kf_buffer_format(&p->json, "],\"speedup\":[%.17g,%.17g,%.17g],\"floor_seconds\":%.17g,\"sets\":4,\"pairs\":6}", random_unit(),
-                     random_unit(), random_unit(), random_unit());
+    kf_buffer_format(
+        &p->json,
+        "],\"speedup\":[%.17g,%.17g,%.17g],\"floor_seconds\":%.17g,\"sets\":4,\"pairs\":6}",
+        random_unit(), random_unit(), random_unit(), random_unit());
 }
 
 static void make_json(prepared *p, double speedup)
 {
-    kf_buffer_format(&p->json,
-                     "{\"schema\":\"kforge-verdict/1\",\"id\":\"%s\",\"task\":\"axpy\",\"task_hash\":\"" TASK
-                     "\",\"status\":\"correct\","
-                     "\"speedup\":[%.17g,%.17g,%.17g],\"workloads\":[",
-                     p->id, speedup, speedup * 0.99, speedup * 1.01);
-    for (int i = 0; i < 3; i++) make_samples(p, i);
-    kf_buffer_string(
+    kf_buffer_format(
         &p->json,
-        "],\"build\":{\"seconds\":0.9,\"log\":\"\",\"registers\":40,\"spill_bytes\":0,\"shared_bytes\":16384},\"provenance\":"
-        "{\"kforge\":\"0.1.0\",\"toolchain\":\"nvcc 13.0.48\",\"driver\":\"580.159\",\"device\":\"NVIDIA H200\",\"sandbox\":"
-        "[\"user\",\"pid\",\"net\",\"ipc\",\"mount\",\"uts\",\"landlock\",\"seccomp\",\"rlimits\"]}}");
+        "{\"schema\":\"kforge-verdict/1\",\"id\":\"%s\",\"task\":\"axpy\",\"task_hash\":\"" TASK
+        "\",\"status\":\"correct\","
+        "\"speedup\":[%.17g,%.17g,%.17g],\"workloads\":[",
+        p->id, speedup, speedup * 0.99, speedup * 1.01);
+    for (int i = 0; i < 3; i++) make_samples(p, i);
+    kf_buffer_string(&p->json,
+                     "],\"build\":{\"seconds\":0.9,\"log\":\"\",\"registers\":40,\"spill_bytes\":0,"
+                     "\"shared_bytes\":16384},\"provenance\":"
+                     "{\"kforge\":\"0.1.0\",\"toolchain\":\"nvcc "
+                     "13.0.48\",\"driver\":\"580.159\",\"device\":\"NVIDIA H200\",\"sandbox\":"
+                     "[\"user\",\"pid\",\"net\",\"ipc\",\"mount\",\"uts\",\"landlock\",\"seccomp\","
+                     "\"rlimits\"]}}");
     p->verdict.workloads = p->workloads;
     p->verdict.workload_count = 3;
 }
@@ -115,12 +135,16 @@ static void prepare(prepared *p, const char *run, int64_t number, bool realistic
     snprintf(p->code_hash, sizeof p->code_hash, "%016" PRIx64, random_bits());
     double speedup = exp2(2 * (random_unit() + random_unit() + random_unit() - 1.5));
     bool correct = random_bits() % 10 < 7;
-    p->verdict = (kf_verdict){.id = p->id, .device = (char *)"cuda:0", .code_hash = p->code_hash, .message = (char *)""};
+    p->verdict = (kf_verdict){
+        .id = p->id, .device = (char *)"cuda:0", .code_hash = p->code_hash, .message = (char *)""};
     p->verdict.status = correct ? KF_CORRECT : (kf_status)(random_bits() % KF_CORRECT);
     p->verdict.blame = correct ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE;
     p->verdict.speedup = (kf_interval){speedup, speedup * 0.99, speedup * 1.01};
-    p->attempt = (kf_store_attempt_new){
-        .run = run, .proposer = "tuner", .strategy = "evolve", .step = "improve", .island = (int)(number % 5)};
+    p->attempt = (kf_store_attempt_new){.run = run,
+                                        .proposer = "tuner",
+                                        .strategy = "evolve",
+                                        .step = "improve",
+                                        .island = (int)(number % 5)};
     if (known) {
         p->parents[0] = (kf_store_parent){1 + (int64_t)(random_bits() % (uint64_t)known), "base"};
         p->parents[1] = (kf_store_parent){known, "exemplar"};
@@ -153,9 +177,11 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Records attempts `from` … `to` - 1 in groups; returns the seconds spent in the store, and those that this process had a core for: the two
- * differ by waiting for the disk and, on a busy machine, for a core. */
-static double fill(kf_store *store, const char *run, int64_t from, int64_t to, bool realistic, size_t *json_bytes, double *cpu)
+/* Records attempts `from` … `to` - 1 in groups; returns the seconds spent in the store, and those
+ * that this process had a core for: the two differ by waiting for the disk and, on a busy machine,
+ * for a core. */
+static double fill(kf_store *store, const char *run, int64_t from, int64_t to, bool realistic,
+                   size_t *json_bytes, double *cpu)
 {
     kf_error error;
     double seconds = 0;
@@ -169,7 +195,8 @@ static double fill(kf_store *store, const char *run, int64_t from, int64_t to, b
         }
         double start = kf_now(), cpu_start = cpu_seconds();
         check(kf_store_begin(store, &error), &error);
-        for (int i = 0; i < count; i++) check(kf_store_record(store, &group[i].attempt, NULL, &error), &error);
+        for (int i = 0; i < count; i++)
+            check(kf_store_record(store, &group[i].attempt, NULL, &error), &error);
         check(kf_store_commit(store, &error), &error);
         seconds += kf_now() - start;
         *cpu += cpu_seconds() - cpu_start;
@@ -177,7 +204,7 @@ static double fill(kf_store *store, const char *run, int64_t from, int64_t to, b
     return seconds;
 }
 
-/* ---- queries ---- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static int drain(kf_store_cursor *cursor)
 {
@@ -210,8 +237,8 @@ static void query_bucket(kf_store *store, const char *run, int64_t count)
     kf_autoresult kf_store_candidate candidate = {0};
     check(kf_store_histogram(store, run, -1, histogram, &buckets, &error), &error);
     const kf_store_bucket *bucket = &histogram[random_bits() % buckets];
-    check(kf_store_pick(store, run, -1, bucket->bucket, bucket->bucket, random_bits() % (uint64_t)bucket->count, &candidate, &found,
-                        &error) &&
+    check(kf_store_pick(store, run, -1, bucket->bucket, bucket->bucket,
+                        random_bits() % (uint64_t)bucket->count, &candidate, &found, &error) &&
               found,
           &error);
 }
@@ -267,10 +294,12 @@ static void query_known(kf_store *store, const char *run, int64_t count)
     kf_error error;
     bool found;
     char text[64], hash[KF_HASH_HEX];
-    int size = snprintf(text, sizeof text, "variant %" PRId64, (int64_t)(random_bits() % (uint64_t)count));
+    int size =
+        snprintf(text, sizeof text, "variant %" PRId64, (int64_t)(random_bits() % (uint64_t)count));
     kf_autoresult kf_store_candidate candidate = {0};
     kf_store_candidate_hash(text, (size_t)size, NULL, 0, hash);
-    check(kf_store_find_candidate(store, TASK, hash, "NVIDIA H200", &candidate, &found, &error), &error);
+    check(kf_store_find_candidate(store, TASK, hash, "NVIDIA H200", &candidate, &found, &error),
+          &error);
 }
 
 /* The first 200 edges up the family, what a report shows. */
@@ -278,7 +307,8 @@ static void query_ancestors(kf_store *store, const char *run, int64_t count)
 {
     kf_error error;
     kf_autoresult kf_store_edge edge = {0};
-    kf_auto(kf_store_cursor) cursor = kf_store_ancestors(store, 1 + (int64_t)(random_bits() % (uint64_t)count), run, &error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_ancestors(store, 1 + (int64_t)(random_bits() % (uint64_t)count), run, &error);
     check(cursor, &error);
     for (int i = 0; i < 200 && kf_store_next_edge(cursor, &edge, &error) == 1; i++) continue;
 }
@@ -299,8 +329,8 @@ static void time_query(kf_store *store, const char *run, int64_t count, const ch
         seconds[i] = kf_now() - start;
     }
     qsort(seconds, TIMES, sizeof *seconds, by_value);
-    printf("store: %s of %" PRId64 " candidates: median %.3f ms, 99 %% %.3f ms\n", name, count, 1e3 * seconds[TIMES / 2],
-           1e3 * seconds[TIMES * 99 / 100]);
+    printf("store: %s of %" PRId64 " candidates: median %.3f ms, 99 %% %.3f ms\n", name, count,
+           1e3 * seconds[TIMES / 2], 1e3 * seconds[TIMES * 99 / 100]);
 }
 
 static void time_queries(kf_store *store, const char *run, int64_t count)
@@ -317,7 +347,8 @@ static void time_queries(kf_store *store, const char *run, int64_t count)
     time_query(store, run, count, "summary of a task", query_find_task);
     time_query(store, run, count, "was this source judged before", query_known);
     struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) == 0) printf("store: at most %ld MiB resident\n", usage.ru_maxrss >> 10);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        printf("store: at most %ld MiB resident\n", usage.ru_maxrss >> 10);
 }
 
 static void run_benchmark(const char *folder, int64_t count)
@@ -328,18 +359,23 @@ static void run_benchmark(const char *folder, int64_t count)
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_CREATE, &error);
     check(store, &error);
     check(kf_store_put_task(store, TASK, "axpy", "{}", 2, &error), &error);
-    check(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "NVIDIA H200"}, run, &error), &error);
+    check(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "NVIDIA H200"}, run,
+                             &error),
+          &error);
     int64_t realistic = count < REALISTIC ? count : REALISTIC;
     size_t json_bytes;
     double cpu, seconds = fill(store, run, 0, realistic, true, &json_bytes, &cpu);
     printf("store: %.0f verdicts/s, %.0f a CPU second (%" PRId64
            " of %zu bytes with samples, sources and lineage, in groups of %d)\n",
-           (double)realistic / seconds, (double)realistic / cpu, realistic, json_bytes / (size_t)realistic, GROUP);
+           (double)realistic / seconds, (double)realistic / cpu, realistic,
+           json_bytes / (size_t)realistic, GROUP);
     if (count > realistic) {
         seconds = fill(store, run, realistic, count, false, &json_bytes, &cpu);
-        printf("store: %.0f small verdicts/s up to %" PRId64 "\n", (double)(count - realistic) / seconds, count);
+        printf("store: %.0f small verdicts/s up to %" PRId64 "\n",
+               (double)(count - realistic) / seconds, count);
         seconds = fill(store, run, count, count + 10000, true, &json_bytes, &cpu);
-        printf("store: %.0f verdicts/s, %.0f a CPU second, beyond %" PRId64 "\n", 10000 / seconds, 10000 / cpu, count);
+        printf("store: %.0f verdicts/s, %.0f a CPU second, beyond %" PRId64 "\n", 10000 / seconds,
+               10000 / cpu, count);
         count += 10000;
     }
     time_queries(store, run, count);
@@ -355,7 +391,8 @@ int main(int argc, char **argv)
         time_queries(store, argv[3], count);
         return 0;
     }
-    char *folder = argc > 2 ? strdup(argv[2]) : kf_directory_temporary("kforge-bench-store", &error);
+    char *folder =
+        argc > 2 ? strdup(argv[2]) : kf_directory_temporary("kforge-bench-store", &error);
     check(folder && count > 0, &error);
     run_benchmark(folder, count);
     if (argc <= 2) kf_directory_remove(folder, NULL);

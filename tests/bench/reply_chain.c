@@ -1,7 +1,9 @@
-/* A streaming server in a process of its own notes when it is about to send the last bytes of reply i; a worker, the real protocol around a judge that
- * runs nothing, notes when the build of reply i would begin. Both write into one shared file. Between the two lies everything that kforge
- * does: the end of the stream, the reply in the store, its source, what is known, the job through the pipe, its reading by the worker. The search is
- * the ordinary one with one call at a time, so that a worker is free when a reply comes. */
+/* A streaming server in a process of its own notes when it is about to send the last bytes of reply
+ * i; a worker, the real protocol around a judge that runs nothing, notes when the build of reply i
+ * would begin. Both write into one shared file. Between the two lies everything that kforge does:
+ * the end of the stream, the reply in the store, its source, what is known, the job through the
+ * pipe, its reading by the worker. The search is the ordinary one with one call at a time, so that
+ * a worker is free when a reply comes. */
 #include "reply_chain.h"
 
 #include <arpa/inet.h>
@@ -41,7 +43,7 @@ static marks *map(const char *path)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* ---- the worker ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 struct kf_judge {
     marks *marks;
@@ -71,13 +73,15 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return cJSON_CreateObject();
 }
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped, kf_error *error)
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped,
+                         kf_error *error)
 {
     double now = kf_now();
     (void)stopped;
     const char *at = strstr(job->source, "reply = ");
     long number = at ? strtol(at + 8, NULL, 10) : -1;
-    if (number >= 0 && number < REPLIES && !(judge->marks->begun[number] > 0)) judge->marks->begun[number] = now;
+    if (number >= 0 && number < REPLIES && !(judge->marks->begun[number] > 0))
+        judge->marks->begun[number] = now;
     kf_auto(kf_verdict) verdict = kf_verdict_new(job->id, kf_task_name(job->task), "cpu:0");
     kf_workload_verdict *workload = verdict ? kf_verdict_add_workload(verdict, "main", true) : NULL;
     if (!workload) {
@@ -102,11 +106,12 @@ int serve_chain(const char *path)
     struct kf_judge judge = {.marks = map(path)};
     kf_error error = {0};
     static volatile int never;
-    if (!judge.marks || !kf_worker_serve(&judge, 0, 1, &never, &error)) return fprintf(stderr, "bench_reply: %s\n", error.text), 3;
+    if (!judge.marks || !kf_worker_serve(&judge, 0, 1, &never, &error))
+        return fprintf(stderr, "bench_reply: %s\n", error.text), 3;
     return 0;
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 static bool send_all(int fd, const char *text)
 {
@@ -117,10 +122,11 @@ static bool send_all(int fd, const char *text)
 static bool send_event(int fd, const char *content, const char *finish)
 {
     char event[512], chunk[600];
-    int size =
-        snprintf(event, sizeof event,
-                 "data: {\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"},\"finish_reason\":%s}]}\n\n",
-                 content, finish);
+    int size = snprintf(event, sizeof event,
+                        "data: "
+                        "{\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%"
+                        "s\"},\"finish_reason\":%s}]}\n\n",
+                        content, finish);
     snprintf(chunk, sizeof chunk, "%x\r\n%s\r\n", (unsigned)size, event);
     return send_all(fd, chunk);
 }
@@ -135,7 +141,8 @@ static bool read_request(int fd)
         if (got <= 0) return false;
         buffer[size += (size_t)got] = '\0';
         char *end = strstr(buffer, "\r\n\r\n"), *length = strcasestr(buffer, "content-length:");
-        if (end && !head) head = (size_t)(end - buffer) + 4, body = length ? strtoul(length + 15, NULL, 10) : 0;
+        if (end && !head)
+            head = (size_t)(end - buffer) + 4, body = length ? strtoul(length + 15, NULL, 10) : 0;
         if (head && size >= head + body) return true;
         if (size == sizeof buffer - 1) return false;
     }
@@ -144,7 +151,9 @@ static bool read_request(int fd)
 static bool reply(int fd, marks *m, int number)
 {
     char code[64];
-    bool sent = send_all(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+    bool sent = send_all(
+        fd,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
     sent = sent && send_event(fd, "Move: ", "null");
     for (int i = 0; i < EVENTS && sent; i++) {
         sent = send_event(fd, "word ", "null");
@@ -153,9 +162,10 @@ static bool reply(int fd, marks *m, int number)
     snprintf(code, sizeof code, "\\n```cuda\\nvoid axpy() { float reply = %d; }\\n```\\n", number);
     sent = sent && send_event(fd, code, "null");
     if (number < REPLIES) m->sent[number] = kf_now();
-    static const char last[] =
-        "data: {\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":"
-        "{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n";
+    static const char last[] = "data: "
+                               "{\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{},"
+                               "\"finish_reason\":\"stop\"}],\"usage\":"
+                               "{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n";
     char chunk[sizeof last + 32];
     snprintf(chunk, sizeof chunk, "%zx\r\n%s\r\n0\r\n\r\n", sizeof last - 1, last);
     return sent && send_all(fd, chunk);
@@ -176,8 +186,8 @@ static pid_t start_server(marks *m, int *port)
     kf_autoclose int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 8) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 ||
+        listen(listener, 8) != 0 || getsockname(listener, (struct sockaddr *)&address, &size) != 0)
         return -1;
     *port = ntohs(address.sin_port);
     pid_t pid = fork();
@@ -187,7 +197,7 @@ static pid_t start_server(marks *m, int *port)
     _exit(0);
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static int by_size(const void *a, const void *b)
 {
@@ -195,7 +205,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool run(const char *self, const char *folder, const char *marks_path, int port, kf_error *error)
+static bool run(const char *self, const char *folder, const char *marks_path, int port,
+                kf_error *error)
 {
     char worker[4096 + 64], model[128];
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", error);
@@ -204,7 +215,9 @@ static bool run(const char *self, const char *folder, const char *marks_path, in
     snprintf(worker, sizeof worker, "exec %s --worker %s", self, marks_path);
     snprintf(model, sizeof model, "bench@http://127.0.0.1:%d/v1", port);
     kf_auto(kf_workers) workers =
-        store ? kf_workers_open((const char *const[]){worker}, 1, &(kf_workers_options){.device = NULL}, error) : NULL;
+        store ? kf_workers_open((const char *const[]){worker}, 1,
+                                &(kf_workers_options){.device = NULL}, error)
+              : NULL;
     kf_search_settings settings = {.declared_flags = true,
                                    .seed = 1,
                                    .models = (const char *const[]){model},
@@ -213,7 +226,8 @@ static bool run(const char *self, const char *folder, const char *marks_path, in
                                    .budget = {.requests = REPLIES}};
     settings.strategy = *kf_strategy_named("sample");
     kf_search_result result;
-    return workers && kf_search_run(store, task, NULL, &settings, workers, NULL, NULL, &result, error);
+    return workers &&
+           kf_search_run(store, task, NULL, &settings, workers, NULL, NULL, &result, error);
 }
 
 bool measure_chain(const char *self, double *median, kf_error *error)
@@ -223,7 +237,8 @@ bool measure_chain(const char *self, double *median, kf_error *error)
     marks *m = path ? map(path) : NULL;
     int port = 0;
     pid_t server = m ? start_server(m, &port) : -1;
-    bool done = server > 0 ? run(self, folder, path, port, error) : kf_fail(error, KF_ERROR_MACHINE, "no server on 127.0.0.1");
+    bool done = server > 0 ? run(self, folder, path, port, error)
+                           : kf_fail(error, KF_ERROR_MACHINE, "no server on 127.0.0.1");
     if (server > 0) kill(server, SIGKILL), waitpid(server, NULL, 0);
     double times[REPLIES];
     size_t count = 0;
@@ -232,10 +247,13 @@ bool measure_chain(const char *self, double *median, kf_error *error)
     if (m) munmap(m, sizeof *m);
     if (folder && !kf_directory_remove(folder, done ? error : NULL)) return false;
     if (!done) return false;
-    if (count < REPLIES / 2) return kf_fail(error, KF_ERROR_INTERNAL, "only %zu of %d replies came to a build", count, REPLIES);
+    if (count < REPLIES / 2)
+        return kf_fail(error, KF_ERROR_INTERNAL, "only %zu of %d replies came to a build", count,
+                       REPLIES);
     qsort(times, count, sizeof *times, by_size);
     *median = times[count / 2];
-    printf("from the last byte of a reply to its build: median %.2f ms 95%% %.2f ms most %.2f ms of %zu replies\n",
+    printf("from the last byte of a reply to its build: median %.2f ms 95%% %.2f ms most %.2f ms "
+           "of %zu replies\n",
            times[count / 2] * 1e3, times[count * 95 / 100] * 1e3, times[count - 1] * 1e3, count);
     return true;
 }

@@ -1,4 +1,5 @@
-/* The way of a reply from the last byte that its server sends to the worker that begins to build its candidate. */
+/* The way of a reply from the last byte that its server sends to the worker that begins to build
+ * its candidate. */
 #ifndef KFORGE_BENCH_REPLY_CHAIN_H
 #define KFORGE_BENCH_REPLY_CHAIN_H
 

@@ -1,6 +1,8 @@
-/* bench_search --loop: what the loop costs a proposal in a run that has many candidates. The run is made in the store without a judge, gone on with, and
- * gets recorded replies and a worker that answers at once; what is left is the loop: choosing, prompts, the store's transactions, the pipe. The store lies
- * in $TMPDIR; on a disk an fsync a transaction comes on top, whatever the size of the run. */
+/* bench_search --loop: what the loop costs a proposal in a run that has many candidates. The run is
+ * made in the store without a judge, gone on with, and gets recorded replies and a worker that
+ * answers at once; what is left is the loop: choosing, prompts, the store's transactions, the pipe.
+ * The store lies in $TMPDIR; on a disk an fsync a transaction comes on top, whatever the size of
+ * the run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +31,8 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+static void notify(void *context, kf_search_event event, const kf_search_progress *progress,
+                   const char *text)
 {
     meter *c = context;
     (void)progress;
@@ -42,34 +45,43 @@ static void notify(void *context, kf_search_event event, const kf_search_progres
 static bool write_cassette(const char *path, kf_error *error)
 {
     kf_autobuffer text = {0};
-    kf_buffer_string(&text, "{\"schema\":\"kforge-cassette/1\",\"source\":\"made by bench_search --loop\",\"model\":\"none\"}\n");
+    kf_buffer_string(&text, "{\"schema\":\"kforge-cassette/1\",\"source\":\"made by bench_search "
+                            "--loop\",\"model\":\"none\"}\n");
     for (int i = 0; i < REPLIES; i++)
-        kf_buffer_format(&text, "{\"reply\":\"Move: number %d\\n```cuda\\nvoid axpy() { float reply = %d; }\\n```\"}\n", i, i);
+        kf_buffer_format(
+            &text,
+            "{\"reply\":\"Move: number %d\\n```cuda\\nvoid axpy() { float reply = %d; }\\n```\"}\n",
+            i, i);
     return kf_file_write(path, text.data, text.size, error);
 }
 
-static bool session(kf_store *store, const kf_task *task, const char *run, const char *self, const char *cassette,
-                    int64_t candidates, meter *c, char id[KF_RUN_ID], kf_error *error)
+static bool session(kf_store *store, const kf_task *task, const char *run, const char *self,
+                    const char *cassette, int64_t candidates, meter *c, char id[KF_RUN_ID],
+                    kf_error *error)
 {
     char worker[4096 + 64], model[4096 + 64];
     snprintf(worker, sizeof worker, "exec %s --instant", self);
     snprintf(model, sizeof model, "replay:%s", cassette);
-    kf_auto(kf_workers) workers = kf_workers_open((const char *const[]){worker}, 1, &(kf_workers_options){.device = NULL}, error);
+    kf_auto(kf_workers) workers = kf_workers_open((const char *const[]){worker}, 1,
+                                                  &(kf_workers_options){.device = NULL}, error);
     kf_search_settings settings = {.declared_flags = true,
                                    .seed = 1,
                                    .models = (const char *const[]){model},
                                    .model_count = 1,
                                    .calls = 1,
                                    .budget = {.candidates = candidates}};
-    settings.strategy = *kf_strategy_named("evolve"); /* islands, grid and crossover: the dearest to choose for */
+    /* islands, grid and crossover: the dearest to choose for */
+    settings.strategy = *kf_strategy_named("evolve");
     kf_search_result result;
     bool done = workers && kf_search_run(store, task, run, &settings, workers, NULL,
-                                         &(kf_search_observer){.notify = notify, .context = c}, &result, error);
+                                         &(kf_search_observer){.notify = notify, .context = c},
+                                         &result, error);
     if (done) snprintf(id, KF_RUN_ID, "%s", result.progress.run);
     return done;
 }
 
-static bool add_candidate(kf_store *store, const char *run, int64_t number, kf_draws *draws, kf_error *error)
+static bool add_candidate(kf_store *store, const char *run, int64_t number, kf_draws *draws,
+                          kf_error *error)
 {
     char source[64], cell[KF_CELL_TEXT];
     snprintf(source, sizeof source, "void axpy() { int candidate = %lld; }", (long long)number);
@@ -106,25 +118,31 @@ static bool measure(const char *self, int64_t candidates, kf_error *error)
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", error);
     kf_autofree char *folder = task ? kf_directory_temporary("kforge-bench-loop", error) : NULL;
     if (!folder) return false;
-    kf_autofree char *path = kf_path_join(folder, "store.db"), *cassette = kf_path_join(folder, "replies.jsonl");
+    kf_autofree char *path = kf_path_join(folder, "store.db"),
+                     *cassette = kf_path_join(folder, "replies.jsonl");
     char id[KF_RUN_ID] = "";
     meter none = {0}, c = {0};
-    kf_auto(kf_store) store = write_cassette(cassette, error) ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
+    kf_auto(kf_store) store =
+        write_cassette(cassette, error) ? kf_store_open(path, KF_STORE_CREATE, error) : NULL;
     bool done = store && session(store, task, NULL, self, cassette, 3, &none, id, error);
     kf_draws draws = {.state = 1};
     for (int64_t i = 0; done && i < candidates; i += GROUP) {
         done = kf_store_begin(store, error);
-        for (int64_t k = i; done && k < i + GROUP && k < candidates; k++) done = add_candidate(store, id, k, &draws, error);
+        for (int64_t k = i; done && k < i + GROUP && k < candidates; k++)
+            done = add_candidate(store, id, k, &draws, error);
         done = done && kf_store_commit(store, error);
     }
     double begin = kf_now();
-    done = done && session(store, task, id, self, cassette, candidates + REPLIES + 100, &c, id, error);
+    done =
+        done && session(store, task, id, self, cassette, candidates + REPLIES + 100, &c, id, error);
     kf_store_close(kf_steal(&store));
     if (done)
-        printf("loop: %.2f ms of CPU, %.2f ms in all a proposal with %lld candidates in the run (%lld proposals); %.1f s to go on "
+        printf("loop: %.2f ms of CPU, %.2f ms in all a proposal with %lld candidates in the run "
+               "(%lld proposals); %.1f s to go on "
                "with it\n",
-               1e3 * (c.last_cpu - c.first_cpu) / (double)(c.attempts - 1), 1e3 * (c.last - c.first) / (double)(c.attempts - 1),
-               (long long)candidates, (long long)c.attempts, c.first - begin);
+               1e3 * (c.last_cpu - c.first_cpu) / (double)(c.attempts - 1),
+               1e3 * (c.last - c.first) / (double)(c.attempts - 1), (long long)candidates,
+               (long long)c.attempts, c.first - begin);
     return kf_directory_remove(folder, done ? error : NULL) && done;
 }
 

@@ -1,5 +1,5 @@
-/* bench_search --measure: judges every variant once, for real, and appends what came of it to the table. Variants that are in the table are not
- * measured again, so it can be interrupted. */
+/* bench_search --measure: judges every variant once, for real, and appends what came of it to the
+ * table. Variants that are in the table are not measured again, so it can be interrupted. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,8 @@ static bool measure(session *s, const char *key, const char *source, size_t size
         if (!judge_once(s, source, size, &row, error)) return false;
         if (row.blame != KF_BLAME_MACHINE && row.blame != KF_BLAME_JUDGE) break;
     }
-    printf("%s %s: %s %.3f %s\n", s->table.task, key, kf_status_name(row.status), row.speedup.value, row.message);
+    printf("%s %s: %s %.3f %s\n", s->table.task, key, kf_status_name(row.status), row.speedup.value,
+           row.message);
     fflush(stdout);
     return table_append(s->table.task, &row, error);
 }
@@ -93,7 +94,8 @@ static bool measure_task(kf_workers *workers, const char *name, kf_error *error)
         const kf_task_file *baseline = kf_task_baseline(s.task);
         done = measure(&s, "baseline", baseline->text, baseline->size, error);
         variant v = space_naive(&s.space);
-        for (v.bug = BUG_COMPILE; done && v.bug < BUG_COUNT; v.bug++) done = measure_variant(&s, &v, error);
+        for (v.bug = BUG_COMPILE; done && v.bug < BUG_COUNT; v.bug++)
+            done = measure_variant(&s, &v, error);
         v = (variant){0};
         do done = done && measure_variant(&s, &v, error);
         while (done && space_next(&s.space, &v));
@@ -110,7 +112,8 @@ int measure_all(const char *program, const char *const *tasks, size_t count)
     for (size_t i = 0; i < count; i++) {
         /* One worker a task: a job's id is new in the object that it is given to. */
         kf_auto(kf_workers) workers =
-            kf_workers_open((const char *const[]){"local"}, 1, &(kf_workers_options){.device = "cpu", .program = program}, &error);
+            kf_workers_open((const char *const[]){"local"}, 1,
+                            &(kf_workers_options){.device = "cpu", .program = program}, &error);
         if (!workers || !measure_task(workers, tasks[i], &error)) {
             fprintf(stderr, "bench_search: %s\n", error.text);
             return 3;

@@ -1,34 +1,40 @@
-/* The synthetic model of bench_search: reads a prompt on stdin, writes a reply on stdout, and knows nothing but what stands in the prompt, the
- * space of variants that it can write (search_space.h) and its random numbers. It is no model of how good a model is, but of how a
- * proposer answers to context: the benchmark compares what strategies make of the same proposer.
+/* The synthetic model of bench_search: reads a prompt on stdin, writes a reply on stdout, and knows
+ * nothing but what stands in the prompt, the space of variants that it can write (search_space.h)
+ * and its random numbers. It is no model of how good a model is, but of how a proposer answers to
+ * context: the benchmark compares what strategies make of the same proposer.
  *
  * What it does, and the rates (one place, below):
- *   a draft         draws every choice from the space's priors, which say how common a choice is in a first attempt, not how fast it is: they were
- *                   written down before anything was measured, and on the CPU device several of the popular ones are slow
- *   a parent        keeps it and changes one or two choices; among its choices, and where to go with them, it is blind but for the priors
- *   exemplars       with speedups: for each choice in which the fastest differs from a slower one it takes the fastest's value with INSIGHT, since
- *                   a model can read a difference and a number; then it changes something as above, and with INSIGHT nothing back to what a slower
- *                   one does
- *   two parents     each choice from one or the other
- *   "another algorithm"  does what the prompt asks for: another mapping of the work, which is the first choice of every space, and each other choice
- *                   anew with 0.25; with `bench_search --rethink any` another of any one choice instead, for a model that does not see which matters
- *   notes, negatives     a value that is said to have failed is avoided with OBEDIENCE; one that paid is taken with the same
- *   a diagnosis     of a critic: the change that it names is made with OBEDIENCE and nothing else is changed. The critic (also this program) names a
- *                   change as blindly as the model itself would make it: a critic that knows the answer would decide the comparison
- *   mistakes        every choice that is made differently from the correct source it was shown (for a draft: the plain baseline) fails to compile
- *                   with COMPILE and is wrong with WRONG, and any rewriting at all with CARELESS; CHEAT of the candidates cheat. So a bold rewrite fails
- *                   more often than a small edit, whoever asked for it. A repair shows the error: REPAIRED of them are mended, else another
- *                   mistake is drawn
- *   duplicates      DUPLICATE of the answers are the parent as it was
- *   tunables        are declared as such by DECLARED of the candidates
+ *   a draft         draws every choice from the space's priors, which say how common a choice is in
+ * a first attempt, not how fast it is: they were written down before anything was measured, and on
+ * the CPU device several of the popular ones are slow a parent        keeps it and changes one or
+ * two choices; among its choices, and where to go with them, it is blind but for the priors
+ *   exemplars       with speedups: for each choice in which the fastest differs from a slower one
+ * it takes the fastest's value with INSIGHT, since a model can read a difference and a number; then
+ * it changes something as above, and with INSIGHT nothing back to what a slower one does two
+ * parents     each choice from one or the other "another algorithm"  does what the prompt asks for:
+ * another mapping of the work, which is the first choice of every space, and each other choice anew
+ * with 0.25; with `bench_search --rethink any` another of any one choice instead, for a model that
+ * does not see which matters notes, negatives     a value that is said to have failed is avoided
+ * with OBEDIENCE; one that paid is taken with the same a diagnosis     of a critic: the change that
+ * it names is made with OBEDIENCE and nothing else is changed. The critic (also this program) names
+ * a change as blindly as the model itself would make it: a critic that knows the answer would
+ * decide the comparison mistakes        every choice that is made differently from the correct
+ * source it was shown (for a draft: the plain baseline) fails to compile with COMPILE and is wrong
+ * with WRONG, and any rewriting at all with CARELESS; CHEAT of the candidates cheat. So a bold
+ * rewrite fails more often than a small edit, whoever asked for it. A repair shows the error:
+ * REPAIRED of them are mended, else another mistake is drawn duplicates      DUPLICATE of the
+ * answers are the parent as it was tunables        are declared as such by DECLARED of the
+ * candidates
  *
- * Sources of the rates. KernelBench (Ouyang et al. 2025, arXiv:2502.10517): one-shot samples of the models measured there fail to compile or run, or
- * are wrong, in the majority of cases for weaker models and in about half for the strongest: COMPILE and WRONG are set so that about half of the
+ * Sources of the rates. KernelBench (Ouyang et al. 2025, arXiv:2502.10517): one-shot samples of the
+ * models measured there fail to compile or run, or are wrong, in the majority of cases for weaker
+ * models and in about half for the strongest: COMPILE and WRONG are set so that about half of the
  * drafts here fail. Shown their errors over several turns
- * they mend most of them (section on iterative refinement): 60 % a turn. Cheating: CUDA-L1 reports 82 of 250 (33 %) final kernels of an early run that
- * gamed the timer after optimising for it; a model that was not trained on the reward and is told the rules does it less: 3 %. Duplicates:
- * ShinkaEvolve (arXiv:2509.19349) rejects near copies before evaluating them; it gives no rate, 8 % is a guess, as are INSIGHT, OBEDIENCE
- * and DECLARED.
+ * they mend most of them (section on iterative refinement): 60 % a turn. Cheating: CUDA-L1 reports
+ * 82 of 250 (33 %) final kernels of an early run that gamed the timer after optimising for it; a
+ * model that was not trained on the reward and is told the rules does it less: 3 %. Duplicates:
+ * ShinkaEvolve (arXiv:2509.19349) rejects near copies before evaluating them; it gives no rate, 8 %
+ * is a guess, as are INSIGHT, OBEDIENCE and DECLARED.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -70,7 +76,7 @@ typedef struct seen {
     int diagnosed_axis, diagnosed_value;
 } seen;
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* "ROW 0 to 1" as the model words its moves. */
 static void read_move(const space *s, const char *line, int list[AXES])
@@ -90,7 +96,8 @@ static void read_notes(const space *s, const char *prompt, seen *p)
 {
     for (const char *at = prompt; (at = strchr(at, '\n')); at++) {
         if (strncmp(at + 1, "paid, ", 6) == 0) read_move(s, at + 1, p->good);
-        if (strncmp(at + 1, "failed: ", 8) == 0 || strncmp(at + 1, "did not pay, ", 13) == 0) read_move(s, at + 1, p->bad);
+        if (strncmp(at + 1, "failed: ", 8) == 0 || strncmp(at + 1, "did not pay, ", 13) == 0)
+            read_move(s, at + 1, p->bad);
     }
 }
 
@@ -128,13 +135,16 @@ static void read_sources(const space *s, const char *prompt, seen *p)
             int value;
             snprintf(define, sizeof define, "\n#define %s ", s->axes[i].name);
             const char *here = s->axes[i].tunable ? strstr(at, define) : NULL;
-            if (!here || (end && here > end) || sscanf(here + strlen(define), "%d", &value) != 1) continue;
+            if (!here || (end && here > end) || sscanf(here + strlen(define), "%d", &value) != 1)
+                continue;
             snprintf(flag, sizeof flag, "-D%s=%d", s->axes[i].name, value);
             space_flag(s, &one.v, flag);
         }
         bool other = heading_is(prompt, at, "Second parent");
-        bool main_one = heading_is(prompt, at, "Candidate to") || heading_is(prompt, at, "Candidate that") ||
-                        heading_is(prompt, at, "First parent") || heading_is(prompt, at, "The best of one idea") ||
+        bool main_one = heading_is(prompt, at, "Candidate to") ||
+                        heading_is(prompt, at, "Candidate that") ||
+                        heading_is(prompt, at, "First parent") ||
+                        heading_is(prompt, at, "The best of one idea") ||
                         heading_is(prompt, at, "The fastest of them");
         if (main_one && !p->has_parent) {
             p->parent = one.v;
@@ -167,7 +177,7 @@ static void read_prompt(const space *s, const char *prompt, seen *p)
         if (list[i] >= 0) p->diagnosed_axis = i, p->diagnosed_value = list[i];
 }
 
-/* ---- answering -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------------------- */
 
 static bool chance(kf_draws *draws, double probability)
 {
@@ -198,8 +208,9 @@ static int draw_value(const space *s, const seen *p, int i, int not, kf_draws *d
 static bool was_slower(const seen *p, int i, int value)
 {
     for (int k = 0; k < p->count; k++)
-        if (p->has_parent && p->exemplars[k].speedup > 0 && p->exemplars[k].speedup < p->parent_speedup &&
-            p->exemplars[k].v.index[i] == value && p->parent.index[i] != value)
+        if (p->has_parent && p->exemplars[k].speedup > 0 &&
+            p->exemplars[k].speedup < p->parent_speedup && p->exemplars[k].v.index[i] == value &&
+            p->parent.index[i] != value)
             return true;
     return false;
 }
@@ -207,7 +218,8 @@ static bool was_slower(const seen *p, int i, int value)
 static void change_one(const space *s, const seen *p, variant *v, kf_draws *draws)
 {
     for (int tries = 0; tries < 4; tries++) {
-        int i = (int)(kf_draw_fraction(draws) * s->count), value = draw_value(s, p, i, v->index[i], draws);
+        int i = (int)(kf_draw_fraction(draws) * s->count),
+            value = draw_value(s, p, i, v->index[i], draws);
         if (was_slower(p, i, value) && chance(draws, INSIGHT)) continue; /* another idea */
         v->index[i] = value;
         return;
@@ -219,20 +231,23 @@ static void learn(const space *s, const seen *p, variant *v, kf_draws *draws)
 {
     shown all[17];
     int count = 0, fastest = -1;
-    if (p->has_parent && p->parent_speedup > 0) all[count++] = (shown){p->parent, p->parent_speedup};
+    if (p->has_parent && p->parent_speedup > 0)
+        all[count++] = (shown){p->parent, p->parent_speedup};
     for (int i = 0; i < p->count; i++)
         if (p->exemplars[i].speedup > 0) all[count++] = p->exemplars[i];
     for (int i = 0; i < count; i++)
         if (fastest < 0 || all[i].speedup > all[fastest].speedup) fastest = i;
     if (count < 2) return;
     for (int i = 0; i < s->count; i++)
-        if (v->index[i] != all[fastest].v.index[i] && chance(draws, INSIGHT)) v->index[i] = all[fastest].v.index[i];
+        if (v->index[i] != all[fastest].v.index[i] && chance(draws, INSIGHT))
+            v->index[i] = all[fastest].v.index[i];
 }
 
 static enum bug draw_mistake(const space *s, const variant *v, const variant *from, kf_draws *draws)
 {
     int changed = 0;
-    for (int i = 0; i < s->count; i++) changed += !s->axes[i].tunable && v->index[i] != from->index[i];
+    for (int i = 0; i < s->count; i++)
+        changed += !s->axes[i].tunable && v->index[i] != from->index[i];
     if (chance(draws, CHEAT)) return BUG_CHEAT;
     bool fails = chance(draws, CARELESS);
     for (int i = 0; i < changed; i++) fails = chance(draws, COMPILE + WRONG) || fails;
@@ -258,14 +273,17 @@ static variant make(const space *s, const seen *p, bool any, kf_draws *draws)
     if (draft) {
         for (int i = 0; i < s->count; i++) v.index[i] = draw_value(s, p, i, -1, draws);
     } else if (p->repair) {
-        v.bug = chance(draws, REPAIRED) ? BUG_NONE : chance(draws, COMPILE / (COMPILE + WRONG)) ? BUG_COMPILE : BUG_WRONG;
+        v.bug = chance(draws, REPAIRED)                      ? BUG_NONE
+                : chance(draws, COMPILE / (COMPILE + WRONG)) ? BUG_COMPILE
+                                                             : BUG_WRONG;
         return v;
     } else if (p->diagnosed_axis >= 0 && chance(draws, OBEDIENCE)) {
         v.index[p->diagnosed_axis] = p->diagnosed_value;
     } else if (p->rethink) {
         int other = any ? any_move(s, draws) : 0;
         for (int i = 0; i < s->count; i++)
-            if (i == other || chance(draws, 0.25)) v.index[i] = draw_value(s, p, i, v.index[i], draws);
+            if (i == other || chance(draws, 0.25))
+                v.index[i] = draw_value(s, p, i, v.index[i], draws);
     } else {
         if (chance(draws, DUPLICATE)) return v;
         if (p->cross)
@@ -285,23 +303,25 @@ static void say_move(const space *s, const seen *p, const variant *v)
     int said = 0;
     for (int i = 0; i < s->count && p->has_parent; i++)
         if (v->index[i] != p->parent.index[i])
-            printf("%s set %s to %d (%s)", said++ ? "," : "", s->axes[i].name, s->axes[i].values[v->index[i]],
-                   s->axes[i].words[v->index[i]]);
+            printf("%s set %s to %d (%s)", said++ ? "," : "", s->axes[i].name,
+                   s->axes[i].values[v->index[i]], s->axes[i].words[v->index[i]]);
     printf("%s\n\n", said ? "" : p->has_parent ? " mend what was found" : " a first draft");
 }
 
 static void criticise(const space *s, const seen *p, kf_draws *draws)
 {
     variant v = p->parent;
-    for (int tries = 0; tries < 8 && memcmp(&v, &p->parent, sizeof v) == 0; tries++) change_one(s, p, &v, draws);
+    for (int tries = 0; tries < 8 && memcmp(&v, &p->parent, sizeof v) == 0; tries++)
+        change_one(s, p, &v, draws);
     if (p->repair) {
-        printf("{\"critical_issue\": \"the mistake that was found\", \"minimal_fix_hint\": \"remove it\"}\n");
+        printf("{\"critical_issue\": \"the mistake that was found\", \"minimal_fix_hint\": "
+               "\"remove it\"}\n");
         return;
     }
     for (int i = 0; i < s->count; i++)
         if (v.index[i] != p->parent.index[i])
-            printf("{\"bottleneck\": \"%s\", \"modification_plan\": \"set %s to %d\"}\n", s->axes[i].name, s->axes[i].name,
-                   s->axes[i].values[v.index[i]]);
+            printf("{\"bottleneck\": \"%s\", \"modification_plan\": \"set %s to %d\"}\n",
+                   s->axes[i].name, s->axes[i].name, s->axes[i].values[v.index[i]]);
 }
 
 /* How many calls there were before, from a file: two equal prompts get different replies. */
@@ -324,8 +344,10 @@ int answer(const char *task, unsigned long long seed, const char *state, bool an
     kf_autobuffer prompt = {.limit = PROMPT_BYTES};
     if (!space_read(&s, task, &error)) return fprintf(stderr, "%s\n", error.text), 3;
     char block[1 << 16];
-    for (size_t got; (got = fread(block, 1, sizeof block, stdin)) > 0;) kf_buffer_append(&prompt, block, got);
-    kf_draws draws = {.state = seed * 0x9e3779b97f4a7c15ull + count_call(state) * 0xd1342543de82ef95ull};
+    for (size_t got; (got = fread(block, 1, sizeof block, stdin)) > 0;)
+        kf_buffer_append(&prompt, block, got);
+    kf_draws draws = {.state =
+                          seed * 0x9e3779b97f4a7c15ull + count_call(state) * 0xd1342543de82ef95ull};
     kf_draw_bits(&draws);
     seen p;
     read_prompt(&s, prompt.data ? prompt.data : "", &p);

@@ -26,7 +26,9 @@ static void read_move(axis *a, const char *line, size_t size)
     if (sscanf(text, "//@ move %31s%n", a->name, &used) != 1) return;
     char *words = strchr(text, '|'), *at = text + used;
     if (words) *words++ = '\0';
-    for (int value, step; a->count < CHOICES && sscanf(at, " %d:%lf%n", &value, &a->prior[a->count], &step) == 2; at += step)
+    for (int value, step;
+         a->count < CHOICES && sscanf(at, " %d:%lf%n", &value, &a->prior[a->count], &step) == 2;
+         at += step)
         a->values[a->count++] = value;
     for (int i = 0; words && i < a->count; i++) {
         char *end = strstr(words, " / ");
@@ -45,7 +47,9 @@ static void read_tunable(axis *a, const char *line, size_t size)
     if (sscanf(text, "// kforge: tune %31s%n", a->name, &used) != 1) return;
     a->tunable = true;
     char *at = text + used;
-    for (int step; a->count < CHOICES && sscanf(at, " %d%n", &a->values[a->count], &step) == 1; at += step) a->count++;
+    for (int step; a->count < CHOICES && sscanf(at, " %d%n", &a->values[a->count], &step) == 1;
+         at += step)
+        a->count++;
     for (int i = 0; i < a->count; i++) a->prior[i] = 1.0 / a->count;
 }
 
@@ -60,7 +64,8 @@ bool space_read(space *s, const char *task, kf_error *error)
     for (const char *at = s->text, *next; *at; at = next) {
         size_t size = line_at(at, &next);
         axis *a = &s->axes[s->count];
-        if (s->count == AXES) return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d choices", path, AXES);
+        if (s->count == AXES)
+            return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d choices", path, AXES);
         if (strncmp(at, "//@ move ", 9) == 0) read_move(a, at, size);
         if (strncmp(at, "// kforge: tune ", 16) == 0) read_tunable(a, at, size);
         s->count += a->count > 0;
@@ -77,7 +82,8 @@ void space_free(space *s)
 static int find_axis(const space *s, const char *name, size_t length)
 {
     for (int i = 0; i < s->count; i++)
-        if (strlen(s->axes[i].name) == length && strncmp(s->axes[i].name, name, length) == 0) return i;
+        if (strlen(s->axes[i].name) == length && strncmp(s->axes[i].name, name, length) == 0)
+            return i;
     return -1;
 }
 
@@ -106,8 +112,8 @@ void space_key(const space *s, const variant *v, char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < s->count && used < size; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s=%d", i ? " " : "", s->axes[i].name, s->axes[i].values[v->index[i]]);
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%d", i ? " " : "", s->axes[i].name,
+                                 s->axes[i].values[v->index[i]]);
     if (v->bug && used < size) snprintf(text + used, size - used, " BUG=%d", (int)v->bug);
 }
 
@@ -134,7 +140,8 @@ bool space_parse(const space *s, const char *source, variant *v)
 void space_flag(const space *s, variant *v, const char *flag)
 {
     size_t name = strncmp(flag, "-D", 2) == 0 ? strcspn(flag + 2, "=") : 0;
-    if (name && flag[2 + name]) set_value(s, v, find_axis(s, flag + 2, name), atoi(flag + 2 + name + 1));
+    if (name && flag[2 + name])
+        set_value(s, v, find_axis(s, flag + 2, name), atoi(flag + 2 + name + 1));
 }
 
 bool space_next(const space *s, variant *v)
@@ -146,15 +153,17 @@ bool space_next(const space *s, variant *v)
     return false;
 }
 
-/* ---- sources ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static void emit_bug(const char *line, size_t size, enum bug bug, kf_buffer *out)
 {
     const char *name = line + strlen("//@ bug ");
     int length = (int)(size - strlen("//@ bug "));
-    if (bug == BUG_COMPILE) kf_buffer_format(out, "    %.*s = missing_%.*s;\n", length, name, length, name);
+    if (bug == BUG_COMPILE)
+        kf_buffer_format(out, "    %.*s = missing_%.*s;\n", length, name, length, name);
     if (bug == BUG_WRONG) kf_buffer_format(out, "    %.*s -= 1;\n", length, name);
-    if (bug == BUG_CHEAT) kf_buffer_string(out, "    static int calls;\n    if (calls++ > 2) return;\n");
+    if (bug == BUG_CHEAT)
+        kf_buffer_string(out, "    static int calls;\n    if (calls++ > 2) return;\n");
 }
 
 /* The value of the tunable that the line defines; -1 none. */
@@ -173,7 +182,8 @@ static int defined_here(const space *s, const variant *v, const char *line, size
 void space_emit(const space *s, const variant *v, bool declared, kf_buffer *out)
 {
     char key[512];
-    int hidden = 0, depth = 0; /* how deep in parts; from which depth on nothing is written, 0 none */
+    /* how deep in parts; from which depth on nothing is written, 0 none */
+    int hidden = 0, depth = 0;
     space_key(s, v, key, sizeof key);
     kf_buffer_format(out, "// variant: %s\n", key);
     for (const char *at = s->text, *next; *at; at = next) {

@@ -38,8 +38,9 @@ static bool read_row(table *t, const cJSON *json)
     if (!kf_status_parse(word, &row.status)) return false;
     copy(word, sizeof word, json, "blame");
     if (!kf_blame_parse(word, &row.blame)) return false;
-    row.speedup = (kf_interval){kf_json_get_number(json, "speedup", NAN), kf_json_get_number(json, "low", NAN),
-                                kf_json_get_number(json, "high", NAN)};
+    row.speedup =
+        (kf_interval){kf_json_get_number(json, "speedup", NAN),
+                      kf_json_get_number(json, "low", NAN), kf_json_get_number(json, "high", NAN)};
     row.baseline_seconds = kf_json_get_number(json, "baseline_seconds", 0);
     row.candidate_seconds = kf_json_get_number(json, "candidate_seconds", 0);
     row.floor_seconds = kf_json_get_number(json, "floor_seconds", 0);
@@ -64,7 +65,9 @@ bool table_read(table *t, const char *task, kf_error *error)
         end = line + size + (line[size] == '\n');
         kf_auto(cJSON) json = kf_json_parse(line, size, 0, path, error);
         if (!json) return false;
-        if (!read_row(t, json)) return kf_fail(error, KF_ERROR_INPUT, "%s: a line is no measurement: %.80s", path, line);
+        if (!read_row(t, json))
+            return kf_fail(error, KF_ERROR_INPUT, "%s: a line is no measurement: %.80s", path,
+                           line);
     }
     return true;
 }
@@ -102,10 +105,11 @@ bool table_append(const char *task, const measured *row, kf_error *error)
     if (text) kf_buffer_format(&line, "%s\n", text);
     if (!text || !path || line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return (fd >= 0 && kf_write_all(fd, line.data, line.size)) || kf_fail(error, KF_ERROR_IO, "%s: can't be written", path);
+    return (fd >= 0 && kf_write_all(fd, line.data, line.size)) ||
+           kf_fail(error, KF_ERROR_IO, "%s: can't be written", path);
 }
 
-/* ---- a worker that answers from the table -------------------------------------------------------------------------------------------------- */
+/* ---- a worker that answers from the table ---------------------------------------------------- */
 
 struct kf_judge {
     space space;
@@ -138,7 +142,8 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return cJSON_CreateObject();
 }
 
-/* The row of a job. A mistake makes the status, not the time, so it is measured in the plainest variant alone. */
+/* The row of a job. A mistake makes the status, not the time, so it is measured in the plainest
+ * variant alone. */
 static const measured *row_of(const kf_judge *judge, const kf_job *job, char *key, size_t size)
 {
     variant v;
@@ -189,8 +194,8 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const measured *row)
             verdict->build = cJSON_CreateObject();
             cJSON_AddStringToObject(verdict->build, "log", row->message);
         }
-        return kf_verdict_add_finding(verdict, compile ? NULL : workload, row->status, row->blame, "table", NAN, NAN, "%s",
-                                      row->message);
+        return kf_verdict_add_finding(verdict, compile ? NULL : workload, row->status, row->blame,
+                                      "table", NAN, NAN, "%s", row->message);
     }
     workload->status = KF_CORRECT;
     workload->speedup = row->speedup;
@@ -198,17 +203,24 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const measured *row)
     workload->candidate_seconds = row->candidate_seconds;
     workload->floor_seconds = row->floor_seconds;
     verdict->reverified = job->options.verify;
-    return kf_workload_add_sample(
-        workload, &(kf_sample){.side = 'b', .calls = 1, .seconds = row->baseline_seconds, .claimed = NAN, .clock_mhz = NAN});
+    return kf_workload_add_sample(workload, &(kf_sample){.side = 'b',
+                                                         .calls = 1,
+                                                         .seconds = row->baseline_seconds,
+                                                         .claimed = NAN,
+                                                         .clock_mhz = NAN});
 }
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped, kf_error *error)
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped,
+                         kf_error *error)
 {
     char key[256];
     (void)stopped;
-    const measured *row = judge->instant ? instant_row(judge, job) : row_of(judge, job, key, sizeof key);
+    const measured *row =
+        judge->instant ? instant_row(judge, job) : row_of(judge, job, key, sizeof key);
     if (!row) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: variant \"%s\" was not measured; run bench_search --measure", judge->table.task, key);
+        kf_fail(error, KF_ERROR_INPUT,
+                "%s: variant \"%s\" was not measured; run bench_search --measure",
+                judge->table.task, key);
         return NULL;
     }
     kf_auto(kf_verdict) verdict = kf_verdict_new(job->id, kf_task_name(job->task), "cpu:0");
@@ -225,7 +237,8 @@ int serve_instant(void)
     struct kf_judge judge = {.instant = true};
     kf_error error = {0};
     static volatile int never;
-    if (!kf_worker_serve(&judge, 0, 1, &never, &error)) return fprintf(stderr, "bench_search: %s\n", error.text), 3;
+    if (!kf_worker_serve(&judge, 0, 1, &never, &error))
+        return fprintf(stderr, "bench_search: %s\n", error.text), 3;
     return 0;
 }
 
@@ -234,7 +247,8 @@ int serve_table(const char *task)
     struct kf_judge judge = {0};
     kf_error error = {0};
     static volatile int never;
-    bool served = space_read(&judge.space, task, &error) && table_read(&judge.table, task, &error) &&
+    bool served = space_read(&judge.space, task, &error) &&
+                  table_read(&judge.table, task, &error) &&
                   kf_worker_serve(&judge, 0, 1, &never, &error);
     if (!served) fprintf(stderr, "bench_search: %s\n", error.text);
     space_free(&judge.space);

@@ -1,5 +1,7 @@
-/* What the judge found out about each variant of the benchmark's tasks: tests/bench/search_space/measured.jsonl, one line a variant, measured
- * once on the CPU device (bench_search --measure) and read by every run of the benchmark. A line holds of the verdict what a search decides from. */
+/* What the judge found out about each variant of the benchmark's tasks:
+ * tests/bench/search_space/measured.jsonl, one line a variant, measured once on the CPU device
+ * (bench_search --measure) and read by every run of the benchmark. A line holds of the verdict what
+ * a search decides from. */
 #ifndef KFORGE_BENCH_SEARCH_TABLE_H
 #define KFORGE_BENCH_SEARCH_TABLE_H
 
@@ -30,15 +32,18 @@ const measured *table_find(const table *t, const char *key);
 /* Appends a line to the file. */
 bool table_append(const char *task, const measured *row, kf_error *error);
 
-/* Fills the table: every variant, and every mistake in the plainest, judged by `program worker --device cpu`. */
+/* Fills the table: every variant, and every mistake in the plainest, judged by `program worker
+ * --device cpu`. */
 int measure_all(const char *program, const char *const *tasks, size_t count);
 /* A worker that looks verdicts up in the table instead of judging. */
 int serve_table(const char *task);
-/* A worker that finds every candidate correct at once, with a speedup that its source determines. */
+/* A worker that finds every candidate correct at once, with a speedup that its source determines.
+ */
 int serve_instant(void);
 /* search_loop.c */
 int measure_loop(const char *self, int64_t candidates);
-/* The synthetic model: prompt on stdin, reply on stdout. `any`: asked for another algorithm it changes any one choice, not the mapping. */
+/* The synthetic model: prompt on stdin, reply on stdout. `any`: asked for another algorithm it
+ * changes any one choice, not the mapping. */
 int answer(const char *task, unsigned long long seed, const char *state, bool any);
 
 #endif

@@ -1,17 +1,21 @@
-/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds nothing and whose kernels do nothing. A device opens on it and a
- * job begins; no runner starts, since there is no /dev/nvidia4711. It can tell only that kforge asks what it should, and words what it hears; whether a driver answers
- * so is for a machine with a GPU. What of the driver is not here is in fake_driver_rest.c.
+/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds
+ * nothing and whose kernels do nothing. A device opens on it and a job begins; no runner starts,
+ * since there is no /dev/nvidia4711. It can tell only that kforge asks what it should, and words
+ * what it hears; whether a driver answers so is for a machine with a GPU. What of the driver is not
+ * here is in fake_driver_rest.c.
  *
  *   FAKE_CUDA_ERROR=N                 the driver does not start: cuInit's answer
  *   FAKE_CUDA_NONE=1                  it starts and shows no GPU
  *   FAKE_CUDA_VERSION=12040           of CUDA, that the driver is for
  *   FAKE_CUDA_CAPABILITY=6.1          of both GPUs
- *   FAKE_CUDA_LOSS=FUNCTION:ERROR     from its first call on that function and all others answer so: the GPU is gone for this process
- *   FAKE_CUDA_GONE=FILE               … is written then; once it is there the driver shows no device to anybody
- *   FAKE_CUDA_HANG=FUNCTION           a call of that function, of libcuda or NVML, does not return; FAKE_CUDA_HANG_AFTER=N: the one after N that do
+ *   FAKE_CUDA_LOSS=FUNCTION:ERROR     from its first call on that function and all others answer
+ * so: the GPU is gone for this process FAKE_CUDA_GONE=FILE               … is written then; once it
+ * is there the driver shows no device to anybody FAKE_CUDA_HANG=FUNCTION           a call of that
+ * function, of libcuda or NVML, does not return; FAKE_CUDA_HANG_AFTER=N: the one after N that do
  *   FAKE_ECC=1                        an uncorrectable error is counted with each look
- *   FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode and have none
- *   FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows no such GPU */
+ *   FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode and
+ * have none FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows no
+ * such GPU */
 #include "fake_driver.h"
 
 #include <fcntl.h>
@@ -33,7 +37,8 @@ int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMinorNumber(void *device, unsigned *number);
 int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count);
 int nvrtcVersion(int *major, int *minor);
-int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char **texts, const char **names);
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
+                       const char **texts, const char **names);
 int nvrtcDestroyProgram(void **program);
 int nvrtcCompileProgram(void *program, int options, const char **list);
 int nvrtcGetCUBINSize(void *program, size_t *size);
@@ -60,16 +65,18 @@ static void hang(const char *function)
         for (;;) pause();
 }
 
-/* ---- the driver ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 cu_result fake_answer(const char *function)
 {
     static cu_result lost;
     hang(function);
     const char *rule = wish("FAKE_CUDA_LOSS"), *colon = strchr(rule, ':');
-    if (!lost && colon && strlen(function) == (size_t)(colon - rule) && strncmp(rule, function, strlen(function)) == 0) {
+    if (!lost && colon && strlen(function) == (size_t)(colon - rule) &&
+        strncmp(rule, function, strlen(function)) == 0) {
         lost = atoi(colon + 1);
-        if (*wish("FAKE_CUDA_GONE")) close(open(wish("FAKE_CUDA_GONE"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        if (*wish("FAKE_CUDA_GONE"))
+            close(open(wish("FAKE_CUDA_GONE"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     }
     return lost;
 }
@@ -127,7 +134,8 @@ cu_result fake_device_get(cu_device *device, int ordinal)
 
 cu_result fake_device_name(char *name, int length, cu_device device)
 {
-    snprintf(name, (size_t)length, "Pretend GPU %c%s", 'A' + device, *wish("FAKE_MIG") ? " MIG 1g.5gb" : "");
+    snprintf(name, (size_t)length, "Pretend GPU %c%s", 'A' + device,
+             *wish("FAKE_MIG") ? " MIG 1g.5gb" : "");
     return CU_SUCCESS;
 }
 
@@ -174,7 +182,7 @@ cu_result fake_event_elapsed(float *milliseconds, cu_event start, cu_event end)
     return fake_answer("cuEventElapsedTime");
 }
 
-/* ---- NVML ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- NVML ------------------------------------------------------------------------------------ */
 
 static char gpu, instance;
 
@@ -240,7 +248,7 @@ int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned lo
     return device == &gpu ? 0 : 3;
 }
 
-/* ---- NVRTC ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- NVRTC ----------------------------------------------------------------------------------- */
 
 int nvrtcVersion(int *major, int *minor)
 {
@@ -249,7 +257,8 @@ int nvrtcVersion(int *major, int *minor)
     return 0;
 }
 
-int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char **texts, const char **names)
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
+                       const char **texts, const char **names)
 {
     (void)source, (void)name, (void)headers, (void)texts, (void)names;
     *program = &gpu;

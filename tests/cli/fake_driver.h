@@ -1,4 +1,5 @@
-/* What the two halves of the stand-in for libcuda.so.1 share: fake_NAME is what the driver calls cuSOMETHING, by the rows of driver_cuda.h. */
+/* What the two halves of the stand-in for libcuda.so.1 share: fake_NAME is what the driver calls
+ * cuSOMETHING, by the rows of driver_cuda.h. */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 

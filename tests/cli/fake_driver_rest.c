@@ -1,4 +1,5 @@
-/* All functions of the driver that nothing depends on: they do nothing and succeed. One in fake_driver.c comes before its namesake here. */
+/* All functions of the driver that nothing depends on: they do nothing and succeed. One in
+ * fake_driver.c comes before its namesake here. */
 #include "fake_driver.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

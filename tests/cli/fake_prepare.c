@@ -1,5 +1,6 @@
-/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the candidate says, "fake: build 0.2", or until a file is
- * there, "fake: build until FILE", and then ask kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
+/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the
+ * candidate says, "fake: build 0.2", or until a file is there, "fake: build until FILE", and then
+ * ask kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static bool waits_for(const kf_job *job, char *path, size_t size)
 {
     static const char word[] = "fake: build until ";
     const char *line = strstr(job->source, word);
-    if (line) snprintf(path, size, "%.*s", (int)strcspn(line + strlen(word), "\n"), line + strlen(word));
+    if (line)
+        snprintf(path, size, "%.*s", (int)strcspn(line + strlen(word), "\n"), line + strlen(word));
     return line;
 }
 
@@ -34,7 +36,8 @@ static void *build(void *context)
     kf_prepared *p = context;
     const char *line = strstr(p->job->source, "fake: build ");
     double seconds = line ? strtod(line + strlen("fake: build "), NULL) : 0;
-    struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec pause = {.tv_sec = (time_t)seconds,
+                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     char file[512];
     if (seconds > 0) nanosleep(&pause, NULL);
     if (waits_for(p->job, file, sizeof file))
@@ -60,10 +63,12 @@ bool kf_prepared_is_built(const kf_prepared *prepared)
     return __atomic_load_n(&prepared->finished, __ATOMIC_ACQUIRE);
 }
 
-kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error)
+kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more,
+                             const volatile int *stop, kf_error *error)
 {
     (void)more;
-    while (!kf_prepared_is_built(prepared) && !(stop && __atomic_load_n(stop, __ATOMIC_RELAXED))) doze();
+    while (!kf_prepared_is_built(prepared) && !(stop && __atomic_load_n(stop, __ATOMIC_RELAXED)))
+        doze();
     return kf_judge_run(judge, prepared->job, stop, error);
 }
 

@@ -1,26 +1,34 @@
-/* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that runs nothing. What it finds is written in
- * the candidate, so that a test is a source and an expectation. "#pragma fake: …" is the same: to a search sources that differ in comments alone are one.
+/* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that
+ * runs nothing. What it finds is written in the candidate, so that a test is a source and an
+ * expectation. "#pragma fake: …" is the same: to a search sources that differ in comments alone are
+ * one.
  *
- *   // fake: speed 1.5            speedup, before tunables (nan: pairs were made that tell nothing); without it some number between 0.8 and 1.8 that source and
- *                                 flags determine
- *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2 between V and 128
+ *   // fake: speed 1.5            speedup, before tunables (nan: pairs were made that tell
+ * nothing); without it some number between 0.8 and 1.8 that source and flags determine
+ *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2
+ * between V and 128
  *   // fake: flag -O2 1.3            the speedup is multiplied by that when the job has this flag
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: disagree             `verify` finds that the two measurements disagree
- *   // fake: status crash         any status of a verdict; "again" instead of "status": only with `verify`
+ *   // fake: status crash         any status of a verdict; "again" instead of "status": only with
+ * `verify`
  *   // fake: code NAME            machine code equals that of every candidate with this NAME
- *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for counters
+ *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for
+ * counters
  *   // fake: sleep 0.2            judging takes so long
  *   // fake: until FILE           judging takes until FILE is there
  *   // fake: build 0.2            building takes so long
  *   // fake: build until FILE     building takes until FILE is there
- *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id, wrong-source, twice, endless likewise
- *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is made when it counted
+ *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id,
+ * wrong-source, twice, endless likewise
+ *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is
+ * made when it counted
  *
- * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_JITTER: up to so many more, at random for each, of the seed
- * $FAKE_SEED and the process. $FAKE_LOG: a file that gets a line a job. $FAKE_HARDWARE: what it says it is.
- * $FAKE_FREE: so many jobs, of all the workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the file $FAKE_GO.
- * $FAKE_FAULT: as long as that file is there each verdict is the machine's fault.
+ * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_JITTER:
+ * up to so many more, at random for each, of the seed $FAKE_SEED and the process. $FAKE_LOG: a file
+ * that gets a line a job. $FAKE_HARDWARE: what it says it is. $FAKE_FREE: so many jobs, of all the
+ * workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the
+ * file $FAKE_GO. $FAKE_FAULT: as long as that file is there each verdict is the machine's fault.
  * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
  */
 #include <fcntl.h>
@@ -120,13 +128,16 @@ static double speed_of(const kf_job *job)
 {
     char rest[256], name[64];
     double value, best;
-    double speed = line_of(job->source, "speed", rest, sizeof rest) ? strtod(rest, NULL) : chance_speed(job);
-    if (job->options.verify && line_of(job->source, "verified", rest, sizeof rest)) return strtod(rest, NULL);
+    double speed =
+        line_of(job->source, "speed", rest, sizeof rest) ? strtod(rest, NULL) : chance_speed(job);
+    if (job->options.verify && line_of(job->source, "verified", rest, sizeof rest))
+        return strtod(rest, NULL);
     for (const char *at = job->source; (at = strstr(at, "fake: optimum ")); at++) {
         if (sscanf(at, "fake: optimum %63s %lf", name, &best) != 2) continue;
         for (size_t i = 0; i < job->flag_count; i++) {
             size_t length = strlen(name);
-            if (strncmp(job->flags[i], "-D", 2) == 0 && strncmp(job->flags[i] + 2, name, length) == 0 &&
+            if (strncmp(job->flags[i], "-D", 2) == 0 &&
+                strncmp(job->flags[i] + 2, name, length) == 0 &&
                 sscanf(job->flags[i] + 2 + length, "=%lf", &value) == 1)
                 speed *= pow(0.8, fabs(log2(value / best)));
         }
@@ -150,7 +161,8 @@ static size_t write_log(const kf_job *job)
     char hex[KF_HASH_HEX], data[4096];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);
     kf_hash_hex(&hash, hex);
-    kf_buffer_format(&line, "%.12s %s %ld", hex, job->options.verify ? "verify" : "judge", (long)getpid());
+    kf_buffer_format(&line, "%.12s %s %ld", hex, job->options.verify ? "verify" : "judge",
+                     (long)getpid());
     for (size_t i = 0; i < job->flag_count; i++) kf_buffer_format(&line, " %s", job->flags[i]);
     kf_buffer_string(&line, "\n");
     kf_autoclose int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -225,7 +237,8 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     if (fault && access(fault, F_OK) == 0) {
         set_hashes(verdict, job, false);
         kf_verdict_set_text(&verdict->code_hash, "");
-        return kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", NAN, NAN, "nvcc is on fire");
+        return kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE,
+                                      "judge.failed", NAN, NAN, "nvcc is on fire");
     }
     kf_workload_verdict *workload = kf_verdict_add_workload(verdict, "main", true);
     if (!workload) return false;
@@ -237,10 +250,11 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
         kf_blame blame = machine ? KF_BLAME_MACHINE : judge ? KF_BLAME_JUDGE : KF_BLAME_CANDIDATE;
         if (status == KF_COMPILE_ERROR) {
             verdict->build = cJSON_CreateObject();
-            cJSON_AddStringToObject(verdict->build, "log", "candidate.cu:1: error: as the test asked");
+            cJSON_AddStringToObject(verdict->build, "log",
+                                    "candidate.cu:1: error: as the test asked");
         }
-        return kf_verdict_add_finding(verdict, status == KF_COMPILE_ERROR ? NULL : workload, status, blame, "fake", NAN, NAN,
-                                      "as the test asked");
+        return kf_verdict_add_finding(verdict, status == KF_COMPILE_ERROR ? NULL : workload, status,
+                                      blame, "fake", NAN, NAN, "as the test asked");
     }
     double speed = speed_of(job);
     workload->status = KF_CORRECT;
@@ -248,34 +262,40 @@ static bool fill(kf_verdict *verdict, const kf_job *job, const char *how)
     workload->pairs = 8;
     workload->baseline_seconds = 1e-3;
     workload->candidate_seconds = 1e-3 / speed;
-    verdict->reverified = job->options.verify && !line_of(job->source, "disagree", rest, sizeof rest);
-    return kf_workload_add_sample(workload,
-                                  &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});
+    verdict->reverified =
+        job->options.verify && !line_of(job->source, "disagree", rest, sizeof rest);
+    return kf_workload_add_sample(
+        workload,
+        &(kf_sample){.side = 'b', .calls = 1, .seconds = 1e-3, .claimed = NAN, .clock_mhz = NAN});
 }
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped, kf_error *error)
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stopped,
+                         kf_error *error)
 {
     char rest[256], file[512], how[64] = "";
-    double seconds = line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
+    double seconds =
+        line_of(job->source, "sleep", rest, sizeof rest) ? strtod(rest, NULL) : judge->sleep;
     size_t number = write_log(job);
     if (!misbehaves(job, how, sizeof how)) how[0] = '\0';
     misbehave(how);
-    if (!is_let_through(number, stopped) || !nap(seconds + judge->jitter * erand48(judge->chance), stopped) ||
+    if (!is_let_through(number, stopped) ||
+        !nap(seconds + judge->jitter * erand48(judge->chance), stopped) ||
         (line_of(job->source, "until", file, sizeof file) && !wait_for(file, stopped))) {
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
     }
-    kf_auto(kf_verdict) verdict =
-        kf_verdict_new(strcmp(how, "wrong-id") == 0 ? "another" : job->id, kf_task_name(job->task), "cpu:0");
+    kf_auto(kf_verdict) verdict = kf_verdict_new(strcmp(how, "wrong-id") == 0 ? "another" : job->id,
+                                                 kf_task_name(job->task), "cpu:0");
     if (!verdict || !fill(verdict, job, how)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
     char counters[256];
     if (job->options.counters && line_of(job->source, "counters", counters, sizeof counters))
-        verdict->counters =
-            cJSON_Parse("{\"kernels\":[{\"name\":\"axpy_kernel\",\"part\":1,\"grid\":[8,1,1],\"block\":[256,1,1],"
-                        "\"registers\":16,\"metrics\":{\"dram__throughput.avg.pct_of_peak_sustained_elapsed\":88}}]}");
+        verdict->counters = cJSON_Parse("{\"kernels\":[{\"name\":\"axpy_kernel\",\"part\":1,"
+                                        "\"grid\":[8,1,1],\"block\":[256,1,1],"
+                                        "\"registers\":16,\"metrics\":{\"dram__throughput.avg.pct_"
+                                        "of_peak_sustained_elapsed\":88}}]}");
     verdict->judge_seconds = seconds;
     kf_verdict_conclude(verdict);
     if (strcmp(how, "twice") == 0) {
@@ -289,7 +309,8 @@ kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int 
 
 int main(int argc, char **argv)
 {
-    const char *spool = NULL, *hardware = getenv("FAKE_HARDWARE"), *sleep_text = getenv("FAKE_SLEEP");
+    const char *spool = NULL, *hardware = getenv("FAKE_HARDWARE"),
+               *sleep_text = getenv("FAKE_SLEEP");
     kf_spool_options options = {.poll_seconds = 0.02};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--spool") == 0 && i + 1 < argc)
@@ -314,9 +335,11 @@ int main(int argc, char **argv)
                              .environment_id = environment_id ? environment_id : hardware,
                              .sleep = sleep_text ? strtod(sleep_text, NULL) : 0,
                              .jitter = jitter ? strtod(jitter, NULL) : 0,
-                             .chance = {seed ? (unsigned short)strtoul(seed, NULL, 10) : 0, (unsigned short)getpid(), 1}};
+                             .chance = {seed ? (unsigned short)strtoul(seed, NULL, 10) : 0,
+                                        (unsigned short)getpid(), 1}};
     kf_error error = {0};
-    bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error) : kf_worker_serve(&judge, 0, 1, &stop, &error);
+    bool served = spool ? kf_worker_spool(&judge, spool, &options, &stop, &error)
+                        : kf_worker_serve(&judge, 0, 1, &stop, &error);
     if (!served) fprintf(stderr, "fake_worker: %s\n", error.text);
     return served ? 0 : 3;
 }

@@ -1,5 +1,6 @@
-/* Preloaded into kforge: Ctrl-C comes exactly with the file number $INTERRUPT_AT that is synced, and $INTERRUPT_LOG gets a byte for each. A signal from outside
- * would come too early or too late on a machine that is busy. */
+/* Preloaded into kforge: Ctrl-C comes exactly with the file number $INTERRUPT_AT that is synced,
+ * and $INTERRUPT_LOG gets a byte for each. A signal from outside would come too early or too late
+ * on a machine that is busy. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,8 @@
-/* make_dataset FILE TASKS [NAME…]: a store with a run on each of the named tasks of the folder TASKS (axpy, gemv, row_softmax), in which a model answered: replies
- * that are correct, wrong, cheating, odd or empty of code; near-duplicates; a verdict that is the machine's fault; secrets and places in prompts. For
- * the tests of `export`. Sources are the tasks' baselines with a mark, so they compile. */
+/* make_dataset FILE TASKS [NAME…]: a store with a run on each of the named tasks of the folder
+ * TASKS (axpy, gemv, row_softmax), in which a model answered: replies that are correct, wrong,
+ * cheating, odd or empty of code; near-duplicates; a verdict that is the machine's fault; secrets
+ * and places in prompts. For the tests of `export`. Sources are the tasks' baselines with a mark,
+ * so they compile. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -32,7 +34,8 @@ typedef struct proposal {
 static const proposal proposals[] = {
     {"seed", 0, 0, KF_ATTEMPT_JUDGED, KF_CORRECT, 1.0, 1, 1, false, false},
     {"draft", 1, 0, KF_ATTEMPT_JUDGED, KF_CORRECT, 1.5, 1.5, 2, true, false},
-    {"draft", 1, 0, KF_ATTEMPT_JUDGED, KF_CORRECT, 1.505, 1.5, 3, false, false}, /* overlaps the one before */
+    /* overlaps the one before */
+    {"draft", 1, 0, KF_ATTEMPT_JUDGED, KF_CORRECT, 1.505, 1.5, 3, false, false},
     {"draft", 1, 0, KF_ATTEMPT_JUDGED, KF_WRONG_RESULT, 0, 0, 4, false, false},
     {"improve", 2, 2, KF_ATTEMPT_JUDGED, KF_CORRECT, 2.0, 1.2, 5, true, false},
     {"improve", 2, 2, KF_ATTEMPT_JUDGED, KF_COMPILE_ERROR, 0, 0, 6, false, false},
@@ -41,13 +44,15 @@ static const proposal proposals[] = {
     {"improve", 3, 5, KF_ATTEMPT_JUDGED, KF_CORRECT, 1.9, 2.6, 8, true, false},
     {"improve", 3, 5, KF_ATTEMPT_JUDGED, KF_CORRECT, 0.6, 0.6, 9, false, false},
     {"improve", 3, 5, KF_ATTEMPT_JUDGED, KF_INTERFERENCE, 0, 0, 10, false, false},
-    {"improve", 4, 5, KF_ATTEMPT_JUDGED, KF_CORRECT, 2.0, 1.2, -5, false, false}, /* the source of mark 5 in another layout */
+    /* the source of mark 5 in another layout */
+    {"improve", 4, 5, KF_ATTEMPT_JUDGED, KF_CORRECT, 2.0, 1.2, -5, false, false},
     {"improve", 4, 9, KF_ATTEMPT_MODEL_FAILED, KF_JUDGE_ERROR, 0, 0, 0, false, false},
 };
 #define PROPOSALS (sizeof proposals / sizeof *proposals)
 
 /* NUL, bytes that are no UTF-8, a surrogate, an escape. */
-static const char odd[] = "no code: \0 \xff\xfe \xed\xa0\x80 \xf0\x9f\x9a\x80 \x1b[31m \"quoted\\\" \r\n";
+static const char odd[] =
+    "no code: \0 \xff\xfe \xed\xa0\x80 \xf0\x9f\x9a\x80 \x1b[31m \"quoted\\\" \r\n";
 
 static char *source_of(const kf_task *task, int mark)
 {
@@ -71,64 +76,74 @@ static kf_verdict *verdict_of(const kf_task *task, const proposal *p)
     kf_verdict_set_text(&verdict->code_hash, code);
     verdict->build_seconds = 0.75;
     verdict->judge_seconds = 4.5;
-    verdict->provenance = cJSON_Parse(
-        "{\"kforge\":\"0.0.9\",\"toolchain\":\"cuda sm_90 /data/jane/bin/nvcc 17 "
-        "18\",\"host\":\"secret-host-17\",\"torch\":{\"python\":"
-        "\"3.11.7\",\"torch\":\"2.9.1\"},\"device\":{\"hardware\":\"Test GPU\",\"driver\":\"570.1\",\"driver_cuda\":\"12.8\","
-        "\"nvrtc\":\"12.4\"},\"options\":{},\"sandbox\":[\"user_ns\"]}");
-    verdict->build =
-        cJSON_Parse("{\"seconds\":0.75,\"log\":\"/home/jane/work/candidate.cu:3: warning, see /data/jane/notes.txt\\n\"}");
+    verdict->provenance =
+        cJSON_Parse("{\"kforge\":\"0.0.9\",\"toolchain\":\"cuda sm_90 /data/jane/bin/nvcc 17 "
+                    "18\",\"host\":\"secret-host-17\",\"torch\":{\"python\":"
+                    "\"3.11.7\",\"torch\":\"2.9.1\"},\"device\":{\"hardware\":\"Test "
+                    "GPU\",\"driver\":\"570.1\",\"driver_cuda\":\"12.8\","
+                    "\"nvrtc\":\"12.4\"},\"options\":{},\"sandbox\":[\"user_ns\"]}");
+    verdict->build = cJSON_Parse("{\"seconds\":0.75,\"log\":\"/home/jane/work/candidate.cu:3: "
+                                 "warning, see /data/jane/notes.txt\\n\"}");
     kf_verdict_add_flag(verdict, "sandbox.denied:fork");
     for (int w = 0; w < 2; w++) {
-        kf_workload_verdict *workload = kf_verdict_add_workload(verdict, kf_task_workload_name(task, w), true);
+        kf_workload_verdict *workload =
+            kf_verdict_add_workload(verdict, kf_task_workload_name(task, w), true);
         double speedup = w ? p->small : p->speedup;
         workload->status = KF_CORRECT;
         workload->pairs = 2;
-        if (p->status == KF_CORRECT) workload->speedup = (kf_interval){speedup, speedup * 0.99, speedup * 1.01};
+        if (p->status == KF_CORRECT)
+            workload->speedup = (kf_interval){speedup, speedup * 0.99, speedup * 1.01};
         for (int i = 0; i < 4; i++)
             kf_workload_add_sample(
-                workload, &(kf_sample){i % 2 ? 'c' : 'b', i / 2, 16, 0.02 / (i % 2 && speedup > 0 ? speedup : 1), NAN, NAN, 0});
+                workload, &(kf_sample){i % 2 ? 'c' : 'b', i / 2, 16,
+                                       0.02 / (i % 2 && speedup > 0 ? speedup : 1), NAN, NAN, 0});
     }
     if (p->status != KF_CORRECT)
-        kf_verdict_add_finding(verdict, NULL, p->status, p->status == KF_INTERFERENCE ? KF_BLAME_MACHINE : KF_BLAME_CANDIDATE,
+        kf_verdict_add_finding(verdict, NULL, p->status,
+                               p->status == KF_INTERFERENCE ? KF_BLAME_MACHINE : KF_BLAME_CANDIDATE,
                                "test", NAN, NAN, "what went wrong");
     kf_verdict_conclude(verdict);
     verdict->reverified = p->twice;
     /* The combined figure is the geometric mean; what the tests count with is simpler. */
-    if (p->status == KF_CORRECT) verdict->speedup = (kf_interval){p->speedup, p->speedup * 0.99, p->speedup * 1.01};
+    if (p->status == KF_CORRECT)
+        verdict->speedup = (kf_interval){p->speedup, p->speedup * 0.99, p->speedup * 1.01};
     return verdict;
 }
 
-static int64_t put_call(kf_store *store, const char *run, const kf_task *task, const proposal *p, const char *code,
-                        const char *shown)
+static int64_t put_call(kf_store *store, const char *run, const kf_task *task, const proposal *p,
+                        const char *code, const char *shown)
 {
     kf_autobuffer prompt = {0}, reply = {0};
     kf_buffer_format(&prompt,
-                     "Make %s faster, variant %d.\n\n```cuda\n%s```\nMy key is sk-proj-%s and I live in /home/jane/work.\n",
-                     kf_task_name(task), p->prompt, shown ? shown : "", "abcdefghijklmnop0123456789");
-    if (code) kf_buffer_format(&reply, "Here it is \xe2\x80\x94 na\xc3\xafve:\n```cuda\n%s```\n", code);
+                     "Make %s faster, variant %d.\n\n```cuda\n%s```\nMy key is sk-proj-%s and I "
+                     "live in /home/jane/work.\n",
+                     kf_task_name(task), p->prompt, shown ? shown : "",
+                     "abcdefghijklmnop0123456789");
+    if (code)
+        kf_buffer_format(&reply, "Here it is \xe2\x80\x94 na\xc3\xafve:\n```cuda\n%s```\n", code);
     if (p->odd) kf_buffer_append(&reply, odd, sizeof odd - 1);
     bool failed = p->outcome == KF_ATTEMPT_MODEL_FAILED;
-    return kf_store_put_model_call(store,
-                                   &(kf_store_model_call_new){.run = run,
-                                                              .provider = "exec",
-                                                              .model = "ask-1",
-                                                              .purpose = p->step,
-                                                              .system = "You write CUDA.",
-                                                              .prompt = prompt.data,
-                                                              .prompt_size = prompt.size,
-                                                              .reply = failed       ? NULL
-                                                                       : reply.data ? reply.data
-                                                                                    : "",
-                                                              .reply_size = reply.size,
-                                                              .settings = "{\"temperature\":0.7}",
-                                                              .outcome = failed ? "failed" : "ok",
-                                                              .message = failed ? "timeout" : NULL,
-                                                              .prompt_tokens = 100,
-                                                              .completion_tokens = p->odd ? -1 : 200,
-                                                              .cost_usd = p->odd ? NAN : 0.01,
-                                                              .seconds = 2},
-                                   &error);
+    return kf_store_put_model_call(
+        store,
+        &(kf_store_model_call_new){.run = run,
+                                   .provider = "exec",
+                                   .model = "ask-1",
+                                   .purpose = p->step,
+                                   .system = "You write CUDA.",
+                                   .prompt = prompt.data,
+                                   .prompt_size = prompt.size,
+                                   .reply = failed       ? NULL
+                                            : reply.data ? reply.data
+                                                         : "",
+                                   .reply_size = reply.size,
+                                   .settings = "{\"temperature\":0.7}",
+                                   .outcome = failed ? "failed" : "ok",
+                                   .message = failed ? "timeout" : NULL,
+                                   .prompt_tokens = 100,
+                                   .completion_tokens = p->odd ? -1 : 200,
+                                   .cost_usd = p->odd ? NAN : 0.01,
+                                   .seconds = 2},
+        &error);
 }
 
 static void fill(kf_store *store, const char *tasks, const char *name, const char *leak)
@@ -142,7 +157,10 @@ static void fill(kf_store *store, const char *tasks, const char *name, const cha
     must(kf_store_put_task(store, kf_task_hash(task), name, text, strlen(text), &error), "task");
     cJSON_free(text);
     cJSON_Delete(bundle);
-    kf_store_run_new start = {.task = kf_task_hash(task), .device = "cpu Test Processor 9000", .options = "{}", .seed = 7};
+    kf_store_run_new start = {.task = kf_task_hash(task),
+                              .device = "cpu Test Processor 9000",
+                              .options = "{}",
+                              .seed = 7};
     must(kf_store_begin_run(store, &start, run, &error), "run");
     int64_t candidates[PROPOSALS + 1] = {0};
     char *sources[PROPOSALS + 1] = {0};
@@ -208,7 +226,8 @@ int main(int argc, char **argv)
     /* A prompt on gemv shows code of row_softmax. */
     for (int i = 0; i < (argc > 3 ? argc - 3 : 3); i++) {
         const char *name = argc > 3 ? argv[3 + i] : usual[i];
-        fill(store, argv[2], name, strcmp(name, "gemv") == 0 ? kf_task_baseline(softmax)->text : NULL);
+        fill(store, argv[2], name,
+             strcmp(name, "gemv") == 0 ? kf_task_baseline(softmax)->text : NULL);
     }
     return 0;
 }

@@ -1,5 +1,6 @@
-/* make_store FILE TASK: a store with one finished run of TASK in it, for the shell tests of `list` and `show`: a correct seed, a faster child that
- * was measured twice, a wrong result, a compile error, a verdict that is the machine's fault, and attempts without a candidate. */
+/* make_store FILE TASK: a store with one finished run of TASK in it, for the shell tests of `list`
+ * and `show`: a correct seed, a faster child that was measured twice, a wrong result, a compile
+ * error, a verdict that is the machine's fault, and attempts without a candidate. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -25,16 +26,18 @@ static kf_verdict *make_verdict(const kf_task *task, kf_status status, double sp
     verdict->judge_seconds = 4.5;
     verdict->provenance = cJSON_Parse("{\"sandbox\":[\"user_ns\",\"seccomp\"]}");
     if (status == KF_COMPILE_ERROR) {
-        verdict->build =
-            cJSON_Parse("{\"seconds\":0.75,\"log\":\"candidate.cu:3:5: error: 'idx' was not declared in this scope\\n\"}");
-        kf_verdict_add_finding(verdict, NULL, status, KF_BLAME_CANDIDATE, "build.compiler", NAN, NAN,
-                               "'idx' was not declared in this scope");
+        verdict->build = cJSON_Parse("{\"seconds\":0.75,\"log\":\"candidate.cu:3:5: error: 'idx' "
+                                     "was not declared in this scope\\n\"}");
+        kf_verdict_add_finding(verdict, NULL, status, KF_BLAME_CANDIDATE, "build.compiler", NAN,
+                               NAN, "'idx' was not declared in this scope");
         kf_verdict_conclude(verdict);
         return verdict;
     }
-    verdict->build = cJSON_Parse("{\"seconds\":0.75,\"log\":\"\",\"registers\":32,\"spill_bytes\":0}");
+    verdict->build =
+        cJSON_Parse("{\"seconds\":0.75,\"log\":\"\",\"registers\":32,\"spill_bytes\":0}");
     for (int w = 0; w < 2; w++) {
-        kf_workload_verdict *workload = kf_verdict_add_workload(verdict, kf_task_workload_name(task, w), true);
+        kf_workload_verdict *workload =
+            kf_verdict_add_workload(verdict, kf_task_workload_name(task, w), true);
         kf_output_check *output = kf_workload_add_output(workload, "y");
         output->figures = (kf_error_figures){.rms = 1.25e-7,
                                              .max = 9.5e-7,
@@ -55,7 +58,8 @@ static kf_verdict *make_verdict(const kf_task *task, kf_status status, double sp
         }
         workload->status = KF_CORRECT;
         if (status == KF_INTERFERENCE)
-            kf_verdict_add_finding(verdict, workload, status, KF_BLAME_MACHINE, "timing.interference", 0.12, 0.03,
+            kf_verdict_add_finding(verdict, workload, status, KF_BLAME_MACHINE,
+                                   "timing.interference", 0.12, 0.03,
                                    "the baseline beside the candidate is slower than alone");
         if (status == KF_CORRECT && speedup > 0) {
             workload->speedup = (kf_interval){speedup, speedup * 0.99, speedup * 1.01};
@@ -65,12 +69,13 @@ static kf_verdict *make_verdict(const kf_task *task, kf_status status, double sp
             workload->pairs = 12;
             for (int pair = 0; pair < 4; pair++)
                 for (int side = 0; side < 2; side++)
-                    kf_workload_add_sample(workload, &(kf_sample){.side = side ? 'c' : 'b',
-                                                                  .pair = pair,
-                                                                  .calls = 16,
-                                                                  .seconds = 0.0198 / (side ? speedup : 1),
-                                                                  .claimed = NAN,
-                                                                  .clock_mhz = NAN});
+                    kf_workload_add_sample(workload,
+                                           &(kf_sample){.side = side ? 'c' : 'b',
+                                                        .pair = pair,
+                                                        .calls = 16,
+                                                        .seconds = 0.0198 / (side ? speedup : 1),
+                                                        .claimed = NAN,
+                                                        .clock_mhz = NAN});
         }
     }
     kf_verdict_conclude(verdict);
@@ -88,12 +93,18 @@ typedef struct proposal {
 
 static const proposal proposals[] = {
     {KF_ATTEMPT_JUDGED, "seed", "seed", "", "// the seed\n", NULL, KF_CORRECT, 1.002, 0, false},
-    {KF_ATTEMPT_JUDGED, "tuner", "tune", "", "// the seed\n", "-DITEMS=8", KF_CORRECT, 1.41, 1, false},
-    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "// vectors\n", NULL, KF_CORRECT, 1.84, 2, true},
-    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "// wrong at the end\n", NULL, KF_WRONG_RESULT, 0, 3, false},
-    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "int y = idx;\n", NULL, KF_COMPILE_ERROR, 0, 3, false},
-    {KF_ATTEMPT_JUDGED, "exec:./ask", "repair_build", "", "// disturbed\n", NULL, KF_INTERFERENCE, 0, 5, false},
-    {KF_ATTEMPT_NO_SOURCE, "exec:./ask", "improve", "the reply holds no code block", NULL, NULL, KF_CORRECT, 0, 3, false},
+    {KF_ATTEMPT_JUDGED, "tuner", "tune", "", "// the seed\n", "-DITEMS=8", KF_CORRECT, 1.41, 1,
+     false},
+    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "// vectors\n", NULL, KF_CORRECT, 1.84, 2,
+     true},
+    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "// wrong at the end\n", NULL, KF_WRONG_RESULT,
+     0, 3, false},
+    {KF_ATTEMPT_JUDGED, "exec:./ask", "improve", "", "int y = idx;\n", NULL, KF_COMPILE_ERROR, 0, 3,
+     false},
+    {KF_ATTEMPT_JUDGED, "exec:./ask", "repair_build", "", "// disturbed\n", NULL, KF_INTERFERENCE,
+     0, 5, false},
+    {KF_ATTEMPT_NO_SOURCE, "exec:./ask", "improve", "the reply holds no code block", NULL, NULL,
+     KF_CORRECT, 0, 3, false},
 };
 
 int main(int argc, char **argv)
@@ -104,12 +115,16 @@ int main(int argc, char **argv)
     if (!store || !task) give_up("opening");
     cJSON *bundle = kf_task_bundle(task);
     char *text = cJSON_PrintUnformatted(bundle);
-    if (!kf_store_put_task(store, kf_task_hash(task), kf_task_name(task), text, strlen(text), &error)) give_up("task");
+    if (!kf_store_put_task(store, kf_task_hash(task), kf_task_name(task), text, strlen(text),
+                           &error))
+        give_up("task");
     cJSON_free(text);
     cJSON_Delete(bundle);
     char run[KF_RUN_ID];
-    kf_store_run_new start = {
-        .task = kf_task_hash(task), .device = "cpu Test Processor 9000", .options = "{\"model\":[\"exec:./ask\"]}", .seed = 7};
+    kf_store_run_new start = {.task = kf_task_hash(task),
+                              .device = "cpu Test Processor 9000",
+                              .options = "{\"model\":[\"exec:./ask\"]}",
+                              .seed = 7};
     if (!kf_store_begin_run(store, &start, run, &error)) give_up("run");
     int64_t candidates[16] = {0};
     for (size_t i = 0; i < sizeof proposals / sizeof *proposals; i++) {
@@ -137,19 +152,20 @@ int main(int argc, char **argv)
             attempt.flag_count = p->flag != NULL;
         }
         if (strncmp(p->proposer, "exec", 4) == 0)
-            attempt.model_call = kf_store_put_model_call(store,
-                                                         &(kf_store_model_call_new){.run = run,
-                                                                                    .provider = "exec",
-                                                                                    .model = "ask",
-                                                                                    .purpose = p->step,
-                                                                                    .prompt = "?",
-                                                                                    .prompt_size = 1,
-                                                                                    .outcome = "ok",
-                                                                                    .prompt_tokens = 1200,
-                                                                                    .completion_tokens = 340,
-                                                                                    .cost_usd = 0.01,
-                                                                                    .seconds = 2},
-                                                         &error);
+            attempt.model_call =
+                kf_store_put_model_call(store,
+                                        &(kf_store_model_call_new){.run = run,
+                                                                   .provider = "exec",
+                                                                   .model = "ask",
+                                                                   .purpose = p->step,
+                                                                   .prompt = "?",
+                                                                   .prompt_size = 1,
+                                                                   .outcome = "ok",
+                                                                   .prompt_tokens = 1200,
+                                                                   .completion_tokens = 340,
+                                                                   .cost_usd = 0.01,
+                                                                   .seconds = 2},
+                                        &error);
         kf_store_recorded recorded;
         if (!kf_store_record(store, &attempt, &recorded, &error)) give_up("attempt");
         candidates[i + 1] = recorded.candidate;

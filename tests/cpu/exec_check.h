@@ -1,12 +1,14 @@
-// What the conformance tests share: CHECK notes a failure with its line, `result` is the program's exit status.
+// What the conformance tests share: CHECK notes a failure with its line, `result` is the program's
+// exit status.
 #pragma once
 #include <cuda_runtime.h>
 #include <stdio.h>
 
 static int failures;
-#define CHECK(condition)                                                                                      \
-    do {                                                                                                      \
-        if (!(condition) && ++failures <= 10) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+#define CHECK(condition)                                                    \
+    do {                                                                    \
+        if (!(condition) && ++failures <= 10)                               \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
     } while (0)
 #define CHECK_NEAR(a, b, tolerance)                                                             \
     do {                                                                                        \

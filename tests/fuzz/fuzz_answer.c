@@ -1,5 +1,6 @@
-/* Replies of model servers, all four formats: whatever comes, there is a text within its limit and counts that are counts or -1. The first byte says
- * which format, and whether the rest is one event's data or a stream. */
+/* Replies of model servers, all four formats: whatever comes, there is a text within its limit and
+ * counts that are counts or -1. The first byte says which format, and whether the rest is one
+ * event's data or a stream. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses, &kf_dialect_anthropic, &kf_dialect_gemini};
+static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses,
+                                             &kf_dialect_anthropic, &kf_dialect_gemini};
 static const kf_dialect *dialect;
 
 static bool take(void *context, const char *name, const char *data, size_t size)

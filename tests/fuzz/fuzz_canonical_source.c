@@ -1,4 +1,5 @@
-/* The normal form of any text: no crash, a hash just where there is a form, the same each time, and the same behind a comment. */
+/* The normal form of any text: no crash, a hash just where there is a form, the same each time, and
+ * the same behind a comment. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kf_error error = {0};
     kf_autobuffer form = {0}, again = {0}, commented = {0};
     char hash[KF_HASH_HEX] = "", behind[KF_HASH_HEX] = "";
-    bool has_text = kf_canonical_source_text(source, size, &form, &error), has_hash = kf_canonical_source_hash(source, size, hash, &error);
+    bool has_text = kf_canonical_source_text(source, size, &form, &error),
+         has_hash = kf_canonical_source_hash(source, size, hash, &error);
     if (has_text != has_hash) abort();
     if (!has_text) {
         if (error.code == KF_ERROR_NONE) abort();
@@ -25,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (form.size && memcmp(form.data, again.data, form.size) != 0) abort();
     kf_buffer_string(&commented, "// of a model that likes to explain\n\n");
     kf_buffer_append(&commented, source, size);
-    if (kf_canonical_source_hash(commented.data, commented.size, behind, &error) && strcmp(hash, behind) != 0) abort();
+    if (kf_canonical_source_hash(commented.data, commented.size, behind, &error) &&
+        strcmp(hash, behind) != 0)
+        abort();
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Any text: parse, evaluate over a few bindings, visit the names. Values have to keep the promises of kf_value. */
+/* Any text: parse, evaluate over a few bindings, visit the names. Values have to keep the promises
+ * of kf_value. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,10 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!error.text[0] || error.code == KF_ERROR_NONE) abort(); /* a failure without a reason */
         return 0;
     }
-    static const kf_binding bindings[] = {{"n", 4096}, {"m", 0}, {"k", INT64_MAX}, {"j", INT64_MIN}, {"i", -3}};
+    static const kf_binding bindings[] = {
+        {"n", 4096}, {"m", 0}, {"k", INT64_MAX}, {"j", INT64_MIN}, {"i", -3}};
     kf_value value;
     if (kf_expression_evaluate(expression, bindings, 5, &value, &error)) {
-        if (!isfinite(value.number) || (value.is_integer && value.number != (double)value.integer)) abort();
+        if (!isfinite(value.number) || (value.is_integer && value.number != (double)value.integer))
+            abort();
     } else if (!error.text[0]) {
         abort();
     }

@@ -1,4 +1,5 @@
-/* Replies: whatever a model sends, extraction gives a NUL-terminated source or an error. The first line of the input is the entry's name. */
+/* Replies: whatever a model sends, extraction gives a NUL-terminated source or an error. The first
+ * line of the input is the entry's name. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

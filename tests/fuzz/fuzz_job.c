@@ -1,4 +1,5 @@
-/* Jobs from anywhere: reading never crashes, and what was read survives being written and read again. */
+/* Jobs from anywhere: reading never crashes, and what was read survives being written and read
+ * again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

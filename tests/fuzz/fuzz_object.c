@@ -1,4 +1,5 @@
-/* JSON answers of critics: whatever a model sends, there is an object that prints and reads back, or an error. */
+/* JSON answers of critics: whatever a model sends, there is an object that prints and reads back,
+ * or an error. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The rewriter on any text: no crash, bounded output, as many lines as before, and its own output can be rewritten again. */
+/* The rewriter on any text: no crash, bounded output, as many lines as before, and its own output
+ * can be rewritten again. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,9 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool sanitize = size && (data[size - 1] & 1);
     if (kf_rewrite(text, size, sanitize, &once, &error)) {
         if (once.text.size > 4 * size + (1u << 16)) abort();
-        /* Tokens that hold newlines (raw strings, continued lines) may be copied to another place, newlines included. */
+        /* Tokens that hold newlines (raw strings, continued lines) may be copied to another place,
+         * newlines included. */
         bool plain = !memmem(text, size, "R\"", 2) && !memmem(text, size, "\\\n", 2);
-        if (plain && count_lines(text, size) != count_lines(once.text.data ? once.text.data : "", once.text.size)) abort();
+        if (plain && count_lines(text, size) !=
+                         count_lines(once.text.data ? once.text.data : "", once.text.size))
+            abort();
         for (size_t i = 0; i < once.finding_count; i++)
             if (!once.findings[i].construct || !once.findings[i].advice ||
                 !memchr(once.findings[i].word, '\0', sizeof once.findings[i].word))

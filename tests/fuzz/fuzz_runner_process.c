@@ -1,8 +1,10 @@
-/* The judge's side of the protocol against whatever a runner may write, and when. The sandbox is a stand-in: the input is a script of what the
- * "process" does each time the judge waits for it, written to the other end of the same socket that a runner has.
+/* The judge's side of the protocol against whatever a runner may write, and when. The sandbox is a
+ * stand-in: the input is a script of what the "process" does each time the judge waits for it,
+ * written to the other end of the same socket that a runner has.
  *
- * Byte by byte: what to do; some take an argument, the byte behind. Whether an answer may count is known here, so that a forged, replayed, early or
- * second answer that the judge takes for good is a crash, and so is a wait that does not end. */
+ * Byte by byte: what to do; some take an argument, the byte behind. Whether an answer may count is
+ * known here, so that a forged, replayed, early or second answer that the judge takes for good is a
+ * crash, and so is a wait that does not end. */
 #include "../../evaluator/judge/device/runner_process.c"
 
 #include <fcntl.h>
@@ -42,9 +44,10 @@ static struct {
     size_t size, at;
     uint64_t asked; /* the nonce of the question that is open */
     bool open;      /* there is one */
-    bool honest;    /* exactly one answer with its nonce was written, and nothing else since the one before */
-    bool cut;       /* a right answer came in pieces: what comes of them is not known here */
-    uint8_t said;   /* what that answer was */
+    /* exactly one answer with its nonce was written, and nothing else since the one before */
+    bool honest;
+    bool cut;     /* a right answer came in pieces: what comes of them is not known here */
+    uint8_t said; /* what that answer was */
     kf_wire_answer last;
     char rest[sizeof(kf_wire_command)]; /* of a command that came in pieces */
 } script;
@@ -56,7 +59,8 @@ static uint8_t next(void)
 
 static void put(kf_sandbox *s, const void *bytes, size_t size)
 {
-    if (s->fd >= 0 && send(s->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) script.honest = false;
+    if (s->fd >= 0 && send(s->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        script.honest = false;
 }
 
 static void end_process(kf_sandbox *s)
@@ -67,7 +71,8 @@ static void end_process(kf_sandbox *s)
     if (write(s->ended_fd, &one, sizeof one) < 0) abort();
 }
 
-/* Reads what the judge has asked meanwhile; a command's payload and its descriptors are of no interest. */
+/* Reads what the judge has asked meanwhile; a command's payload and its descriptors are of no
+ * interest. */
 static void listen_to_judge(kf_sandbox *s)
 {
     char bytes[65536];
@@ -87,7 +92,8 @@ static void act(kf_sandbox *s)
 {
     listen_to_judge(s);
     uint8_t action = next() % ACTIONS;
-    kf_wire_answer answer = {.magic = KF_WIRE_MAGIC, .nonce = script.asked, .claimed_seconds = 1e-9};
+    kf_wire_answer answer = {
+        .magic = KF_WIRE_MAGIC, .nonce = script.asked, .claimed_seconds = 1e-9};
     bool first = script.open;
     if (action == CLOSE) {
         if (s->fd >= 0) close(s->fd);
@@ -134,7 +140,7 @@ static void act(kf_sandbox *s)
     script.last = answer;
 }
 
-/* ---- the stand-in ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the stand-in ---------------------------------------------------------------------------- */
 
 kf_sandbox *kf_sandbox_spawn(const kf_sandbox_spec *spec, kf_error *error)
 {
@@ -217,15 +223,17 @@ void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t siz
     snprintf(text, size, "%d", result->status);
 }
 
-/* ---- what must hold --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what must hold -------------------------------------------------------------------------- */
 
 static void check(kf_runner *runner, kf_runner_event event)
 {
     kf_runner_explanation why;
     bool went_well = event == KF_RUNNER_OK || event == KF_RUNNER_DEVICE_ERROR;
-    if (event == KF_RUNNER_TIMEOUT || event == KF_RUNNER_STOPPED) abort(); /* the script ends the process before that */
+    /* the script ends the process before that */
+    if (event == KF_RUNNER_TIMEOUT || event == KF_RUNNER_STOPPED) abort();
     if (went_well && ((!script.honest && !script.cut) || runner->dead)) abort();
-    if (went_well && !script.cut && script.said != (event == KF_RUNNER_OK ? ANSWER : DEVICE_ERROR)) abort();
+    if (went_well && !script.cut && script.said != (event == KF_RUNNER_OK ? ANSWER : DEVICE_ERROR))
+        abort();
     if (went_well && !runner->frozen) abort();
     if (!went_well && !runner->dead) abort();
     kf_runner_explain(runner, event, "being fuzzed", &why);

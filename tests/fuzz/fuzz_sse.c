@@ -1,4 +1,5 @@
-/* Event streams: the same events however the bytes are cut, whatever they are. The first byte says into what pieces. */
+/* Event streams: the same events however the bytes are cut, whatever they are. The first byte says
+ * into what pieces. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kf_autobuffer whole = {0}, pieces = {0};
     parse(data + 1, size - 1, size, &whole);
     parse(data + 1, size - 1, 1 + data[0] % 64, &pieces);
-    if (whole.size != pieces.size || (whole.size && memcmp(whole.data, pieces.data, whole.size) != 0)) abort();
+    if (whole.size != pieces.size ||
+        (whole.size && memcmp(whole.data, pieces.data, whole.size) != 0))
+        abort();
     return 0;
 }

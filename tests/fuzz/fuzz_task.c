@@ -1,5 +1,6 @@
-/* Any bytes as the line that holds a bundle: strict JSON, then the whole loader. What loads has to resolve, to have an address that a
- * bundle of it keeps, a canonical form that parses, and findings of lint that are complete. */
+/* Any bytes as the line that holds a bundle: strict JSON, then the whole loader. What loads has to
+ * resolve, to have an address that a bundle of it keeps, a canonical form that parses, and findings
+ * of lint that are complete. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,12 @@ static void check(const kf_task *task)
     bool applies;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++)
         for (int device = 0; device < 2; device++)
-            if (!kf_task_resolve(task, workload, device ? "cuda" : "cpu", &problem, &applies, &error)) abort();
+            if (!kf_task_resolve(task, workload, device ? "cuda" : "cpu", &problem, &applies,
+                                 &error))
+                abort();
     for (int i = 0; i < problem.argument_count; i++)
-        if (problem.arguments[i].elements < 1 || problem.arguments[i].elements > KF_MAX_ELEMENTS) abort();
+        if (problem.arguments[i].elements < 1 || problem.arguments[i].elements > KF_MAX_ELEMENTS)
+            abort();
     int errors = 0;
     if (kf_task_lint_static(task, NULL, count_error, &errors) != errors) abort();
     kf_autofree char *prototype = kf_task_prototype(task, true);
@@ -40,7 +44,8 @@ static void check(const kf_task *task)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kf_autofree char *text = malloc(size + 1); /* kf_json_parse takes a length; the copy makes reads behind it visible */
+    /* kf_json_parse takes a length; the copy makes reads behind it visible */
+    kf_autofree char *text = malloc(size + 1);
     if (!text) return 0;
     memcpy(text, data, size);
     text[size] = '\0';

@@ -1,4 +1,5 @@
-/* Verdict JSON from anywhere: reading never crashes, and what was read survives being written and read again. */
+/* Verdict JSON from anywhere: reading never crashes, and what was read survives being written and
+ * read again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-/* Does the judge's clock agree with the GPU's? Beside it stand two others: the sum of gpu__time_duration over the kernels of one call that finds the L2 empty,
- * which is what ncu shows, and the time of the same binary on as many sets in this process between two CUDA events around a long batch. They differ by some
- * per cent themselves: the first has each kernel alone with what starting and ending it takes, the second finds address translations and caches of
- * the calls before. The judge may be 3 % above the higher and 1 % below the lower of the two. */
+/* Does the judge's clock agree with the GPU's? Beside it stand two others: the sum of
+ * gpu__time_duration over the kernels of one call that finds the L2 empty, which is what ncu shows,
+ * and the time of the same binary on as many sets in this process between two CUDA events around a
+ * long batch. They differ by some per cent themselves: the first has each kernel alone with what
+ * starting and ending it takes, the second finds address translations and caches of the calls
+ * before. The judge may be 3 % above the higher and 1 % below the lower of the two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,8 @@
 #define COUNTERS_SECONDS 1.0 /* that counters may add to a job */
 #define MAX_COUNTED 512
 
-/* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median of three; NaN where counters are not to be had. */
+/* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median
+ * of three; NaN where counters are not to be had. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
 {
     double rounds[COUNTED];
@@ -37,8 +40,8 @@ static double by_counters(kf_judge *judge, const kf_problem *problem, const char
                                 .seconds = 20};
         cJSON *taken = judge->device->operations->count(judge->device, &counting, &error), *kernel;
         double sum = 0;
-        cJSON_ArrayForEach(kernel, cJSON_GetObjectItem(taken, "kernels")) sum +=
-            kf_json_get_number(cJSON_GetObjectItem(kernel, "metrics"), "gpu__time_duration.sum", NAN);
+        cJSON_ArrayForEach(kernel, cJSON_GetObjectItem(taken, "kernels")) sum += kf_json_get_number(
+            cJSON_GetObjectItem(kernel, "metrics"), "gpu__time_duration.sum", NAN);
         cJSON_Delete(taken);
         rounds[i] = sum > 0 ? sum * 1e-9 : NAN;
         if (isnan(rounds[i])) return NAN;
@@ -46,7 +49,8 @@ static double by_counters(kf_judge *judge, const kf_problem *problem, const char
     return kf_median(rounds, COUNTED);
 }
 
-/* Of a side's batches and single calls, in seconds: what a batch costs that a call does not, as a line through both says. */
+/* Of a side's batches and single calls, in seconds: what a batch costs that a call does not, as a
+ * line through both says. */
 static double intercept(const kf_workload_verdict *w, char batch, char single)
 {
     double batches[512], singles[512];
@@ -57,10 +61,12 @@ static double intercept(const kf_workload_verdict *w, char batch, char single)
             batches[used++] = w->samples[i].seconds, calls = w->samples[i].calls;
         if (w->samples[i].side == single && one < 512) singles[one++] = w->samples[i].seconds;
     }
-    return calls > 1 ? (calls * kf_median(singles, one) - kf_median(batches, used)) / (calls - 1) : NAN;
+    return calls > 1 ? (calls * kf_median(singles, one) - kf_median(batches, used)) / (calls - 1)
+                     : NAN;
 }
 
-/* Of all workloads from SHORTEST up: how many there are, and how far outside of the two clocks the worst of them is. */
+/* Of all workloads from SHORTEST up: how many there are, and how far outside of the two clocks the
+ * worst of them is. */
 static struct {
     int count;
     double above, below;
@@ -79,12 +85,16 @@ static int agree(kf_judge *judge, const char *task_path, double seconds)
     }
     job->options.seconds = seconds;
     kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
-    kf_build_request request = {
-        .task = task, .source = file->text, .size = file->size, .name = file->name, .seconds = 60, .directory = directory};
+    kf_build_request request = {.task = task,
+                                .source = file->text,
+                                .size = file->size,
+                                .name = file->name,
+                                .seconds = 60,
+                                .directory = directory};
     kf_build build = {0};
     int bad = 0;
-    if (!verdict || verdict->status != KF_CORRECT || !judge->device->operations->build(judge->device, &request, &build, &error) ||
-        !build.ok) {
+    if (!verdict || verdict->status != KF_CORRECT ||
+        !judge->device->operations->build(judge->device, &request, &build, &error) || !build.ok) {
         printf("  %s: %s\n", task_path, verdict ? verdict->message : error.text);
         bad = 1;
     }
@@ -92,15 +102,21 @@ static int agree(kf_judge *judge, const char *task_path, double seconds)
     kf_problem *problem = calloc(1, sizeof *problem);
     for (int w = 0; entry && w < kf_task_workload_count(task); w++) {
         bool applies;
-        if (!kf_task_resolve(task, w, "cuda", problem, &applies, NULL) || !applies || !problem->timed) continue;
+        if (!kf_task_resolve(task, w, "cuda", problem, &applies, NULL) || !applies ||
+            !problem->timed)
+            continue;
         const kf_workload_verdict *found = NULL;
         for (size_t i = 0; i < verdict->workload_count; i++)
-            if (strcmp(verdict->workloads[i].workload, problem->workload) == 0) found = &verdict->workloads[i];
+            if (strcmp(verdict->workloads[i].workload, problem->workload) == 0)
+                found = &verdict->workloads[i];
         if (!found) continue;
-        double judged = found->candidate_seconds, events = plain_seconds(judge, entry, problem, judged);
+        double judged = found->candidate_seconds,
+               events = plain_seconds(judge, entry, problem, judged);
         double counted = by_counters(judge, problem, build.binary);
-        double low = isnan(counted) ? events : fmin(counted, events), high = isnan(counted) ? events : fmax(counted, events);
-        bool held = judged >= SHORTEST, wrong = !(judged >= low * (1 - BELOW)) || !(judged <= high * (1 + ABOVE));
+        double low = isnan(counted) ? events : fmin(counted, events),
+               high = isnan(counted) ? events : fmax(counted, events);
+        bool held = judged >= SHORTEST,
+             wrong = !(judged >= low * (1 - BELOW)) || !(judged <= high * (1 + ABOVE));
         int calls = 0;
         for (size_t i = 0; i < found->sample_count; i++)
             if (found->samples[i].side == 'c') calls = found->samples[i].calls;
@@ -110,12 +126,14 @@ static int agree(kf_judge *judge, const char *task_path, double seconds)
             held_to.above = fmax(held_to.above, judged / high - 1);
             held_to.below = fmax(held_to.below, 1 - judged / low);
         }
-        printf("    empty %.0f us, by the line of baseline %.0f, of candidate %.0f; %d pairs\n", found->batch_cost_seconds * 1e6,
-               1e6 * intercept(found, 'b', 'B'), 1e6 * intercept(found, 'c', 'C'), found->pairs);
-        printf("  %-12s %-12s %5d calls a batch, judge %9.2f us  gpu__time_duration %9.2f us %+6.2f %%  events %9.2f us %+6.2f %%  "
+        printf("    empty %.0f us, by the line of baseline %.0f, of candidate %.0f; %d pairs\n",
+               found->batch_cost_seconds * 1e6, 1e6 * intercept(found, 'b', 'B'),
+               1e6 * intercept(found, 'c', 'C'), found->pairs);
+        printf("  %-12s %-12s %5d calls a batch, judge %9.2f us  gpu__time_duration %9.2f us "
+               "%+6.2f %%  events %9.2f us %+6.2f %%  "
                "%s\n",
-               kf_task_name(task), problem->workload, calls, judged * 1e6, counted * 1e6, 100 * (judged / counted - 1),
-               events * 1e6, 100 * (judged / events - 1),
+               kf_task_name(task), problem->workload, calls, judged * 1e6, counted * 1e6,
+               100 * (judged / counted - 1), events * 1e6, 100 * (judged / events - 1),
                !wrong ? "ok"
                : held ? "BAD"
                       : "short: not held to it");
@@ -135,9 +153,10 @@ int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds)
     int bad = 0;
     for (int i = 0; i < count; i++) bad += agree(judge, tasks[i], seconds);
     printf("  %d workloads from %.0f us up\n", held_to.count, SHORTEST * 1e6);
-    gpu_figure("the judge's times above both clocks, at worst", held_to.count ? 100 * held_to.above : NAN, "%", GPU_AT_MOST,
-               100 * ABOVE);
-    gpu_figure("below both, at worst", held_to.count ? 100 * held_to.below : NAN, "%", GPU_AT_MOST, 100 * BELOW);
+    gpu_figure("the judge's times above both clocks, at worst",
+               held_to.count ? 100 * held_to.above : NAN, "%", GPU_AT_MOST, 100 * ABOVE);
+    gpu_figure("below both, at worst", held_to.count ? 100 * held_to.below : NAN, "%", GPU_AT_MOST,
+               100 * BELOW);
     return bad;
 }
 
@@ -146,13 +165,13 @@ static struct {
     double seconds[MAX_COUNTED];
 } counting_took;
 
-/* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what CUPTI did around the calls, each pass, and what lies between. */
+/* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what
+ * CUPTI did around the calls, each pass, and what lies between. */
 static void print_times(const cJSON *counters, double whole)
 {
-    static const char *const steps[] = {"lock", "buffers", "runner", "load", "hand_over", "warm_up", "count"}, *const parts[] = {
-                                                                                                                   "enable",
-                                                                                                                   "start", "stop",
-                                                                                                                   "read"};
+    static const char *const steps[] = {"lock",      "buffers", "runner", "load",
+                                        "hand_over", "warm_up", "count"},
+                             *const parts[] = {"enable", "start", "stop", "read"};
     const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(counters, "seconds"),
                 *passes = cJSON_GetObjectItemCaseSensitive(seconds, "passes"), *pass;
     double known = 0, inside = 0;
@@ -166,14 +185,16 @@ static void print_times(const cJSON *counters, double whole)
            kf_json_get_number(counters, "setup_seconds", NAN) * 1e3);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         printf(" %s %.1f,", parts[i], kf_json_get_number(seconds, parts[i], NAN) * 1e3);
-    printf(" %.0f of %.0f passes, room for %.0f launches; each:", kf_json_get_number(counters, "passes", 0),
-           kf_json_get_number(counters, "all_passes", 0), kf_json_get_number(counters, "ranges", 0));
+    printf(" %.0f of %.0f passes, room for %.0f launches; each:",
+           kf_json_get_number(counters, "passes", 0), kf_json_get_number(counters, "all_passes", 0),
+           kf_json_get_number(counters, "ranges", 0));
     cJSON_ArrayForEach(pass, passes)
     {
         printf(" %.1f", pass->valuedouble * 1e3);
         inside += pass->valuedouble;
     }
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i += 3) inside += kf_json_get_number(seconds, parts[i], 0);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i += 3)
+        inside += kf_json_get_number(seconds, parts[i], 0);
     printf("; the rest of it %.1f\n", (kf_json_get_number(seconds, "count", NAN) - inside) * 1e3);
 }
 
@@ -208,14 +229,18 @@ static int count_seeds(kf_judge *judge, const char *task_path, double seconds)
         started = kf_now();
         kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
         double with = kf_now() - started;
-        bool taken = verdict && cJSON_GetArraySize(cJSON_GetObjectItem(verdict->counters, "kernels")) > 0;
+        bool taken =
+            verdict && cJSON_GetArraySize(cJSON_GetObjectItem(verdict->counters, "kernels")) > 0;
         if (!taken && verdict && verdict->status == KF_CORRECT) bad++;
-        if (taken && counting_took.count < MAX_COUNTED) counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
+        if (taken && counting_took.count < MAX_COUNTED)
+            counting_took.seconds[counting_took.count++] = gpu_counting_seconds;
         kf_autobuffer words = {0};
         if (verdict) kf_counters_words(verdict->counters, &words);
         cJSON *missing = verdict ? cJSON_GetObjectItem(verdict->counters, "missing") : NULL;
-        printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s; a call %.3f ms, %d missing\n",
-               kf_task_name(task), file->name, verdict ? kf_status_name(verdict->status) : error.text, without, with,
+        printf("  == %s %s: %s, %.2f s without, %.2f s with counters, of which %.2f s; a call %.3f "
+               "ms, %d missing\n",
+               kf_task_name(task), file->name,
+               verdict ? kf_status_name(verdict->status) : error.text, without, with,
                gpu_counting_seconds, 1e3 * seconds_of_a_call(verdict), cJSON_GetArraySize(missing));
         if (taken) print_times(verdict->counters, gpu_counting_seconds);
         printf("%s", words.data ? words.data : "");
@@ -231,8 +256,9 @@ int check_counters(kf_judge *judge, int count, char *const *tasks, double second
     int bad = 0;
     for (int i = 0; i < count; i++) bad += count_seeds(judge, tasks[i], seconds);
     const double *took = counting_took.seconds;
-    gpu_figure("counters add to a job, median", kf_median(took, counting_took.count), "s", GPU_AT_MOST, COUNTERS_SECONDS);
-    gpu_figure("at most", counting_took.count ? kf_quantile(took, counting_took.count, 1) : NAN, "s", GPU_AT_MOST,
-               COUNTERS_SECONDS);
+    gpu_figure("counters add to a job, median", kf_median(took, counting_took.count), "s",
+               GPU_AT_MOST, COUNTERS_SECONDS);
+    gpu_figure("at most", counting_took.count ? kf_quantile(took, counting_took.count, 1) : NAN,
+               "s", GPU_AT_MOST, COUNTERS_SECONDS);
     return bad;
 }

@@ -22,8 +22,9 @@ static kf_task *load(const char *path)
 static void report(void *context, const kf_selftest_case *row)
 {
     (void)context;
-    printf("  %-4s %-8s %-24s %5.2f s  %s %s%s%s: %.300s\n", row->passed ? "ok" : "BAD", row->hostile ? "hostile" : "honest",
-           row->name, row->seconds, row->status, row->finding, row->passed ? "" : ", expected ", row->passed ? "" : row->expected,
+    printf("  %-4s %-8s %-24s %5.2f s  %s %s%s%s: %.300s\n", row->passed ? "ok" : "BAD",
+           row->hostile ? "hostile" : "honest", row->name, row->seconds, row->status, row->finding,
+           row->passed ? "" : ", expected ", row->passed ? "" : row->expected,
            row->passed || !row->verdict ? "" : row->verdict->message);
 }
 
@@ -31,16 +32,19 @@ int check_corpus(kf_judge *judge, const char *folder, const char *filter)
 {
     kf_selftest_summary summary = {0};
     kf_error error = {0};
-    if (!kf_selftest_run(judge, folder, KF_SELFTEST_ALL, filter, report, NULL, NULL, &summary, &error)) {
+    if (!kf_selftest_run(judge, folder, KF_SELFTEST_ALL, filter, report, NULL, NULL, &summary,
+                         &error)) {
         printf("  %s\n", error.text);
         return 1;
     }
-    printf("  hostile: %d of %d caught; honest: %d of %d accepted; %.0f s\n", summary.caught, summary.hostile, summary.accepted,
-           summary.honest, summary.seconds);
-    return summary.hostile - summary.caught + summary.honest - summary.accepted + (summary.hostile + summary.honest == 0);
+    printf("  hostile: %d of %d caught; honest: %d of %d accepted; %.0f s\n", summary.caught,
+           summary.hostile, summary.accepted, summary.honest, summary.seconds);
+    return summary.hostile - summary.caught + summary.honest - summary.accepted +
+           (summary.hostile + summary.honest == 0);
 }
 
-static kf_verdict *evaluate(kf_judge *judge, const char *task_path, const kf_task_file *file, double seconds, double *wall)
+static kf_verdict *evaluate(kf_judge *judge, const char *task_path, const kf_task_file *file,
+                            double seconds, double *wall)
 {
     kf_error error = {0};
     kf_task *task = load(task_path);
@@ -70,14 +74,15 @@ int check_seeds(kf_judge *judge, const char *task_path, double seconds)
         kf_verdict *verdict = evaluate(judge, task_path, file, seconds, &wall);
         if (!verdict || verdict->status != KF_CORRECT) bad++;
         printf("  %-14s %-22s %-8s wall %5.2f s build %4.2f s", kf_task_name(task), file->name,
-               verdict ? kf_status_name(verdict->status) : "none", wall, verdict ? verdict->build_seconds : NAN);
+               verdict ? kf_status_name(verdict->status) : "none", wall,
+               verdict ? verdict->build_seconds : NAN);
         if (verdict && verdict->status != KF_CORRECT) printf(" %.400s", verdict->message);
         for (size_t i = 0; verdict && i < verdict->workload_count; i++) {
             const kf_workload_verdict *w = &verdict->workloads[i];
             if (w->timed && verdict->status == KF_CORRECT)
-                printf("  %s %.1f/%.1f us x%.3f [%.3f %.3f] %ds %dp floor %.1f", w->workload, w->baseline_seconds * 1e6,
-                       w->candidate_seconds * 1e6, w->speedup.value, w->speedup.low, w->speedup.high, w->sets, w->pairs,
-                       w->floor_seconds * 1e6);
+                printf("  %s %.1f/%.1f us x%.3f [%.3f %.3f] %ds %dp floor %.1f", w->workload,
+                       w->baseline_seconds * 1e6, w->candidate_seconds * 1e6, w->speedup.value,
+                       w->speedup.low, w->speedup.high, w->sets, w->pairs, w->floor_seconds * 1e6);
         }
         printf("\n");
         kf_verdict_free(verdict);
@@ -102,13 +107,17 @@ int main(int argc, char **argv)
     kf_error error = {0};
     if (strcmp(mode, "numbers") == 0) return check_numbers() != 0;
     if (strcmp(mode, "throughput") == 0 && argc >= 7)
-        return check_throughput(argv[2], argv[3], atoi(argv[4]), atof(argv[5]), argc - 6, argv + 6) != 0;
+        return check_throughput(argv[2], argv[3], atoi(argv[4]), atof(argv[5]), argc - 6,
+                                argv + 6) != 0;
     if (strcmp(mode, "figure") == 0 && argc == 7) /* of a script's own */
-        return !gpu_figure(argv[2], strtod(argv[3], NULL), argv[4], strcmp(argv[5], "least") == 0 ? GPU_AT_LEAST : GPU_AT_MOST,
+        return !gpu_figure(argv[2], strtod(argv[3], NULL), argv[4],
+                           strcmp(argv[5], "least") == 0 ? GPU_AT_LEAST : GPU_AT_MOST,
                            strtod(argv[6], NULL));
     double started = kf_now();
-    const char *device = getenv("GPU_DEVICE"); /* "cpu" shows on any machine that the programs and scripts work, and nothing else */
-    kf_judge *judge = kf_judge_new(&(kf_judge_settings){.device = device ? device : "cuda"}, &error);
+    /* "cpu" shows on any machine that the programs and scripts work, and nothing else */
+    const char *device = getenv("GPU_DEVICE");
+    kf_judge *judge =
+        kf_judge_new(&(kf_judge_settings){.device = device ? device : "cuda"}, &error);
     if (!judge) {
         printf("%s\n", error.text);
         return 3;
@@ -154,14 +163,16 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "seeds") == 0 && argc >= 4) {
         for (int i = 3; i < argc; i++) failures += check_seeds(judge, argv[i], atof(argv[2]));
     } else {
-        printf(
-            "gpu_check numbers | describe | quiet | corpus FOLDER [FILTER] | torch FOLDER [FILTER] | problems SECONDS TASK… | same "
-            "TIMES SECONDS TASK… | phases TASK TIMES SECONDS | work TASK… | "
-            "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed SECONDS TASK… | counters SECONDS "
-            "TASK… | reached TASK FILE [BASELINE] | "
-            "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
-            "FOLDER | "
-            "throughput KFORGE TASK COUNT SECONDS DEVICE… | figure NAME VALUE UNIT least|most TARGET\n");
+        printf("gpu_check numbers | describe | quiet | corpus FOLDER [FILTER] | torch FOLDER "
+               "[FILTER] | problems SECONDS TASK… | same "
+               "TIMES SECONDS TASK… | phases TASK TIMES SECONDS | work TASK… | "
+               "profile SECONDS TASK… | seeds SECONDS TASK… | agree SECONDS TASK… | undisturbed "
+               "SECONDS TASK… | counters SECONDS "
+               "TASK… | reached TASK FILE [BASELINE] | "
+               "sanitize FOLDER TASK | leak FOLDER COUNT | faults "
+               "FOLDER | "
+               "throughput KFORGE TASK COUNT SECONDS DEVICE… | figure NAME VALUE UNIT least|most "
+               "TARGET\n");
         failures = 2;
     }
     kf_judge_free(judge);

@@ -1,17 +1,22 @@
-/* Checks that need a GPU; tests/gpu/run.sh runs them. Each prints one line a finding and returns the number of failures. */
+/* Checks that need a GPU; tests/gpu/run.sh runs them. Each prints one line a finding and returns
+ * the number of failures. */
 #ifndef KFORGE_GPU_CHECK_H
 #define KFORGE_GPU_CHECK_H
 
 #include "kforge/judge.h"
 
-/* gpu_figure.c: a line for people and one of JSON into the file that GPU_FIGURES names; GPU_PART says what it belongs to. Is the target reached? */
+/* gpu_figure.c: a line for people and one of JSON into the file that GPU_FIGURES names; GPU_PART
+ * says what it belongs to. Is the target reached? */
 typedef enum gpu_sense { GPU_AT_LEAST, GPU_AT_MOST } gpu_sense;
 bool gpu_figure(const char *name, double value, const char *unit, gpu_sense sense, double target);
 
 int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
-int check_corpus(kf_judge *judge, const char *folder, const char *filter); /* hostile and honest candidates; filter may be NULL */
-int check_seeds(kf_judge *judge, const char *task, double seconds);        /* every seed is right; its speedup */
-/* gpu_same.c: the baseline against itself, of each task `times` jobs one behind the other and built ahead as a worker does it. */
+/* hostile and honest candidates; filter may be NULL */
+int check_corpus(kf_judge *judge, const char *folder, const char *filter);
+/* every seed is right; its speedup */
+int check_seeds(kf_judge *judge, const char *task, double seconds);
+/* gpu_same.c: the baseline against itself, of each task `times` jobs one behind the other and built
+ * ahead as a worker does it. */
 int check_same(kf_judge *judge, int count, char *const *tasks, int times, double seconds);
 #define GPU_MAX_SAME 512
 typedef struct gpu_pipeline {
@@ -21,40 +26,54 @@ typedef struct gpu_pipeline {
     double seconds;               /* of timing, 0: as many as the device's default */
     void (*begin)(void *context); /* when the first of those begins; may be NULL */
     void *context;
-    int judged;                       /* set */
-    int covered;                      /* set: of them, by an interval that holds 1 */
+    int judged;                      /* set */
+    int covered;                     /* set: of them, by an interval that holds 1 */
     double deviations[GPU_MAX_SAME]; /* set: of their speedups from 1 */
-    double wall;                      /* set: seconds of all of them */
+    double wall;                     /* set: seconds of all of them */
 } gpu_pipeline;
 int check_same_in(gpu_pipeline *line);
 struct kf_measurement;
 extern void (*gpu_at_end)(
-    struct kf_measurement *r); /* called at the end of every timed workload, while its runners and sets are there; NULL: nothing */
+    struct kf_measurement *r); /* called at the end of every timed workload, while its runners and
+                                  sets are there; NULL: nothing */
 struct kf_workbench;
-extern void (*gpu_before)(struct kf_workbench *bench); /* called before a workload is measured; NULL: nothing */
-extern void (*gpu_behind_pair)(struct kf_measurement *r);      /* called behind every timed pair; NULL: nothing */
-extern double gpu_counting_seconds;                    /* that the last job's counters took the judge */
-int check_phases(kf_judge *judge, const char *task, int times, double seconds); /* gpu_phases.c: and where their time goes */
-int check_work(kf_judge *judge,
-               const char *task); /* gpu_work.c: the judge's own work on buffers, beside the bandwidth of copying */
+/* called before a workload is measured; NULL: nothing */
+extern void (*gpu_before)(struct kf_workbench *bench);
+/* called behind every timed pair; NULL: nothing */
+extern void (*gpu_behind_pair)(struct kf_measurement *r);
+/* that the last job's counters took the judge */
+extern double gpu_counting_seconds;
+/* gpu_phases.c: and where their time goes */
+int check_phases(kf_judge *judge, const char *task, int times, double seconds);
+int check_work(kf_judge *judge, const char *task); /* gpu_work.c: the judge's own work on buffers,
+                                                      beside the bandwidth of copying */
 int check_quiet(kf_judge *judge); /* gpu_quiet.c: memory that the driver clears is waited for */
 /* gpu_agree.c: the judge's clock beside CUDA events and what ncu shows. */
 int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds);
-/* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of every seed. */
+/* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of
+ * every seed. */
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds);
-/* gpu_reached.c: a candidate beside the bandwidth of copying, or beside one of the task's further baselines where that is not NULL. */
+/* gpu_reached.c: a candidate beside the bandwidth of copying, or beside one of the task's further
+ * baselines where that is not NULL. */
 int check_reached(kf_judge *judge, const char *task, const char *path, const char *baseline);
-int check_counters(kf_judge *judge, int count, char *const *tasks, double seconds); /* hardware counters of every seed */
-int check_sanitize(kf_judge *judge, const char *folder, const char *task);          /* gpu_sanitize.c: planted faults are found */
-int check_torch(kf_judge *judge, const char *folder, const char *filter); /* gpu_torch.c: solutions in Python; filter may be NULL */
-/* Problems for PyTorch with candidate.cu or candidate.py beside task.json, else the reference as its own candidate; 0 s: times nothing. */
+/* hardware counters of every seed */
+int check_counters(kf_judge *judge, int count, char *const *tasks, double seconds);
+/* gpu_sanitize.c: planted faults are found */
+int check_sanitize(kf_judge *judge, const char *folder, const char *task);
+/* gpu_torch.c: solutions in Python; filter may be NULL */
+int check_torch(kf_judge *judge, const char *folder, const char *filter);
+/* Problems for PyTorch with candidate.cu or candidate.py beside task.json, else the reference as
+ * its own candidate; 0 s: times nothing. */
 int check_problems(kf_judge *judge, double seconds, char *const *tasks, int count);
-int profile(kf_judge *judge, const char *task, double seconds); /* gpu_profile.c: where the time of a verdict goes */
-/* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device, where there are several beside the first of them alone; jobs of all kinds
- * leave nothing behind; faults get their verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
+/* gpu_profile.c: where the time of a verdict goes */
+int profile(kf_judge *judge, const char *task, double seconds);
+/* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device, where there
+ * are several beside the first of them alone; jobs of all kinds leave nothing behind; faults get
+ * their verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
 kf_job *gpu_variant(const char *task, int number, double seconds,
                     kf_error *error); /* the baseline as a source of its own machine code */
-int check_throughput(const char *program, const char *task, int count, double seconds, int devices, char *const *names);
+int check_throughput(const char *program, const char *task, int count, double seconds, int devices,
+                     char *const *names);
 int check_leaks(kf_judge *judge, const char *folder, int count);
 int check_faults(kf_judge *judge, const char *folder);
 

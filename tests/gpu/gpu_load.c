@@ -24,15 +24,16 @@ kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error 
     char id[32], *source = NULL;
     const kf_task_file *file = kf_task_baseline(task);
     snprintf(id, sizeof id, "load-%d", number);
-    int size = asprintf(&source, "%.*s\n__global__ void variant_%d(int *p)\n{\n    *p = %d;\n}\n", (int)file->size, file->text,
-                        number, number);
+    int size = asprintf(&source, "%.*s\n__global__ void variant_%d(int *p)\n{\n    *p = %d;\n}\n",
+                        (int)file->size, file->text, number, number);
     kf_job *job = size < 0 ? NULL : kf_job_new(id, task, source, (size_t)size, NULL, 0, error);
     free(source);
     if (job && seconds > 0) job->options.seconds = seconds;
     return job;
 }
 
-/* Waits for `count` verdicts of the workers, counts the right ones; `first`: seconds until there was one. False: a pool failed. */
+/* Waits for `count` verdicts of the workers, counts the right ones; `first`: seconds until there
+ * was one. False: a pool failed. */
 typedef struct verdicts {
     double judged[MOST], built[MOST], at[MOST], first;
     int pairs[MOST], correct, done;
@@ -51,12 +52,14 @@ static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v
         if (got != 1) continue;
         if (!v->done) v->first = kf_now() - started;
         bool correct = result.outcome == KF_WORKERS_JUDGED && result.verdict->status == KF_CORRECT;
-        if (!correct && v->done - v->correct < 5) printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
+        if (!correct && v->done - v->correct < 5)
+            printf("  %s\n", result.verdict ? result.verdict->message : result.error.text);
         v->correct += correct;
         v->at[v->done] = kf_now() - started;
         v->pairs[v->done] = 0;
         for (size_t w = 0; result.verdict && w < result.verdict->workload_count; w++)
-            if (result.verdict->workloads[w].timed) v->pairs[v->done] += result.verdict->workloads[w].pairs;
+            if (result.verdict->workloads[w].timed)
+                v->pairs[v->done] += result.verdict->workloads[w].pairs;
         v->judged[v->done] = result.verdict ? result.verdict->judge_seconds : NAN;
         v->built[v->done++] = result.verdict ? result.verdict->build_seconds : NAN;
         kf_workers_result_free(&result);
@@ -64,7 +67,8 @@ static bool collect(kf_workers *const *pool, int devices, int count, verdicts *v
     return true;
 }
 
-static bool submit(kf_workers *const *pool, int devices, const char *task, int first, int count, double seconds)
+static bool submit(kf_workers *const *pool, int devices, const char *task, int first, int count,
+                   double seconds)
 {
     kf_error error = {0};
     for (int i = 0; i < count; i++) {
@@ -84,13 +88,16 @@ static void write_raw(const verdicts *v)
     if (!file) return;
     for (int i = 0; i < v->done; i++)
         if (!isnan(v->judged[i]))
-            fprintf(file, "{\"at\": %.3f, \"measuring\": %.3f, \"building\": %.3f, \"pairs\": %d}\n", v->at[i], v->judged[i],
-                    v->built[i], v->pairs[i]);
+            fprintf(file,
+                    "{\"at\": %.3f, \"measuring\": %.3f, \"building\": %.3f, \"pairs\": %d}\n",
+                    v->at[i], v->judged[i], v->built[i], v->pairs[i]);
     fclose(file);
 }
 
-/* Through workers, as a search does it: PROGRAM is kforge; one worker a device, which has judged before. *rate: candidates a second. */
-static int drive(const char *program, const char *task, int count, double seconds, int devices, char *const *names, double *rate)
+/* Through workers, as a search does it: PROGRAM is kforge; one worker a device, which has judged
+ * before. *rate: candidates a second. */
+static int drive(const char *program, const char *task, int count, double seconds, int devices,
+                 char *const *names, double *rate)
 {
     kf_error error = {0};
     kf_workers *pool[MAX_DEVICES] = {0};
@@ -99,27 +106,33 @@ static int drive(const char *program, const char *task, int count, double second
     kf_autofree verdicts *v = calloc(2, sizeof *v);
     bool done = v && count <= MOST && devices <= MAX_DEVICES;
     for (int d = 0; done && d < devices; d++) {
-        pool[d] = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = names[d]}, &error);
+        pool[d] = kf_workers_open(
+            specs, 1, &(kf_workers_options){.program = program, .device = names[d]}, &error);
         done = pool[d] != NULL;
-        while (done && !kf_workers_hardware(pool[d])) done = kf_workers_wait(pool[d], 1, &result, &error) >= 0;
+        while (done && !kf_workers_hardware(pool[d]))
+            done = kf_workers_wait(pool[d], 1, &result, &error) >= 0;
         if (!done) printf("  %s\n", error.text);
     }
-    done = done && submit(pool, devices, task, MOST, devices, seconds) && collect(pool, devices, devices, &v[1]);
+    done = done && submit(pool, devices, task, MOST, devices, seconds) &&
+           collect(pool, devices, devices, &v[1]);
     double started = kf_now();
-    done = done && submit(pool, devices, task, 0, count, seconds) && collect(pool, devices, count, v);
+    done =
+        done && submit(pool, devices, task, 0, count, seconds) && collect(pool, devices, count, v);
     double wall = kf_now() - started;
     for (int d = 0; d < devices && d < MAX_DEVICES; d++) kf_workers_close(pool[d]);
     if (!done) return 1;
     *rate = count / wall;
     write_raw(v);
-    printf("  throughput %s: %d sources on %d device%s in %.1f s, %.2f a second; first verdict after %.2f s; %d correct; measuring "
+    printf("  throughput %s: %d sources on %d device%s in %.1f s, %.2f a second; first verdict "
+           "after %.2f s; %d correct; measuring "
            "%.3f s (median), building %.2f s\n",
-           task, count, devices, devices == 1 ? "" : "s", wall, *rate, v->first, v->correct, kf_median(v->judged, (size_t)count),
-           kf_median(v->built, (size_t)count));
+           task, count, devices, devices == 1 ? "" : "s", wall, *rate, v->first, v->correct,
+           kf_median(v->judged, (size_t)count), kf_median(v->built, (size_t)count));
     return count - v->correct;
 }
 
-int check_throughput(const char *program, const char *task_path, int count, double seconds, int devices, char *const *names)
+int check_throughput(const char *program, const char *task_path, int count, double seconds,
+                     int devices, char *const *names)
 {
     double one = NAN, all = NAN;
     int bad = drive(program, task_path, count, seconds, 1, names, &one);
@@ -130,7 +143,7 @@ int check_throughput(const char *program, const char *task_path, int count, doub
     return bad;
 }
 
-/* ---- what is left ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 typedef struct census {
     int descriptors, children, temporary;
@@ -142,7 +155,8 @@ static int entries(const char *path, const char *prefix)
 {
     DIR *folder = opendir(path);
     int count = 0;
-    for (struct dirent *entry; folder && (entry = readdir(folder));) count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
     if (folder) closedir(folder);
     return count;
 }
@@ -165,11 +179,15 @@ static int count_children(void)
 
 static census look(kf_judge *judge)
 {
-    kf_cuda_device *gpu = strcmp(judge->device->operations->kind, "cuda") == 0 ? (kf_cuda_device *)judge->device : NULL;
+    kf_cuda_device *gpu = strcmp(judge->device->operations->kind, "cuda") == 0
+                              ? (kf_cuda_device *)judge->device
+                              : NULL;
     size_t total = 0;
     long pages = 0;
     kf_runner_pool_settle(judge->pool, true, NULL);
-    census c = {.descriptors = entries("/proc/self/fd", ""), .children = count_children(), .temporary = entries("/tmp", "kforge-")};
+    census c = {.descriptors = entries("/proc/self/fd", ""),
+                .children = count_children(),
+                .temporary = entries("/tmp", "kforge-")};
     if (gpu) gpu->cuda.memory_info(&c.device_free, &total);
     FILE *file = fopen("/proc/self/statm", "re");
     if (file && fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
@@ -180,15 +198,19 @@ static census look(kf_judge *judge)
 
 static void say(const char *when, const census *c)
 {
-    printf("  %-10s %d descriptors, %d children, %d folders in /tmp, %.1f MiB of device memory free, %.1f MiB resident\n", when,
-           c->descriptors, c->children, c->temporary, (double)c->device_free / 0x1p20, (double)c->resident_pages / 256);
+    printf("  %-10s %d descriptors, %d children, %d folders in /tmp, %.1f MiB of device memory "
+           "free, %.1f MiB resident\n",
+           when, c->descriptors, c->children, c->temporary, (double)c->device_free / 0x1p20,
+           (double)c->resident_pages / 256);
 }
 
-/* Jobs of all kinds, builds ahead: right, wrong, crashing on the host and on the device, leaking. */
+/* Jobs of all kinds, builds ahead: right, wrong, crashing on the host and on the device, leaking.
+ */
 int check_leaks(kf_judge *judge, const char *folder, int count)
 {
-    static const char *const files[] = {NULL, "nan",   NULL, "illegal_address", NULL, "leaks_device",
-                                        NULL, "crash", NULL, "bad_launch"};
+    static const char *const files[] = {NULL, "nan",          NULL, "illegal_address",
+                                        NULL, "leaks_device", NULL, "crash",
+                                        NULL, "bad_launch"};
     enum { FILES = sizeof files / sizeof *files, AHEAD = 8, SETTLED = 40 };
     kf_job *jobs[AHEAD] = {0};
     kf_prepared *prepared[AHEAD] = {0};
@@ -203,9 +225,11 @@ int check_leaks(kf_judge *judge, const char *folder, int count)
         if (prepared[at]) {
             kf_verdict *verdict = kf_judge_measure(judge, prepared[at], true, NULL, &error);
             kf_status status = verdict ? verdict->status : KF_JUDGE_ERROR;
-            bool plain = strncmp(jobs[at]->id, "load", 4) == 0 || strcmp(jobs[at]->id, "leaks_device") == 0;
+            bool plain =
+                strncmp(jobs[at]->id, "load", 4) == 0 || strcmp(jobs[at]->id, "leaks_device") == 0;
             if (status == KF_JUDGE_ERROR || plain != (status == KF_CORRECT)) {
-                if (odd++ < 5) printf("  %s: %s\n", jobs[at]->id, verdict ? verdict->message : error.text);
+                if (odd++ < 5)
+                    printf("  %s: %s\n", jobs[at]->id, verdict ? verdict->message : error.text);
             }
             kf_verdict_free(verdict);
             kf_prepared_free(prepared[at]);
@@ -221,36 +245,44 @@ int check_leaks(kf_judge *judge, const char *folder, int count)
             snprintf(path, sizeof path, "%s/hostile/scale/%s.cu", folder, name);
             source = kf_file_read(path, KF_SOURCE_BYTES, &size, &error);
         }
-        jobs[at] = name && source ? kf_job_new(name, kf_task_load(task, &error), source, size, NULL, 0, &error)
-                                  : gpu_variant(task, i, 0, &error);
+        jobs[at] = name && source
+                       ? kf_job_new(name, kf_task_load(task, &error), source, size, NULL, 0, &error)
+                       : gpu_variant(task, i, 0, &error);
         if (!jobs[at]) return printf("  %s\n", error.text), 1;
-        jobs[at]->options.check_only = i % 20 != 0; /* timed jobs take longer and leave nothing else behind */
+        /* timed jobs take longer and leave nothing else behind */
+        jobs[at]->options.check_only = i % 20 != 0;
         jobs[at]->options.seconds = 0.2;
-        if (!(prepared[at] = kf_judge_prepare(judge, jobs[at], -1, &error))) return printf("  %s\n", error.text), 1;
+        if (!(prepared[at] = kf_judge_prepare(judge, jobs[at], -1, &error)))
+            return printf("  %s\n", error.text), 1;
     }
     after = look(judge);
     say("at the end", &after);
     int64_t lost = (int64_t)before.device_free - (int64_t)after.device_free;
-    bool leaks = after.descriptors > before.descriptors || after.children > before.children || after.temporary > before.temporary ||
-                 lost > 8 << 20 || after.resident_pages - before.resident_pages > 64 * 256;
-    printf("  leaks: %s, %d jobs in %.1f s, %d odd verdicts\n", leaks ? "FOUND" : "none", judged, kf_now() - started, odd);
+    bool leaks = after.descriptors > before.descriptors || after.children > before.children ||
+                 after.temporary > before.temporary || lost > 8 << 20 ||
+                 after.resident_pages - before.resident_pages > 64 * 256;
+    printf("  leaks: %s, %d jobs in %.1f s, %d odd verdicts\n", leaks ? "FOUND" : "none", judged,
+           kf_now() - started, odd);
     gpu_figure("jobs looked at for leaks", judged, "", GPU_AT_LEAST, LEAK_JOBS);
-    gpu_figure("descriptors more than after 40 jobs", after.descriptors - before.descriptors, "", GPU_AT_MOST, 0);
+    gpu_figure("descriptors more than after 40 jobs", after.descriptors - before.descriptors, "",
+               GPU_AT_MOST, 0);
     gpu_figure("processes more", after.children - before.children, "", GPU_AT_MOST, 0);
     gpu_figure("folders in /tmp more", after.temporary - before.temporary, "", GPU_AT_MOST, 0);
     gpu_figure("device memory less", (double)lost / 0x1p20, "MiB", GPU_AT_MOST, 8);
     return leaks + odd;
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
-static kf_verdict *judge_file(kf_judge *judge, const char *task, const char *path, double *wall, kf_error *error)
+static kf_verdict *judge_file(kf_judge *judge, const char *task, const char *path, double *wall,
+                              kf_error *error)
 {
     size_t size;
     kf_autofree char *source = path ? kf_file_read(path, KF_SOURCE_BYTES, &size, error) : NULL;
     if (path && !source) return NULL;
     kf_auto(kf_job) job =
-        path ? kf_job_new("fault", kf_task_load(task, error), source, size, NULL, 0, error) : gpu_variant(task, 1, 0, error);
+        path ? kf_job_new("fault", kf_task_load(task, error), source, size, NULL, 0, error)
+             : gpu_variant(task, 1, 0, error);
     if (!job) return NULL;
     job->options.seconds = 0.3;
     job->options.timeout_seconds = 20;
@@ -297,7 +329,8 @@ int check_faults(kf_judge *judge, const char *folder)
     snprintf(task, sizeof task, "%s/selftest/scale", folder);
     kf_verdict *first = judge_file(judge, task, NULL, &wall, &error);
     double normal = call_of(first);
-    printf("  before: %s, %.2f us a call, %.2f s\n", first ? kf_status_name(first->status) : error.text, normal * 1e6, wall);
+    printf("  before: %s, %.2f us a call, %.2f s\n",
+           first ? kf_status_name(first->status) : error.text, normal * 1e6, wall);
     kf_verdict_free(first);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double next_wall = 0;
@@ -309,16 +342,18 @@ int check_faults(kf_judge *judge, const char *folder)
         bool expected = strstr(rows[i].statuses, status);
         kf_verdict_free(verdict);
         kf_verdict *next = judge_file(judge, task, NULL, &next_wall, &error);
-        /* Launch-bound calls differ by up to a factor of 2 between two processes on a busy machine. */
+        /* Launch-bound calls differ by up to a factor of 2 between two processes on a busy machine.
+         */
         bool same = next && next->status == KF_CORRECT && call_of(next) < 3 * normal;
-        printf("  %-4s %-18s %-18s %5.2f s; the next: %s, %.2f us, %.2f s  %.160s\n", expected && same ? "ok" : "BAD", rows[i].name,
-               status, wall, next ? kf_status_name(next->status) : "none", call_of(next) * 1e6, next_wall, words);
+        printf("  %-4s %-18s %-18s %5.2f s; the next: %s, %.2f us, %.2f s  %.160s\n",
+               expected && same ? "ok" : "BAD", rows[i].name, status, wall,
+               next ? kf_status_name(next->status) : "none", call_of(next) * 1e6, next_wall, words);
         kf_verdict_free(next);
         bad += !expected || !same;
         slowest = fmax(slowest, wall);
     }
-    printf("  faults: %zu of %zu as expected, the slowest verdict after %.1f s\n", sizeof rows / sizeof *rows - (size_t)bad,
-           sizeof rows / sizeof *rows, slowest);
+    printf("  faults: %zu of %zu as expected, the slowest verdict after %.1f s\n",
+           sizeof rows / sizeof *rows - (size_t)bad, sizeof rows / sizeof *rows, slowest);
     gpu_figure("faults with their verdict, and a normal job behind each",
                100.0 - 100.0 * bad / (double)(sizeof rows / sizeof *rows), "%", GPU_AT_LEAST, 100);
     return bad;

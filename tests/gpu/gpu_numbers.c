@@ -1,4 +1,5 @@
-/* The GPU's numbers are the CPU's, bit for bit; what is damaged is found where it is damaged; errors are summed as the CPU sums them. */
+/* The GPU's numbers are the CPU's, bit for bit; what is damaged is found where it is damaged;
+ * errors are summed as the CPU sums them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +32,22 @@ static const struct {
 };
 #define ROWS ((int)(sizeof rows / sizeof *rows))
 
-static void add_argument(fixture *f, kf_argument_kind kind, kf_dtype dtype, int row, int64_t first, int64_t second)
+static void add_argument(fixture *f, kf_argument_kind kind, kf_dtype dtype, int row, int64_t first,
+                         int64_t second)
 {
     kf_problem_argument *a = &f->problem.arguments[f->problem.argument_count++];
-    *a = (kf_problem_argument){
-        .name = "a", .kind = kind, .dtype = dtype, .dims = 2, .shape = {first, second}, .elements = first * second};
+    *a = (kf_problem_argument){.name = "a",
+                               .kind = kind,
+                               .dtype = dtype,
+                               .dims = 2,
+                               .shape = {first, second},
+                               .elements = first * second};
     a->bytes = (uint64_t)a->elements * kf_dtype_size(dtype);
-    a->distribution =
-        (kf_distribution){.kind = rows[row].kind, .a = rows[row].a, .b = rows[row].b, .vary = true, .nonfinite = true};
+    a->distribution = (kf_distribution){.kind = rows[row].kind,
+                                        .a = rows[row].a,
+                                        .b = rows[row].b,
+                                        .vary = true,
+                                        .nonfinite = true};
     a->tolerance = (kf_tolerance){.kind = KF_ERROR_RATIO, .ratio = 8};
     f->problem.total_bytes += a->bytes;
 }
@@ -72,24 +81,28 @@ static void check_fills(fixture *f, kf_dtype dtype)
 {
     const kf_device_operations *o = f->device->operations;
     kf_error error = {0};
-    for (int row = 0; row < ROWS; row++) add_argument(f, KF_INPUT, dtype, row, row % 2 ? 37 : 1, row % 2 ? 41 : ELEMENTS);
+    for (int row = 0; row < ROWS; row++)
+        add_argument(f, KF_INPUT, dtype, row, row % 2 ? 37 : 1, row % 2 ? 41 : ELEMENTS);
     uint32_t count = (uint32_t)(ROWS * KF_VARIATION_COUNT);
     if (!make(f, count, false)) return;
     for (uint32_t s = 0; s < count; s++)
-        f->variations[s] = (kf_set_variation){(int)s / KF_VARIATION_COUNT, (kf_variation)(s % KF_VARIATION_COUNT)};
+        f->variations[s] =
+            (kf_set_variation){(int)s / KF_VARIATION_COUNT, (kf_variation)(s % KF_VARIATION_COUNT)};
     if (!o->fill(f->sets, 0x1234567890abcdefu, f->variations, &error)) fail(f, "fill", error.text);
     for (uint32_t s = 0; s < count; s++) {
         int i = f->variations[s].argument;
         const kf_problem_argument *a = &f->problem.arguments[i];
         kf_autofree unsigned char *expected = malloc(a->bytes);
         const unsigned char *got = o->input(f->sets, s, i, &error);
-        kf_input_fill(a, (kf_key){0x1234567890abcdefu, s, (uint32_t)i}, f->variations[s].variation, expected, 0, a->elements);
+        kf_input_fill(a, (kf_key){0x1234567890abcdefu, s, (uint32_t)i}, f->variations[s].variation,
+                      expected, 0, a->elements);
         if (got && memcmp(expected, got, a->bytes) == 0) continue;
         char where[160];
         size_t at = 0;
         while (got && expected[at] == got[at]) at++;
-        snprintf(where, sizeof where, "%s, distribution %d, %s: element %zu differs", kf_dtype_name(dtype),
-                 (int)a->distribution.kind, kf_variation_name(f->variations[s].variation), at / kf_dtype_size(dtype));
+        snprintf(where, sizeof where, "%s, distribution %d, %s: element %zu differs",
+                 kf_dtype_name(dtype), (int)a->distribution.kind,
+                 kf_variation_name(f->variations[s].variation), at / kf_dtype_size(dtype));
         fail(f, "fill", got ? where : error.text);
     }
     drop(f);
@@ -103,29 +116,34 @@ static void check_poison(fixture *f)
     add_argument(f, KF_OUTPUT, KF_F16, 0, 1, 777);
     add_argument(f, KF_OUTPUT, KF_U8, 0, 3, 5000001);
     if (!make(f, 3, false)) return;
-    if (!o->fill(f->sets, 7, f->variations, &error) || !o->poison(f->sets, 99, &error)) fail(f, "poison", error.text);
+    if (!o->fill(f->sets, 7, f->variations, &error) || !o->poison(f->sets, 99, &error))
+        fail(f, "poison", error.text);
     for (uint32_t s = 0; s < 3; s++)
         for (int i = 1; i < 3; i++) {
             const kf_cuda_buffer *b = &f->sets->buffers[s * 3 + (uint32_t)i];
             uint64_t where = 0;
             const unsigned char *got = o->output(f->sets, s, i, &error);
             /* The stream counts from the buffer's start, in front of the guard. */
-            if (!got || !kf_poison_intact((kf_key){99, s, (uint32_t)i}, got - b->data_offset, b->data_offset, b->bytes, &where))
+            if (!got || !kf_poison_intact((kf_key){99, s, (uint32_t)i}, got - b->data_offset,
+                                          b->data_offset, b->bytes, &where))
                 fail(f, "poison", got ? "bytes differ from the CPU's" : error.text);
         }
     drop(f);
 }
 
-static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, const bool *chosen, int kind, int64_t told)
+static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, const bool *chosen,
+                       int kind, int64_t told)
 {
     const kf_device_operations *o = f->device->operations;
     kf_cuda_device *gpu = (kf_cuda_device *)f->device;
     kf_error error = {0};
     kf_damage damage;
-    if (!o->fill(f->sets, 5, f->variations, &error) || !o->poison(f->sets, 6, &error)) fail(f, "damage", error.text);
+    if (!o->fill(f->sets, 5, f->variations, &error) || !o->poison(f->sets, 6, &error))
+        fail(f, "damage", error.text);
     if (!o->inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_NONE)
         fail(f, "damage", "found where there is none");
-    uint64_t address = kf_cuda_address(f->sets, &f->sets->buffers[set * (uint32_t)f->problem.argument_count + (uint32_t)argument]);
+    uint64_t address = kf_cuda_address(
+        f->sets, &f->sets->buffers[set * (uint32_t)f->problem.argument_count + (uint32_t)argument]);
     unsigned char old = 0;
     gpu->cuda.copy_out(&old, address + (uint64_t)byte, 1, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
@@ -133,11 +151,13 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
     gpu->cuda.stream_synchronize(gpu->stream);
     if (!o->inspect(f->sets, chosen, &damage, &error)) fail(f, "damage", error.text);
     if ((int)damage.kind == kind &&
-        (kind == KF_DAMAGE_NONE || (damage.set == (int)set && damage.argument == argument && damage.byte == told)))
+        (kind == KF_DAMAGE_NONE ||
+         (damage.set == (int)set && damage.argument == argument && damage.byte == told)))
         return;
     char words[160];
-    snprintf(words, sizeof words, "byte %lld of argument %d: expected kind %d at %lld, got %d at %lld", (long long)byte, argument,
-             kind, (long long)told, (int)damage.kind, (long long)damage.byte);
+    snprintf(words, sizeof words,
+             "byte %lld of argument %d: expected kind %d at %lld, got %d at %lld", (long long)byte,
+             argument, kind, (long long)told, (int)damage.kind, (long long)damage.byte);
     fail(f, "damage", words);
 }
 
@@ -161,7 +181,8 @@ static void check_damage(fixture *f)
     damage_one(f, 1, 1, 0, chosen, KF_DAMAGE_UNCHOSEN, 0);
     damage_one(f, 1, 1, 12003, chosen, KF_DAMAGE_UNCHOSEN, 12003);
     damage_one(f, 1, 2, 3, chosen, KF_DAMAGE_UNCHOSEN, -1);
-    damage_one(f, 0, 1, 17, chosen, KF_DAMAGE_NONE, 0); /* a called set's output is there to be written */
+    /* a called set's output is there to be written */
+    damage_one(f, 0, 1, 17, chosen, KF_DAMAGE_NONE, 0);
     damage_one(f, 0, 2, 17, chosen, KF_DAMAGE_NONE, 0);
     drop(f);
 }
@@ -181,35 +202,41 @@ static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind ki
     add_argument(f, KF_OUTPUT, dtype, 0, 3, 100003);
     add_argument(f, KF_INOUT, dtype, 3, 1, 9001);
     for (int i = 0; i < 2; i++)
-        f->problem.arguments[i].tolerance = (kf_tolerance){.kind = kind, .ratio = 8, .rtol = 0.5, .atol = 1e-3};
+        f->problem.arguments[i].tolerance =
+            (kf_tolerance){.kind = kind, .ratio = 8, .rtol = 0.5, .atol = 1e-3};
     if (!make(f, 2, true)) return;
     if (!o->fill(f->sets, 11, f->variations, &error) || !o->poison(f->sets, 12, &error) ||
-        !o->prepare_truth(f->sets, list, 2, &error) || !o->device_compare(f->sets, list, 2, comparisons, &error))
+        !o->prepare_truth(f->sets, list, 2, &error) ||
+        !o->device_compare(f->sets, list, 2, comparisons, &error))
         fail(f, "survey", error.text);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 2; i++) {
             const kf_problem_argument *a = &f->problem.arguments[i];
             const kf_device_compare *s = &comparisons[2 * k + i];
-            const void *got = o->output(f->sets, list[k], i, &error), *truth = o->truth(f->sets, list[k], i, &error);
+            const void *got = o->output(f->sets, list[k], i, &error),
+                       *truth = o->truth(f->sets, list[k], i, &error);
             if (!s->known || !got || !truth) continue;
             kf_error_sums sums = KF_NO_ERRORS;
             kf_error_figures figures;
             kf_error_accumulate(a, got, truth, &sums);
             kf_compare_output(a, got, truth, NULL, &figures, &error);
-            bool same = sums.nonfinite == s->sums.nonfinite && sums.first_nonfinite == s->sums.first_nonfinite &&
-                        sums.count == s->sums.count && close_to(sums.sum_square, s->sums.sum_square) &&
-                        close_to(sums.max, s->sums.max) && close_to(sums.scale_square, s->sums.scale_square) &&
-                        close_to(sums.scale_max, s->sums.scale_max);
+            bool same =
+                sums.nonfinite == s->sums.nonfinite &&
+                sums.first_nonfinite == s->sums.first_nonfinite && sums.count == s->sums.count &&
+                close_to(sums.sum_square, s->sums.sum_square) && close_to(sums.max, s->sums.max) &&
+                close_to(sums.scale_square, s->sums.scale_square) &&
+                close_to(sums.scale_max, s->sums.scale_max);
             if (kind != KF_ERROR_RATIO) same = same && figures.mismatched == s->failed;
             if (same) continue;
             char words[300];
-            snprintf(
-                words, sizeof words,
-                "%s, comparison %d, argument %d: %g/%g %g/%g %g/%g %g/%g, %lld/%lld not finite, first %lld/%lld, %lld/%lld failed",
-                kf_dtype_name(dtype), (int)kind, i, sums.sum_square, s->sums.sum_square, sums.max, s->sums.max, sums.scale_square,
-                s->sums.scale_square, sums.scale_max, s->sums.scale_max, (long long)sums.nonfinite, (long long)s->sums.nonfinite,
-                (long long)sums.first_nonfinite, (long long)s->sums.first_nonfinite, (long long)figures.mismatched,
-                (long long)s->failed);
+            snprintf(words, sizeof words,
+                     "%s, comparison %d, argument %d: %g/%g %g/%g %g/%g %g/%g, %lld/%lld not "
+                     "finite, first %lld/%lld, %lld/%lld failed",
+                     kf_dtype_name(dtype), (int)kind, i, sums.sum_square, s->sums.sum_square,
+                     sums.max, s->sums.max, sums.scale_square, s->sums.scale_square, sums.scale_max,
+                     s->sums.scale_max, (long long)sums.nonfinite, (long long)s->sums.nonfinite,
+                     (long long)sums.first_nonfinite, (long long)s->sums.first_nonfinite,
+                     (long long)figures.mismatched, (long long)s->failed);
             fail(f, "survey", words);
         }
     drop(f);
@@ -225,7 +252,8 @@ static void check_snapshots(fixture *f)
     const uint32_t list[] = {2, 0};
     add_argument(f, KF_OUTPUT, KF_F32, 0, 1, 100000);
     if (!make(f, 3, false)) return;
-    if (!o->poison(f->sets, 3, &error) || !o->snapshot(f->sets, list, 2, &error) || !o->settled(f->sets, &damage, &error))
+    if (!o->poison(f->sets, 3, &error) || !o->snapshot(f->sets, list, 2, &error) ||
+        !o->settled(f->sets, &damage, &error))
         fail(f, "glance", error.text);
     if (damage.kind != KF_DAMAGE_NONE) fail(f, "glance", "told of a change where there is none");
     gpu->cuda.set_bytes(kf_cuda_address(f->sets, &f->sets->buffers[0]), 0, 400000, gpu->stream);

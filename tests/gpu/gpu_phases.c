@@ -1,5 +1,6 @@
-/* Where the time of many jobs goes, one behind the other and built ahead as a worker does it: phases of measuring, and in each the functions that it
- * calls. The linker's --wrap puts a clock around those that one file calls of another; nothing of it is in the judge itself. */
+/* Where the time of many jobs goes, one behind the other and built ahead as a worker does it:
+ * phases of measuring, and in each the functions that it calls. The linker's --wrap puts a clock
+ * around those that one file calls of another; nothing of it is in the judge itself. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,19 @@ typedef enum phase {
     ENDING,
     PHASES
 } phase;
-static const char *const phase_names[PHASES] = {
-    "between",           "runners, sets", "settling",      "sizing", "warming baseline", "alone", "loading candidate",
-    "warming candidate", "warm-up pair",  "compared pair", "pairs",  "empty batches",    "ending"};
+static const char *const phase_names[PHASES] = {"between",
+                                                "runners, sets",
+                                                "settling",
+                                                "sizing",
+                                                "warming baseline",
+                                                "alone",
+                                                "loading candidate",
+                                                "warming candidate",
+                                                "warm-up pair",
+                                                "compared pair",
+                                                "pairs",
+                                                "empty batches",
+                                                "ending"};
 
 typedef enum work {
     BATCH, /* around a batch's clock: waking, stopping, looking at outputs */
@@ -66,15 +77,16 @@ typedef enum work {
     WORKS
 } work;
 static const char *const work_names[WORKS] = {
-    "batch",  "calls",  "load",       "map",       "unmap",     "give",   "scalars", "census",  "take",   "pause",
-    "retire", "freeze", "sets_new",   "sets_free", "fill",      "poison", "cool",    "inspect", "glance", "settled",
-    "survey", "truth",  "copy_input", "sample",    "hand_over", "place",  "reserve", "greet",   "reap"};
+    "batch",     "calls",   "load",    "map",     "unmap",    "give",      "scalars",    "census",
+    "take",      "pause",   "retire",  "freeze",  "sets_new", "sets_free", "fill",       "poison",
+    "cool",      "inspect", "glance",  "settled", "survey",   "truth",     "copy_input", "sample",
+    "hand_over", "place",   "reserve", "greet",   "reap"};
 
 static struct {
     phase now;
     double since, phases[PHASES], works[PHASES][WORKS];
     int counts[PHASES][WORKS];
-    int depth;      /* in a function that is clocked already */
+    int depth;          /* in a function that is clocked already */
     double snapshotted; /* in the batch that is under way */
     const kf_device_operations *real;
 } clocks;
@@ -109,11 +121,13 @@ void (*gpu_at_end)(struct kf_measurement *r);
 void (*gpu_behind_pair)(struct kf_measurement *r);
 void (*gpu_before)(kf_workbench *bench);
 
-/* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself. */
-#define WRAP(type, name, arguments)                                                                                              \
-    type __real_##name arguments;                                                                                                \
-    _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__real_##name)), #name " has other arguments now"); \
-    type __wrap_##name arguments;                                                                                                \
+/* The linker resolves NAME elsewhere to __wrap_NAME here, and __real_NAME to the function itself.
+ */
+#define WRAP(type, name, arguments)                                                           \
+    type __real_##name arguments;                                                             \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__real_##name)), \
+                   #name " has other arguments now");                                         \
+    type __wrap_##name arguments;                                                             \
     type __wrap_##name arguments
 
 WRAP(bool, kf_measure_workload, (kf_workbench * bench, kf_error *error))
@@ -133,19 +147,23 @@ WRAP(uint64_t, kf_measurement_draw, (kf_measurement * r, const char *purpose, in
     return __real_kf_measurement_draw(r, purpose, number);
 }
 
-WRAP(bool, kf_measurement_start_runner, (kf_measurement * r, kf_role role, kf_runner **runner, kf_error *error))
+WRAP(bool, kf_measurement_start_runner,
+     (kf_measurement * r, kf_role role, kf_runner **runner, kf_error *error))
 {
     if (role == KF_ROLE_CANDIDATE) enter(LOADING);
     return __real_kf_measurement_start_runner(r, role, runner, error);
 }
 
-WRAP(bool, kf_measurement_empty_batch, (kf_measurement * r, kf_side side, uint32_t count, kf_error *error))
+WRAP(bool, kf_measurement_empty_batch,
+     (kf_measurement * r, kf_side side, uint32_t count, kf_error *error))
 {
     enter(EMPTY);
     return __real_kf_measurement_empty_batch(r, side, count, error);
 }
 
-WRAP(bool, kf_measurement_pair, (kf_measurement * r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error))
+WRAP(bool, kf_measurement_pair,
+     (kf_measurement * r, const kf_pair_plan *plan, double seconds[2], double latency[2],
+      kf_error *error))
 {
     enter(plan->number == 0 ? PAIR_0 : plan->number == 1 ? PAIR_1 : PAIRS);
     bool done = __real_kf_measurement_pair(r, plan, seconds, latency, error);
@@ -180,7 +198,8 @@ WRAP(kf_runner_event, kf_runner_load, (kf_runner * runner, double seconds))
 {
     CLOCKED(LOAD, kf_runner_event, __real_kf_runner_load(runner, seconds));
 }
-WRAP(kf_runner_event, kf_runner_map, (kf_runner * runner, const kf_runner_buffer *buffers, size_t count))
+WRAP(kf_runner_event, kf_runner_map,
+     (kf_runner * runner, const kf_runner_buffer *buffers, size_t count))
 {
     CLOCKED(MAP, kf_runner_event, __real_kf_runner_map(runner, buffers, count));
 }
@@ -192,7 +211,8 @@ WRAP(bool, kf_runner_give, (kf_runner * runner, const char *binary, kf_error *er
 {
     CLOCKED(GIVE, bool, __real_kf_runner_give(runner, binary, error));
 }
-WRAP(kf_runner_event, kf_runner_scalars, (kf_runner * runner, const uint64_t *values, uint32_t count))
+WRAP(kf_runner_event, kf_runner_scalars,
+     (kf_runner * runner, const uint64_t *values, uint32_t count))
 {
     CLOCKED(SCALARS, kf_runner_event, __real_kf_runner_scalars(runner, values, count));
 }
@@ -200,7 +220,9 @@ WRAP(int, kf_runner_extra_threads, (kf_runner * runner))
 {
     CLOCKED(CENSUS, int, __real_kf_runner_extra_threads(runner));
 }
-WRAP(kf_runner *, kf_runner_pool_take, (kf_runner_pool * pool, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error))
+WRAP(kf_runner *, kf_runner_pool_take,
+     (kf_runner_pool * pool, kf_runner_kind kind, bool strict, const volatile int *stop,
+      kf_error *error))
 {
     CLOCKED(TAKE, kf_runner *, __real_kf_runner_pool_take(pool, kind, strict, stop, error));
 }
@@ -228,7 +250,8 @@ WRAP(void, kf_runner_pool_retire, (kf_runner_pool * pool, kf_runner *runner, boo
 double gpu_counting_seconds;
 
 WRAP(bool, kf_judge_count,
-     (kf_judge * judge, const kf_job *job, const char *binary, kf_verdict *verdict, const volatile int *stop, kf_error *error))
+     (kf_judge * judge, const kf_job *job, const char *binary, kf_verdict *verdict,
+      const volatile int *stop, kf_error *error))
 {
     double began = kf_now();
     bool done = __real_kf_judge_count(judge, job, binary, verdict, stop, error);
@@ -236,7 +259,7 @@ WRAP(bool, kf_judge_count,
     return done;
 }
 
-/* ---- the device's own ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the device's own ------------------------------------------------------------------------ */
 
 static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
 {
@@ -290,7 +313,8 @@ static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
     CLOCKED(SETTLED, bool, clocks.real->settled(s, d, e));
 }
-static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v, kf_error *e)
+static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v,
+                           kf_error *e)
 {
     CLOCKED(SURVEY, bool, clocks.real->device_compare(s, l, n, v, e));
 }
@@ -307,7 +331,7 @@ static void sample(kf_device *d, kf_sample *s)
     CLOCKED_VOID(SAMPLE, clocks.real->sample(d, s));
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void say(int jobs, double wall)
 {
@@ -319,7 +343,8 @@ static void say(int jobs, double wall)
         for (int w = 0; w < WORKS; w++) {
             rest -= clocks.works[p][w];
             if (clocks.works[p][w] / jobs < 2e-4) continue;
-            printf(" %s %.1f/%.4g", work_names[w], 1e3 * clocks.works[p][w] / jobs, (double)clocks.counts[p][w] / jobs);
+            printf(" %s %.1f/%.4g", work_names[w], 1e3 * clocks.works[p][w] / jobs,
+                   (double)clocks.counts[p][w] / jobs);
         }
         printf("  rest %.1f\n", 1e3 * rest / jobs);
     }
@@ -338,15 +363,18 @@ int check_phases(kf_judge *judge, const char *task_path, int count, double secon
 {
     kf_device_operations wrapped = *judge->device->operations;
     clocks.real = judge->device->operations;
-    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill, wrapped.poison = poison, wrapped.cache_flush = cache_flush;
-    wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled, wrapped.device_compare = device_compare;
+    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill,
+    wrapped.poison = poison, wrapped.cache_flush = cache_flush;
+    wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled,
+    wrapped.device_compare = device_compare;
     wrapped.hand_over = hand_over, wrapped.place = place;
     if (wrapped.reserve) wrapped.reserve = reserve;
     wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;
     judge->device->operations = &wrapped;
     kf_autofree gpu_pipeline *line = calloc(1, sizeof *line);
     if (!line) return 1;
-    *line = (gpu_pipeline){.judge = judge, .task = task_path, .count = count, .seconds = seconds, .begin = begin};
+    *line = (gpu_pipeline){
+        .judge = judge, .task = task_path, .count = count, .seconds = seconds, .begin = begin};
     int bad = check_same_in(line);
     enter(BETWEEN);
     judge->device->operations = clocks.real;

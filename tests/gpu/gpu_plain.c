@@ -15,8 +15,8 @@
 #define MAX_SETS 48
 #define VARIED_SETS 16
 
-static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const uint64_t *scalars, const kf_problem *problem,
-                    uint32_t calls)
+static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const uint64_t *scalars,
+                    const kf_problem *problem, uint32_t calls)
 {
     cu_event events[2];
     float milliseconds = 0;
@@ -27,8 +27,8 @@ static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const
         void *pointers[KF_MAX_ARGUMENTS] = {0};
         for (int a = 0; a < problem->argument_count; a++)
             if (problem->arguments[a].kind != KF_SCALAR)
-                pointers[a] =
-                    (void *)(uintptr_t)kf_cuda_address(sets, &sets->buffers[set * (uint32_t)problem->argument_count + (uint32_t)a]);
+                pointers[a] = (void *)(uintptr_t)kf_cuda_address(
+                    sets, &sets->buffers[set * (uint32_t)problem->argument_count + (uint32_t)a]);
         entry(pointers, scalars, gpu->stream);
         set = (set + 1) % sets->count;
     }
@@ -39,7 +39,8 @@ static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const
     return milliseconds * 1e-3 / calls;
 }
 
-/* Every other set in one of the ways in which the judge varies inputs: some code takes longer on some. */
+/* Every other set in one of the ways in which the judge varies inputs: some code takes longer on
+ * some. */
 static void vary(const kf_problem *problem, kf_set_variation variations[MAX_SETS])
 {
     kf_set_variation cards[KF_MAX_ARGUMENTS];
@@ -48,19 +49,25 @@ static void vary(const kf_problem *problem, kf_set_variation variations[MAX_SETS
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *a = &problem->arguments[i];
         if (a->kind == KF_OUTPUT || a->kind == KF_INOUT)
-            absolute =
-                absolute || ((a->tolerance.kind == KF_ALLCLOSE || a->tolerance.kind == KF_ANY_ORDER) && a->tolerance.atol > 0);
+            absolute = absolute ||
+                       ((a->tolerance.kind == KF_ALLCLOSE || a->tolerance.kind == KF_ANY_ORDER) &&
+                        a->tolerance.atol > 0);
         for (int v = KF_VARY_NONE + 1;
-             v < KF_VARIATION_COUNT && (a->kind == KF_INPUT || a->kind == KF_INOUT) && count < KF_MAX_ARGUMENTS; v++)
-            if (kf_variation_applies(a, (kf_variation)v)) cards[count++] = (kf_set_variation){i, (kf_variation)v};
+             v < KF_VARIATION_COUNT && (a->kind == KF_INPUT || a->kind == KF_INOUT) &&
+             count < KF_MAX_ARGUMENTS;
+             v++)
+            if (kf_variation_applies(a, (kf_variation)v))
+                cards[count++] = (kf_set_variation){i, (kf_variation)v};
     }
     for (int k = 0; k < MAX_SETS; k++)
-        variations[k] = k % 2 && count && !absolute ? cards[k / 2 % count] : (kf_set_variation){-1, KF_VARY_NONE};
+        variations[k] = k % 2 && count && !absolute ? cards[k / 2 % count]
+                                                    : (kf_set_variation){-1, KF_VARY_NONE};
 }
 
 plain_entry plain_load(const char *binary)
 {
-    void *library = dlopen(binary, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "kforge_entry") : NULL;
+    void *library = dlopen(binary, RTLD_NOW | RTLD_LOCAL),
+         *symbol = library ? dlsym(library, "kforge_entry") : NULL;
     plain_entry entry = NULL;
     memcpy(&entry, &symbol, sizeof entry);
     return entry;
@@ -74,19 +81,22 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     uint64_t scalars[KF_MAX_ARGUMENTS];
     double rounds[ROUNDS], room = (double)device->set_bytes / (double)(problem->total_bytes + 1);
     uint32_t count = (uint32_t)fmax(
-        fmin(fmin(room, MAX_SETS), fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)), 3);
+        fmin(fmin(room, MAX_SETS),
+             fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)),
+        3);
     kf_set_variation variations[MAX_SETS];
     vary(problem, variations);
     kf_problem_scalars(problem, scalars);
     kf_sets *sets = device->operations->sets_new(device, problem, count, false, &error);
-    if (!sets || !device->operations->fill(sets, 1, variations, &error) || !device->operations->poison(sets, 2, &error) ||
-        !kf_cuda_wait(gpu, "filling", &error)) {
+    if (!sets || !device->operations->fill(sets, 1, variations, &error) ||
+        !device->operations->poison(sets, 2, &error) || !kf_cuda_wait(gpu, "filling", &error)) {
         printf("  %s\n", error.text);
         if (sets) device->operations->sets_free(sets);
         return NAN;
     }
     uint32_t calls = (uint32_t)fmax(ceil(BATCH_SECONDS / call), 2);
-    batch(gpu, sets, entry, scalars, problem, calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
+    batch(gpu, sets, entry, scalars, problem,
+          calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
     for (int i = 0; i < ROUNDS; i++) rounds[i] = batch(gpu, sets, entry, scalars, problem, calls);
     device->operations->sets_free(sets);
     return kf_median(rounds, ROUNDS);

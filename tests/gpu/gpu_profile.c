@@ -1,5 +1,6 @@
-/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, the samples as they came, and a line of time on which what
- * lies between two operations (runners starting, batches) shows as a gap. */
+/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, the samples
+ * as they came, and a line of time on which what lies between two operations (runners starting,
+ * batches) shows as a gap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,9 @@ enum {
     PLACE,
     COUNT
 };
-static const char *const names[COUNT] = {"build",  "sets_new", "sets_free", "hand_over", "fill",   "poison", "cool", "inspect",
-                                         "glance", "settled",  "survey",    "prepare",   "output", "sample", "place"};
+static const char *const names[COUNT] = {"build",  "sets_new", "sets_free", "hand_over", "fill",
+                                         "poison", "cool",     "inspect",   "glance",    "settled",
+                                         "survey", "prepare",  "output",    "sample",    "place"};
 static double spent[COUNT];
 static int calls[COUNT];
 static const kf_device_operations *real;
@@ -102,7 +104,8 @@ static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
     TIMED(SETTLED, real->settled(s, d, e));
 }
-static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v, kf_error *e)
+static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v,
+                           kf_error *e)
 {
     TIMED(SURVEY, real->device_compare(s, l, n, v, e));
 }
@@ -132,8 +135,11 @@ static void print_line(double begin, double end)
     printf("   ");
     for (size_t i = 0; i < mark_count; i++) {
         int number = marks[i].number;
-        bool rare = number == BUILD || number == SETS_NEW || number == SETS_FREE || number == HAND_OVER || number == PLACE;
-        if (rare) printf(" %.3f(+%.3f) %s %.3f;", marks[i].at - begin, marks[i].at - before, names[number], marks[i].took);
+        bool rare = number == BUILD || number == SETS_NEW || number == SETS_FREE ||
+                    number == HAND_OVER || number == PLACE;
+        if (rare)
+            printf(" %.3f(+%.3f) %s %.3f;", marks[i].at - begin, marks[i].at - before,
+                   names[number], marks[i].took);
         if (rare) before = marks[i].at + marks[i].took;
     }
     printf(" %.3f(+%.3f) end\n", end - begin, end - before);
@@ -146,30 +152,37 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
     if (!task) return 1;
     kf_device_operations wrapped = *judge->device->operations;
     real = judge->device->operations;
-    wrapped.build = build, wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.hand_over = hand_over,
-    wrapped.fill = fill;
-    wrapped.poison = poison, wrapped.cache_flush = cache_flush, wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled;
-    wrapped.device_compare = device_compare, wrapped.prepare_truth = prepare, wrapped.output = output, wrapped.sample = sample;
+    wrapped.build = build, wrapped.sets_new = sets_new, wrapped.sets_free = sets_free,
+    wrapped.hand_over = hand_over, wrapped.fill = fill;
+    wrapped.poison = poison, wrapped.cache_flush = cache_flush, wrapped.inspect = inspect,
+    wrapped.snapshot = snapshot, wrapped.settled = settled;
+    wrapped.device_compare = device_compare, wrapped.prepare_truth = prepare,
+    wrapped.output = output, wrapped.sample = sample;
     wrapped.place = place;
     judge->device->operations = &wrapped;
     memset(spent, 0, sizeof spent);
     memset(calls, 0, sizeof calls);
     mark_count = 0;
-    kf_job *job = kf_job_new("profile", task, kf_task_baseline(task)->text, kf_task_baseline(task)->size, NULL, 0, &error);
+    kf_job *job = kf_job_new("profile", task, kf_task_baseline(task)->text,
+                             kf_task_baseline(task)->size, NULL, 0, &error);
     job->options.seconds = seconds;
     double started = kf_now(), batches = 0;
     kf_verdict *verdict = kf_judge_run(judge, job, NULL, &error);
     double wall = kf_now() - started, known = 0;
     judge->device->operations = real;
-    printf("  %s: %s, wall %.2f s\n", task_path, verdict ? kf_status_name(verdict->status) : error.text, wall);
+    printf("  %s: %s, wall %.2f s\n", task_path,
+           verdict ? kf_status_name(verdict->status) : error.text, wall);
     for (size_t w = 0; verdict && w < verdict->workload_count; w++) {
         const kf_workload_verdict *v = &verdict->workloads[w];
-        printf("   %s: %d sets, %d pairs, cost %.3f ms, baseline %.2f us, speedup %.4f [%.4f %.4f]\n   ", v->workload, v->sets,
-               v->pairs, v->batch_cost_seconds * 1e3, v->baseline_seconds * 1e6, v->speedup.value, v->speedup.low, v->speedup.high);
+        printf("   %s: %d sets, %d pairs, cost %.3f ms, baseline %.2f us, speedup %.4f [%.4f "
+               "%.4f]\n   ",
+               v->workload, v->sets, v->pairs, v->batch_cost_seconds * 1e3,
+               v->baseline_seconds * 1e6, v->speedup.value, v->speedup.low, v->speedup.high);
         for (size_t i = 0; i < v->sample_count; i++) {
             const kf_sample *s = &v->samples[i];
             batches += s->seconds;
-            printf(" %c%d:%.3f(%.3f)@%.0f", s->side, s->calls, s->seconds * 1e3, s->claimed * 1e3, s->clock_mhz);
+            printf(" %c%d:%.3f(%.3f)@%.0f", s->side, s->calls, s->seconds * 1e3, s->claimed * 1e3,
+                   s->clock_mhz);
         }
         printf("\n");
     }
@@ -178,7 +191,8 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
         if (calls[i]) printf("   %-10s %6d calls %8.3f s\n", names[i], calls[i], spent[i]);
     }
     print_line(started, started + wall);
-    printf("   batches           %8.3f s\n   rest              %8.3f s\n", batches, wall - known - batches);
+    printf("   batches           %8.3f s\n   rest              %8.3f s\n", batches,
+           wall - known - batches);
     kf_verdict_free(verdict);
     kf_job_free(job);
     return 0;

@@ -1,5 +1,6 @@
-/* Does the judge wait for memory that the driver clears in the background? Memory is allocated and freed in the judge's context, and the judge's copies tell how
- * quick what is left is: at once, which says whether this driver does so at all, and behind the wait. */
+/* Does the judge wait for memory that the driver clears in the background? Memory is allocated and
+ * freed in the judge's context, and the judge's copies tell how quick what is left is: at once,
+ * which says whether this driver does so at all, and behind the wait. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +33,12 @@ static double copy(copier *c)
     for (int i = 0; i < COPIES; i++) {
         float milliseconds = 0;
         cuda->event_record(c->events[0], c->gpu->stream);
-        cuda->launch(c->gpu->kernels[KF_KERNEL_COPY], (unsigned)c->gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
-                     c->gpu->stream, parameters, NULL);
+        cuda->launch(c->gpu->kernels[KF_KERNEL_COPY], (unsigned)c->gpu->multiprocessors * 8, 1, 1,
+                     KF_KERNEL_THREADS, 1, 1, 0, c->gpu->stream, parameters, NULL);
         cuda->event_record(c->events[1], c->gpu->stream);
         cuda->stream_synchronize(c->gpu->stream);
-        if (cuda->event_elapsed(&milliseconds, c->events[0], c->events[1]) != CU_SUCCESS) return NAN;
+        if (cuda->event_elapsed(&milliseconds, c->events[0], c->events[1]) != CU_SUCCESS)
+            return NAN;
         seconds[i] = milliseconds * 1e-3;
     }
     return kf_median(seconds, COPIES);
@@ -48,7 +50,8 @@ static bool allocate_and_free(copier *c)
     const kf_cuda *cuda = &c->gpu->cuda;
     size_t free_bytes = 0, total = 0;
     cu_pointer memory;
-    return cuda->memory_info(&free_bytes, &total) == CU_SUCCESS && cuda->allocate(&memory, free_bytes / 2) == CU_SUCCESS &&
+    return cuda->memory_info(&free_bytes, &total) == CU_SUCCESS &&
+           cuda->allocate(&memory, free_bytes / 2) == CU_SUCCESS &&
            cuda->release(memory) == CU_SUCCESS;
 }
 
@@ -58,9 +61,12 @@ int check_quiet(kf_judge *judge)
     kf_device *device = judge->device;
     copier c = {.gpu = (kf_cuda_device *)device};
     const kf_cuda *cuda = &c.gpu->cuda;
-    if (!kf_cuda_room_need(c.gpu, &c.from, COPY_BYTES, &error) || !kf_cuda_room_need(c.gpu, &c.to, COPY_BYTES, &error) ||
-        !kf_cuda_check(c.gpu, cuda->event_create(&c.events[0], CU_EVENT_DEFAULT), "making an event", &error) ||
-        !kf_cuda_check(c.gpu, cuda->event_create(&c.events[1], CU_EVENT_DEFAULT), "making an event", &error))
+    if (!kf_cuda_room_need(c.gpu, &c.from, COPY_BYTES, &error) ||
+        !kf_cuda_room_need(c.gpu, &c.to, COPY_BYTES, &error) ||
+        !kf_cuda_check(c.gpu, cuda->event_create(&c.events[0], CU_EVENT_DEFAULT), "making an event",
+                       &error) ||
+        !kf_cuda_check(c.gpu, cuda->event_create(&c.events[1], CU_EVENT_DEFAULT), "making an event",
+                       &error))
         return printf("  %s\n", error.text), 1;
     double quiet = 0, at_once[TURNS], behind[TURNS], waits[TURNS], idle[WAITS], copies[TURNS];
     for (int i = 0; i < TURNS; i++) copies[i] = copy(&c);
@@ -80,15 +86,18 @@ int check_quiet(kf_judge *judge)
         device->operations->memory_settle(device, MOST);
         idle[i] = kf_now() - began;
     }
-    printf("  a copy right behind memory that was freed takes %.3f times what it takes in quiet; waits for it, median %.1f ms\n",
+    printf("  a copy right behind memory that was freed takes %.3f times what it takes in quiet; "
+           "waits for it, median %.1f ms\n",
            kf_median(at_once, TURNS), 1e3 * kf_median(waits, TURNS));
     if (kf_median(at_once, TURNS) < 1.03)
-        printf("  this driver clears nothing beside others' work, so that waiting for it is not tried here\n");
-    printf("  a wait for nothing: median %.0f us, 0.99 of them at most %.0f us\n", 1e6 * kf_median(idle, WAITS),
-           1e6 * kf_quantile(idle, WAITS, 0.99));
-    int bad = !gpu_figure("a copy behind the wait, beside one in quiet, the slowest", kf_quantile(behind, TURNS, 1), "times",
-                          GPU_AT_MOST, 1.04);
-    bad += !gpu_figure("the longest wait for nothing", 1e3 * kf_quantile(idle, WAITS, 1), "ms", GPU_AT_MOST, 10);
+        printf("  this driver clears nothing beside others' work, so that waiting for it is not "
+               "tried here\n");
+    printf("  a wait for nothing: median %.0f us, 0.99 of them at most %.0f us\n",
+           1e6 * kf_median(idle, WAITS), 1e6 * kf_quantile(idle, WAITS, 0.99));
+    int bad = !gpu_figure("a copy behind the wait, beside one in quiet, the slowest",
+                          kf_quantile(behind, TURNS, 1), "times", GPU_AT_MOST, 1.04);
+    bad += !gpu_figure("the longest wait for nothing", 1e3 * kf_quantile(idle, WAITS, 1), "ms",
+                       GPU_AT_MOST, 10);
     for (int i = 0; i < 2; i++) cuda->event_destroy(c.events[i]);
     if (c.from.pointer) cuda->release(c.from.pointer);
     if (c.to.pointer) cuda->release(c.to.pointer);

@@ -1,4 +1,5 @@
-/* The baseline against itself, job behind job: does the interval hold 1, how far off is the figure, how many jobs a second. */
+/* The baseline against itself, job behind job: does the interval hold 1, how far off is the figure,
+ * how many jobs a second. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static const kf_workload_verdict *main_workload(const kf_verdict *verdict)
 
 static void take_down(tally *t, const char *task, const kf_verdict *verdict, const kf_error *error)
 {
-    const kf_workload_verdict *w = verdict && verdict->status == KF_CORRECT ? main_workload(verdict) : NULL;
+    const kf_workload_verdict *w =
+        verdict && verdict->status == KF_CORRECT ? main_workload(verdict) : NULL;
     if (!w) {
         printf("  %s: %s\n", task, verdict ? verdict->message : error->text);
         t->bad++;
@@ -92,13 +94,17 @@ int check_same_in(gpu_pipeline *line)
     if (line->judged) {
         size_t seen = (size_t)t->seen;
         double n = t->seen;
-        printf("  same %-14s %9.2f us a call: 1 inside %d of %d, median %.4f, deviation median %.2f %%, interval width median %.2f "
+        printf("  same %-14s %9.2f us a call: 1 inside %d of %d, median %.4f, deviation median "
+               "%.2f %%, interval width median %.2f "
                "%%; %.2f "
                "jobs a second, "
-               "median %.3f s in the judge, %.3f s waiting for a build (%.2f s); %.1f pairs, %.0f sets a job\n",
-               strrchr(line->task, '/') ? strrchr(line->task, '/') + 1 : line->task, t->call * 1e6, t->covered, t->seen,
-               kf_median(t->values, seen), 100 * kf_median(t->deviations, seen), 100 * kf_median(t->widths, seen), n / line->wall,
-               kf_median(t->walls, seen), waited / n, t->built, t->pairs / n, t->sets / n);
+               "median %.3f s in the judge, %.3f s waiting for a build (%.2f s); %.1f pairs, %.0f "
+               "sets a job\n",
+               strrchr(line->task, '/') ? strrchr(line->task, '/') + 1 : line->task, t->call * 1e6,
+               t->covered, t->seen, kf_median(t->values, seen),
+               100 * kf_median(t->deviations, seen), 100 * kf_median(t->widths, seen),
+               n / line->wall, kf_median(t->walls, seen), waited / n, t->built, t->pairs / n,
+               t->sets / n);
     }
     free(t);
     return bad;
@@ -112,14 +118,19 @@ int check_same(kf_judge *judge, int count, char *const *tasks, int times, double
     int bad = 0, covered = 0;
     if (!deviations || !line) return 1;
     for (int i = 0; i < count; i++) {
-        *line = (gpu_pipeline){.judge = judge, .task = tasks[i], .count = times < MOST ? times : MOST, .seconds = seconds};
+        *line = (gpu_pipeline){.judge = judge,
+                               .task = tasks[i],
+                               .count = times < MOST ? times : MOST,
+                               .seconds = seconds};
         bad += check_same_in(line);
         memcpy(deviations + seen, line->deviations, (size_t)line->judged * sizeof *deviations);
         seen += (size_t)line->judged;
         covered += line->covered;
     }
     printf("  all: %zu jobs of %d tasks\n", seen, count);
-    gpu_figure("A/A, intervals that hold 1", 100.0 * covered / (double)seen, "%", GPU_AT_LEAST, 100 * INSIDE);
-    gpu_figure("A/A, median deviation", 100 * kf_median(deviations, seen), "%", GPU_AT_MOST, 100 * DEVIATION);
+    gpu_figure("A/A, intervals that hold 1", 100.0 * covered / (double)seen, "%", GPU_AT_LEAST,
+               100 * INSIDE);
+    gpu_figure("A/A, median deviation", 100 * kf_median(deviations, seen), "%", GPU_AT_MOST,
+               100 * DEVIATION);
     return bad;
 }

@@ -1,5 +1,5 @@
-/* Candidates of tests/gpu/sanitize: right, each with a fault that compute-sanitizer has to find at the line marked "here"; then the task's own baseline,
- * in which there is nothing to find. */
+/* Candidates of tests/gpu/sanitize: right, each with a fault that compute-sanitizer has to find at
+ * the line marked "here"; then the task's own baseline, in which there is nothing to find. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static int marked_line(const char *source)
     return mark ? line : 0;
 }
 
-static int judge_one(kf_judge *judge, const char *task_path, const char *name, const char *source, size_t size, const char *status,
-                     const char *rule)
+static int judge_one(kf_judge *judge, const char *task_path, const char *name, const char *source,
+                     size_t size, const char *status, const char *rule)
 {
     kf_error error = {0};
     kf_task *task = kf_task_load(task_path, &error);
@@ -36,7 +36,8 @@ static int judge_one(kf_judge *judge, const char *task_path, const char *name, c
     bool good = verdict && strcmp(kf_status_name(verdict->status), status) == 0,
          found = !*rule && verdict && verdict->finding_count == 0;
     for (size_t i = 0; verdict && i < verdict->finding_count; i++)
-        found = found || (strcmp(verdict->findings[i].rule, rule) == 0 && strstr(verdict->findings[i].text, place));
+        found = found || (strcmp(verdict->findings[i].rule, rule) == 0 &&
+                          strstr(verdict->findings[i].text, place));
     const cJSON *said = verdict ? cJSON_GetObjectItem(verdict->provenance, "sanitizer") : NULL;
     char *text = cJSON_PrintUnformatted(said);
     printf("  %-4s %-20s %s, %.2f s: %s\n", good && found ? "ok" : "BAD", name,
@@ -72,7 +73,8 @@ int check_sanitize(kf_judge *judge, const char *folder, const char *task_path)
     if (directory) closedir(directory);
     kf_task *task = kf_task_load(task_path, &error);
     if (!task || !count) return bad + 1;
-    bad += judge_one(judge, task_path, "baseline.cu", kf_task_baseline(task)->text, kf_task_baseline(task)->size, "correct", "");
+    bad += judge_one(judge, task_path, "baseline.cu", kf_task_baseline(task)->text,
+                     kf_task_baseline(task)->size, "correct", "");
     kf_task_free(task);
     return bad;
 }

@@ -1,5 +1,7 @@
-/* Solutions in Python and problems for PyTorch on a GPU: the files of tests/torch, whose first lines say what has to come of each (tests/unit/torch_cases.h);
- * "cuda: STATUS RULE" there is what differs from the CPU device, more than one of them with | between. tests/torch/gpu has those that need a GPU. */
+/* Solutions in Python and problems for PyTorch on a GPU: the files of tests/torch, whose first
+ * lines say what has to come of each (tests/unit/torch_cases.h); "cuda: STATUS RULE" there is what
+ * differs from the CPU device, more than one of them with | between. tests/torch/gpu has those that
+ * need a GPU. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@ static void field(const char *source, const char *key, char value[FIELD])
     snprintf(line, sizeof line, "%.*s", (int)strcspn(source, "\n"), source);
     snprintf(wanted, sizeof wanted, " %s: ", key);
     const char *at = strstr(line, wanted);
-    snprintf(value, FIELD, "%.*s", at ? (int)strcspn(at + strlen(wanted), ";") : 0, at ? at + strlen(wanted) : "");
+    snprintf(value, FIELD, "%.*s", at ? (int)strcspn(at + strlen(wanted), ";") : 0,
+             at ? at + strlen(wanted) : "");
 }
 
 static const kf_finding *first_finding(const kf_verdict *verdict)
@@ -29,7 +32,8 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
 
 static int judge_file(kf_judge *judge, const char *folder, const char *group, const char *name)
 {
-    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], claim[FIELD], flag[FIELD], got[FIELD];
+    char path[4600], task_name[FIELD], expected[FIELD], slower[FIELD], build[FIELD], claim[FIELD],
+        flag[FIELD], got[FIELD];
     kf_error error = {0};
     size_t size;
     snprintf(path, sizeof path, "%s/torch/%s/%s", folder, group, name);
@@ -55,9 +59,11 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
     if (!verdict) return printf("  %s/%s: %s\n", group, name, error.text), 1;
     const kf_finding *finding = first_finding(verdict);
-    snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "", finding ? finding->rule : "");
+    snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "",
+             finding ? finding->rule : "");
     const char *found = strstr(expected, got); /* "this rule|or that" */
-    bool good = found && (found == expected || found[-1] == '|') && strchr("|", found[strlen(got)]) &&
+    bool good = found && (found == expected || found[-1] == '|') &&
+                strchr("|", found[strlen(got)]) &&
                 (!slower[0] || verdict->status != KF_CORRECT || verdict->speedup.value < 0.7);
     bool said = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
     if (claim[0] && said != (strcmp(claim, "correct") == 0)) {
@@ -68,14 +74,18 @@ static int judge_file(kf_judge *judge, const char *folder, const char *group, co
         printf("    not flagged %s\n", flag);
         good = false;
     }
-    printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got, kf_now() - started, good ? "" : ", expected ",
-           good ? "" : expected, slower[0] ? " (timed)" : "");
-    if (!good) printf("    %s; speedup %g\n", finding ? finding->text : verdict->message, verdict->speedup.value);
+    printf("  %s %s/%s: %s, %.1f s%s%s%s\n", good ? "ok" : "WRONG", group, name, got,
+           kf_now() - started, good ? "" : ", expected ", good ? "" : expected,
+           slower[0] ? " (timed)" : "");
+    if (!good)
+        printf("    %s; speedup %g\n", finding ? finding->text : verdict->message,
+               verdict->speedup.value);
     fflush(stdout);
     return !good;
 }
 
-/* One of the words of `filter`, with spaces between, in the name? Compiling extensions takes minutes: "honest/ bad/ hostile/ gpu/" leaves them out. */
+/* One of the words of `filter`, with spaces between, in the name? Compiling extensions takes
+ * minutes: "honest/ bad/ hostile/ gpu/" leaves them out. */
 static bool is_wanted(const char *name, const char *filter)
 {
     kf_autofree char *words = strdup(filter);
@@ -89,7 +99,8 @@ static bool is_wanted(const char *name, const char *filter)
 
 int check_torch(kf_judge *judge, const char *folder, const char *filter)
 {
-    static const char *const groups[] = {"honest", "bad", "hostile", "gpu", "dry_run", "extensions"};
+    static const char *const groups[] = {"honest", "bad",     "hostile",
+                                         "gpu",    "dry_run", "extensions"};
     int failures = 0, judged = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         char path[4200];
@@ -109,14 +120,15 @@ int check_torch(kf_judge *judge, const char *folder, const char *filter)
         free(files);
     }
     printf("  %d of %d solutions in Python came out as they have to\n", judged - failures, judged);
-    gpu_figure("solutions in Python that came out as they have to", judged ? 100.0 * (judged - failures) / judged : NAN, "%",
-               GPU_AT_LEAST, 100);
+    gpu_figure("solutions in Python that came out as they have to",
+               judged ? 100.0 * (judged - failures) / judged : NAN, "%", GPU_AT_LEAST, 100);
     return failures + !judged;
 }
 
-/* ---- problems ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
-/* A candidate in CUDA C beside the task (candidate.cu), a solution (candidate.py), or the reference itself as one. */
+/* A candidate in CUDA C beside the task (candidate.cu), a solution (candidate.py), or the reference
+ * itself as one. */
 static char *candidate_of(const char *path, const kf_task *task, size_t *size, bool *python)
 {
     static const char *const names[] = {"candidate.cu", "candidate.py"};
@@ -139,22 +151,28 @@ static int judge_problem(kf_judge *judge, const char *path, double seconds, bool
     double started = kf_now();
     kf_task *task = kf_task_load(path, &error);
     kf_autofree char *source = task ? candidate_of(path, task, &size, &python) : NULL;
-    kf_auto(kf_job) job = source ? kf_job_new("problem", task, source, size, NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        source ? kf_job_new("problem", task, source, size, NULL, 0, &error) : NULL;
     if (!job) return printf("  %s: %s\n", path, error.text), 1;
     job->options.torch = python;
     job->options.kernelbench = false;
     job->options.check_only = seconds <= 0;
     if (seconds > 0) job->options.seconds = seconds;
     kf_auto(kf_prepared) prepared = kf_judge_prepare(judge, job, -1, &error);
-    kf_auto(kf_verdict) verdict = prepared ? kf_judge_measure(judge, prepared, more, NULL, &error) : NULL;
+    kf_auto(kf_verdict) verdict =
+        prepared ? kf_judge_measure(judge, prepared, more, NULL, &error) : NULL;
     if (!verdict) return printf("  %s: %s\n", path, error.text), 1;
     const kf_workload_verdict *w = verdict->workload_count ? &verdict->workloads[0] : NULL;
     const kf_finding *finding = first_finding(verdict);
-    printf("  %s %s %s %s x%.4f [%.4f %.4f] baseline %.3f us candidate %.3f us sets %d pairs %d wall %.2f s %s\n",
-           verdict->status == KF_CORRECT ? "ok" : "NOT", kf_task_name(task), python ? "py" : "cu", kf_status_name(verdict->status),
-           verdict->speedup.value, verdict->speedup.low, verdict->speedup.high, w ? w->baseline_seconds * 1e6 : 0,
-           w ? w->candidate_seconds * 1e6 : 0, w ? w->sets : 0, w ? w->pairs : 0, kf_now() - started, finding ? finding->rule : "");
-    if (verdict->status != KF_CORRECT) printf("    %s\n", finding ? finding->text : verdict->message);
+    printf("  %s %s %s %s x%.4f [%.4f %.4f] baseline %.3f us candidate %.3f us sets %d pairs %d "
+           "wall %.2f s %s\n",
+           verdict->status == KF_CORRECT ? "ok" : "NOT", kf_task_name(task), python ? "py" : "cu",
+           kf_status_name(verdict->status), verdict->speedup.value, verdict->speedup.low,
+           verdict->speedup.high, w ? w->baseline_seconds * 1e6 : 0,
+           w ? w->candidate_seconds * 1e6 : 0, w ? w->sets : 0, w ? w->pairs : 0,
+           kf_now() - started, finding ? finding->rule : "");
+    if (verdict->status != KF_CORRECT)
+        printf("    %s\n", finding ? finding->text : verdict->message);
     fflush(stdout);
     return verdict->status != KF_CORRECT;
 }
@@ -162,7 +180,8 @@ static int judge_problem(kf_judge *judge, const char *path, double seconds, bool
 int check_problems(kf_judge *judge, double seconds, char *const *tasks, int count)
 {
     int failures = 0;
-    for (int i = 0; i < count; i++) failures += judge_problem(judge, tasks[i], seconds, i + 1 < count);
+    for (int i = 0; i < count; i++)
+        failures += judge_problem(judge, tasks[i], seconds, i + 1 < count);
     printf("  %d of %d correct\n", count - failures, count);
     return failures;
 }

@@ -1,13 +1,17 @@
-/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives it, with all defences on, beside two others of the same
- * binaries.
+/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives
+ * it, with all defences on, beside two others of the same binaries.
  *
- * The first is of the very processes and buffers: behind each pair, and at the end where there are few, batches of two lengths of both sides, without
- * poison, guards, digests or comparison. Through (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes longer than in another; its intercept is
- * what a batch costs beside its calls, and should be what an empty one takes.
+ * The first is of the very processes and buffers: behind each pair, and at the end where there are
+ * few, batches of two lengths of both sides, without poison, guards, digests or comparison. Through
+ * (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes
+ * longer than in another; its intercept is what a batch costs beside its calls, and should be what
+ * an empty one takes.
  *
- * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no sandbox, no stopping, no judge, one long batch behind the
- * other. It has what processes differ by, too: where memory lies, and how warm a chip is that works without a pause. The plain measurement is taken several times of both in turns; the medians are compared, and how far apart the middle half is says how exact
- * they are. */
+ * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no
+ * sandbox, no stopping, no judge, one long batch behind the other. It has what processes differ by,
+ * too: where memory lies, and how warm a chip is that works without a pause. The plain measurement
+ * is taken several times of both in turns; the medians are compared, and how far apart the middle
+ * half is says how exact they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +27,11 @@
 #define TURNS 7 /* each in memory of its own: where that lies can make a difference of 5 % */
 #define MOST 64
 #define ALLOWED 0.01
-#define HALF_WIDTH 0.002 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
-#define MIN_TURNS 15   /* of the protocol without defences, one behind each pair; what pairs leave over is made at the end */
+/* that pairs go on for: a verdict usually leaves more open than what is looked for */
+#define HALF_WIDTH 0.002
+/* of the protocol without defences, one behind each pair; what pairs leave over is made at the end
+ */
+#define MIN_TURNS 15
 #define MAX_TURNS 60
 #define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
 #define LONGER 4
@@ -35,7 +42,8 @@ typedef struct line {
 
 /* Of one workload in its runners' processes. */
 static struct {
-    uint32_t counts[2][2]; /* by side: calls of the shorter and the longer batch; 0: not known yet */
+    /* by side: calls of the shorter and the longer batch; 0: not known yet */
+    uint32_t counts[2][2];
     line turns[2][MAX_TURNS];
     double empty[4 * MAX_TURNS];
     size_t made, late; /* turns, and those of them behind all pairs */
@@ -48,8 +56,13 @@ static double batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool n
     static uint32_t order[1024], next;
     kf_error error;
     for (uint32_t i = 0; i < count; i++) order[i] = next++ % r->set_count;
-    kf_batch b = {.order = order, .count = count, .null = null, .timeout = 20, .answered = kf_measurement_snapshot_nothing};
-    if (r->in_place && !null && !kf_measurement_refresh(r, 1000 + (int)number, BASELINE, 0, &error)) return NAN;
+    kf_batch b = {.order = order,
+                  .count = count,
+                  .null = null,
+                  .timeout = 20,
+                  .answered = kf_measurement_snapshot_nothing};
+    if (r->in_place && !null && !kf_measurement_refresh(r, 1000 + (int)number, BASELINE, 0, &error))
+        return NAN;
     r->device->cache_flush(r->sets, order, 1);
     return kf_runner_batch(runner, &b) == KF_RUNNER_OK ? b.seconds : NAN;
 }
@@ -66,10 +79,12 @@ static void draw_lines(kf_measurement *r)
         protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
         protocol.counts[side][1] = LONGER * protocol.counts[side][0];
     }
-    for (size_t kind = 0; kind < 4; kind++) { /* who is first, and which is, changes from turn to turn */
+    /* who is first, and which is, changes from turn to turn */
+    for (size_t kind = 0; kind < 4; kind++) {
         size_t side = (kind + turn) % 2, length = (kind / 2 + turn / 2) % 2;
         protocol.empty[4 * turn + kind] = batch(r, r->oracle, 8, true, turn);
-        seconds[side][length] = batch(r, r->runners[side], protocol.counts[side][length], false, turn);
+        seconds[side][length] =
+            batch(r, r->runners[side], protocol.counts[side][length], false, turn);
     }
     for (int side = 0; side < 2; side++) {
         const uint32_t *n = protocol.counts[side];
@@ -84,14 +99,16 @@ static void draw_lines(kf_measurement *r)
 
 static void draw_what_is_missing(kf_measurement *r)
 {
-    for (; !protocol.closed && protocol.made < MIN_TURNS && r->pairs; protocol.late++) draw_lines(r);
+    for (; !protocol.closed && protocol.made < MIN_TURNS && r->pairs; protocol.late++)
+        draw_lines(r);
     protocol.closed = true;
 }
 
 /* A measuring that is made again has other processes. */
 static void begin_anew(kf_workbench *bench)
 {
-    if (bench->result->timed && (!protocol.closed || bench->workload == protocol.workload)) memset(&protocol, 0, sizeof protocol);
+    if (bench->result->timed && (!protocol.closed || bench->workload == protocol.workload))
+        memset(&protocol, 0, sizeof protocol);
 }
 
 /* Medians of what the turns found, and of the quotients of each. */
@@ -106,14 +123,16 @@ static double quotient_of_lines(line sides[2])
         quotients[i] = calls[0][i] / calls[1][i];
     }
     for (int side = 0; side < 2; side++)
-        sides[side] = (line){kf_median(calls[side], protocol.made), kf_median(fixed[side], protocol.made)};
+        sides[side] =
+            (line){kf_median(calls[side], protocol.made), kf_median(fixed[side], protocol.made)};
     return kf_median(quotients, protocol.made);
 }
 
 /* Of the middle half, on either side of the median. */
 static double spread(const double *values)
 {
-    return (kf_quantile(values, TURNS, 0.75) - kf_quantile(values, TURNS, 0.25)) / 2 / kf_median(values, TURNS);
+    return (kf_quantile(values, TURNS, 0.75) - kf_quantile(values, TURNS, 0.25)) / 2 /
+           kf_median(values, TURNS);
 }
 
 /* Of the judged speedup and another; NaN where one of them is not to be had. */
@@ -138,33 +157,44 @@ static void count_quotient(tally *t, double ratio)
 
 static void say(const tally *t, const char *whose, const char *name)
 {
-    printf("  defences: %zu of %zu speedups within %.0f %% of those %s, quotient's median %.4f, deviation median %.2f %%\n",
-           t->within, t->found, 100 * ALLOWED, whose, kf_median(t->ratios, t->found), 100 * kf_median(t->deviations, t->found));
-    gpu_figure(name, t->found ? 100.0 * (double)t->within / (double)t->found : NAN, "%", GPU_AT_LEAST, 100);
+    printf("  defences: %zu of %zu speedups within %.0f %% of those %s, quotient's median %.4f, "
+           "deviation median %.2f %%\n",
+           t->within, t->found, 100 * ALLOWED, whose, kf_median(t->ratios, t->found),
+           100 * kf_median(t->deviations, t->found));
+    gpu_figure(name, t->found ? 100.0 * (double)t->within / (double)t->found : NAN, "%",
+               GPU_AT_LEAST, 100);
 }
 
-static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name, const kf_problem *problem,
-                         const kf_workload_verdict *found)
+static quotients compare(kf_judge *judge, const kf_prepared *p, const char *name,
+                         const kf_problem *problem, const kf_workload_verdict *found)
 {
-    plain_entry entries[2] = {plain_load(p->trusted[KF_TRUSTED_BASELINE].binary.path), plain_load(p->candidate.binary)};
+    plain_entry entries[2] = {plain_load(p->trusted[KF_TRUSTED_BASELINE].binary.path),
+                              plain_load(p->candidate.binary)};
     double plain[2][TURNS];
-    if (!entries[0] || !entries[1]) return printf("  %s: its binaries can't be loaded\n", name), unknown;
+    if (!entries[0] || !entries[1])
+        return printf("  %s: its binaries can't be loaded\n", name), unknown;
     for (int turn = 0; turn < TURNS; turn++)
         for (int side = 0; side < 2; side++)
             plain[side][turn] =
-                plain_seconds(judge, entries[side], problem, side ? found->candidate_seconds : found->baseline_seconds);
-    double quotient = kf_median(plain[0], TURNS) / kf_median(plain[1], TURNS), ratio = found->speedup.value / quotient;
-    printf("  %-12s %-22s judged %7.4fx [%.4f %.4f] %d pairs, plain %7.4fx (%.2f / %.2f us, +-%.2f %% / %.2f %%): %+.2f %%\n",
-           kf_task_name(p->job->task), name, found->speedup.value, found->speedup.low, found->speedup.high, found->pairs, quotient,
-           kf_median(plain[0], TURNS) * 1e6, kf_median(plain[1], TURNS) * 1e6, 100 * spread(plain[0]), 100 * spread(plain[1]),
+                plain_seconds(judge, entries[side], problem,
+                              side ? found->candidate_seconds : found->baseline_seconds);
+    double quotient = kf_median(plain[0], TURNS) / kf_median(plain[1], TURNS),
+           ratio = found->speedup.value / quotient;
+    printf("  %-12s %-22s judged %7.4fx [%.4f %.4f] %d pairs, plain %7.4fx (%.2f / %.2f us, +-%.2f "
+           "%% / %.2f %%): %+.2f %%\n",
+           kf_task_name(p->job->task), name, found->speedup.value, found->speedup.low,
+           found->speedup.high, found->pairs, quotient, kf_median(plain[0], TURNS) * 1e6,
+           kf_median(plain[1], TURNS) * 1e6, 100 * spread(plain[0]), 100 * spread(plain[1]),
            100 * (ratio - 1));
     if (!protocol.made) return (quotients){NAN, ratio};
     line sides[2];
     double lines = quotient_of_lines(sides), same = found->speedup.value / lines;
-    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns, %zu of them late): %+.2f %%; "
+    printf("  %36s in the runners' processes %.4fx (%.2f / %.2f us, %zu turns, %zu of them late): "
+           "%+.2f %%; "
            "beside calls %.0f / %.0f us, empty %.0f us\n",
-           "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, protocol.late, 100 * (same - 1),
-           sides[0].fixed * 1e6, sides[1].fixed * 1e6, kf_median(protocol.empty, 4 * protocol.made) * 1e6);
+           "", lines, sides[0].call * 1e6, sides[1].call * 1e6, protocol.made, protocol.late,
+           100 * (same - 1), sides[0].fixed * 1e6, sides[1].fixed * 1e6,
+           kf_median(protocol.empty, 4 * protocol.made) * 1e6);
     return (quotients){same, ratio};
 }
 
@@ -175,7 +205,8 @@ static quotients one_candidate(kf_judge *judge, kf_prepared *p, const char *name
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     if (!problem || !verdict || verdict->status != KF_CORRECT)
         return printf("  %s: %s\n", name, verdict ? verdict->message : error.text), unknown;
-    for (size_t i = 0; i < verdict->workload_count; i++) { /* the first timed workload is the task's main one */
+    /* the first timed workload is the task's main one */
+    for (size_t i = 0; i < verdict->workload_count; i++) {
         const kf_workload_verdict *found = &verdict->workloads[i];
         bool applies;
         if (!found->timed) continue;
@@ -201,12 +232,15 @@ int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double sec
         for (int seed = 0; task && seed < kf_task_seed_count(task) && used < MOST; seed++) {
             const kf_task_file *file = kf_task_seed(task, seed);
             kf_task *own = kf_task_load(tasks[i], &error); /* a job keeps its task */
-            jobs[used] = own ? kf_job_new("undisturbed", own, file->text, file->size, NULL, 0, &error) : NULL;
+            jobs[used] =
+                own ? kf_job_new("undisturbed", own, file->text, file->size, NULL, 0, &error)
+                    : NULL;
             if (!jobs[used]) continue;
             if (seconds > 0) jobs[used]->options.seconds = seconds;
             jobs[used]->options.half_width = HALF_WIDTH;
             snprintf(names[used], sizeof names[used], "%.60s", file->name);
-            prepared[used] = kf_judge_prepare(judge, jobs[used], -1, &error); /* all are built at a time */
+            /* all are built at a time */
+            prepared[used] = kf_judge_prepare(judge, jobs[used], -1, &error);
             if (prepared[used])
                 used++;
             else

@@ -1,5 +1,6 @@
-/* The judge's own work on buffers beside the bandwidth of copying: what fresh inputs, poison, inspection, truth and comparison of a task's first workload take.
- * It lies between any two batches, so it decides how many candidates a second can be judged. */
+/* The judge's own work on buffers beside the bandwidth of copying: what fresh inputs, poison,
+ * inspection, truth and comparison of a task's first workload take. It lies between any two
+ * batches, so it decides how many candidates a second can be judged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static double bytes_of(const bench *b, work what)
     double all = 0;
     for (int i = 0; i < b->problem->argument_count; i++) {
         const kf_problem_argument *a = &b->problem->arguments[i];
-        double bytes = (double)a->bytes, wide = kf_dtype_is_float(a->dtype) ? 8.0 * (double)a->elements : bytes;
+        double bytes = (double)a->bytes,
+               wide = kf_dtype_is_float(a->dtype) ? 8.0 * (double)a->elements : bytes;
         bool input = a->kind == KF_INPUT, written = a->kind == KF_OUTPUT || a->kind == KF_INOUT;
         if (what == FILL && input) all += 2 * bytes; /* and its digest */
         if (what == POISON && written) all += a->kind == KF_INOUT ? 2 * bytes : bytes;
@@ -63,11 +65,13 @@ static int measure(bench *b, double copying, kf_error *error)
         double seconds[TIMES];
         for (int turn = -1; turn < TIMES; turn++) {
             double began = kf_now();
-            if (!run(b, what, turn + 1, error)) return printf("  %s: %s\n", names[what], error->text), 1;
+            if (!run(b, what, turn + 1, error))
+                return printf("  %s: %s\n", names[what], error->text), 1;
             if (turn >= 0) seconds[turn] = kf_now() - began;
         }
         double median = kf_median(seconds, TIMES), rate = bytes_of(b, what) / median;
-        printf("   %-8s %8.3f ms  %6.0f GB/s, %3.0f %% of copying\n", names[what], 1e3 * median, rate * 1e-9, 100 * rate / copying);
+        printf("   %-8s %8.3f ms  %6.0f GB/s, %3.0f %% of copying\n", names[what], 1e3 * median,
+               rate * 1e-9, 100 * rate / copying);
     }
     return 0;
 }
@@ -85,17 +89,20 @@ int check_work(kf_judge *judge, const char *task_path)
     *b = (bench){.device = judge->device, .problem = problem};
     double room = SETS_BYTES / (double)(problem->total_bytes + 1);
     b->count = room > MAX_SETS ? MAX_SETS : room < 3 ? 3 : (uint32_t)room;
-    b->comparisons = calloc((size_t)b->count * (size_t)problem->argument_count, sizeof *b->comparisons);
+    b->comparisons =
+        calloc((size_t)b->count * (size_t)problem->argument_count, sizeof *b->comparisons);
     for (uint32_t i = 0; i < b->count; i++) {
         b->list[i] = i;
         b->chosen[i] = i % 8 != 0;
         b->variations[i] = (kf_set_variation){.argument = -1};
-        int argument = (int)(i / 2 % (uint32_t)problem->argument_count), kind = (int)(i / 4 % KF_VARIATION_COUNT);
+        int argument = (int)(i / 2 % (uint32_t)problem->argument_count),
+            kind = (int)(i / 4 % KF_VARIATION_COUNT);
         if (i % 2 && kf_variation_applies(&problem->arguments[argument], (kf_variation)kind))
             b->variations[i] = (kf_set_variation){argument, (kf_variation)kind};
     }
     b->sets = b->device->operations->sets_new(b->device, problem, b->count, true, &error);
-    printf("  %s, %s: %u sets of %.1f MB\n", kf_task_name(task), problem->workload, b->count, (double)problem->total_bytes * 1e-6);
+    printf("  %s, %s: %u sets of %.1f MB\n", kf_task_name(task), problem->workload, b->count,
+           (double)problem->total_bytes * 1e-6);
     if (b->sets && b->comparisons)
         bad = measure(b, ((kf_cuda_device *)judge->device)->copy_bytes_per_second, &error);
     else

@@ -1,5 +1,7 @@
-/* A CUPTI that needs no GPU: as many of its functions as evaluator/runner/counters.c calls. It knows every metric but those whose names begin with "lacks", puts a
- * fixed number of them into a pass, and says of each the number in its name plus a hundred for each range before. What is out of order it refuses. */
+/* A CUPTI that needs no GPU: as many of its functions as evaluator/runner/counters.c calls. It
+ * knows every metric but those whose names begin with "lacks", puts a fixed number of them into a
+ * pass, and says of each the number in its name plus a hundred for each range before. What is out
+ * of order it refuses. */
 #include "fake_cupti.h"
 
 #include <stdlib.h>
@@ -23,7 +25,8 @@ typedef struct fake_host {
 static struct {
     cupti_callback_function callback;
     void *user;
-    size_t metrics, pass, ranges_in_pass, ranges; /* of the configuration in force; the last: of the first pass */
+    /* of the configuration in force; the last: of the first pass */
+    size_t metrics, pass, ranges_in_pass, ranges;
     int running, decoded;
 } now;
 
@@ -157,9 +160,11 @@ cupti_result data_info(cupti_data_info *p)
 
 cupti_result evaluate(cupti_evaluate *p)
 {
-    if (!now.decoded || p->count != now.metrics || ((fake_host *)p->host)->metrics != now.metrics) return REFUSED;
+    if (!now.decoded || p->count != now.metrics || ((fake_host *)p->host)->metrics != now.metrics)
+        return REFUSED;
     for (size_t i = 0; i < p->count; i++)
-        p->values[i] = (double)strtol(p->names[i] + strcspn(p->names[i], "0123456789"), NULL, 10) + 100 * (double)p->range;
+        p->values[i] = (double)strtol(p->names[i] + strcspn(p->names[i], "0123456789"), NULL, 10) +
+                       100 * (double)p->range;
     fake.evaluated++;
     fake.evaluated_names = p->count;
     return 0;
@@ -192,5 +197,6 @@ void fake_launch(const char *symbol)
     cupti_callback callback = {.parameters = &parameters, .symbol = symbol};
     if (!now.running) fake.outside++;
     if (now.running && now.ranges_in_pass < fake.ranges) now.ranges_in_pass++;
-    now.callback(now.user, CUPTI_CALLBACKS_DRIVER, symbol ? CUPTI_LAUNCH_KERNEL : CUPTI_LAUNCH_GRAPH, &callback);
+    now.callback(now.user, CUPTI_CALLBACKS_DRIVER,
+                 symbol ? CUPTI_LAUNCH_KERNEL : CUPTI_LAUNCH_GRAPH, &callback);
 }

@@ -72,7 +72,8 @@ __attribute__((unused)) static void model_server_end(void *context, const kf_htt
 }
 
 /* The requests of a scenario; cJSON_Delete. */
-__attribute__((unused)) static cJSON *model_server_log(const model_server *server, const char *scenario)
+__attribute__((unused)) static cJSON *model_server_log(const model_server *server,
+                                                       const char *scenario)
 {
     char url[200];
     kf_error error = {0};
@@ -80,9 +81,12 @@ __attribute__((unused)) static cJSON *model_server_log(const model_server *serve
     kf_auto(kf_http) http = kf_http_new(&error);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/log/%s", server->port, scenario);
     model_server_done = false;
-    if (!http ||
-        !kf_http_start(http, &(kf_http_request){.url = url, .context = &body, .data = model_server_data, .done = model_server_end},
-                       &error)) {
+    if (!http || !kf_http_start(http,
+                                &(kf_http_request){.url = url,
+                                                   .context = &body,
+                                                   .data = model_server_data,
+                                                   .done = model_server_end},
+                                &error)) {
         fprintf(stderr, "%s\n", error.text);
         abort();
     }

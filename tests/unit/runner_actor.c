@@ -1,4 +1,5 @@
-/* A runner that does not keep to the protocol, for test_runner_process.c: argv[1] says in which way. */
+/* A runner that does not keep to the protocol, for test_runner_process.c: argv[1] says in which
+ * way. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,14 +12,16 @@
 
 static void answer(uint32_t magic, uint32_t result, uint64_t nonce, int32_t code, size_t size)
 {
-    kf_wire_answer record = {.magic = magic, .result = result, .nonce = nonce, .code = code, .claimed_seconds = 1e-9};
+    kf_wire_answer record = {
+        .magic = magic, .result = result, .nonce = nonce, .code = code, .claimed_seconds = 1e-9};
     if (write(KF_WIRE_FD, &record, size) < 0) exit(9);
 }
 
 /* Two records in one write, so that both are there at once. */
 static void twice(uint64_t nonce)
 {
-    kf_wire_answer records[2] = {{.magic = KF_WIRE_MAGIC, .nonce = nonce}, {.magic = KF_WIRE_MAGIC, .nonce = nonce}};
+    kf_wire_answer records[2] = {{.magic = KF_WIRE_MAGIC, .nonce = nonce},
+                                 {.magic = KF_WIRE_MAGIC, .nonce = nonce}};
     if (write(KF_WIRE_FD, records, sizeof records) < 0) exit(9);
 }
 

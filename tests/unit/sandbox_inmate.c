@@ -1,7 +1,9 @@
-/* The program that test_sandbox*.c run inside the sandbox: each subcommand tries one thing that must not work (or one that must).
+/* The program that test_sandbox*.c run inside the sandbox: each subcommand tries one thing that
+ * must not work (or one that must).
  *
- * Exit status: 0 it was contained (or, for what must work, it worked), 1 it was not, with a line that says what, 2 it could not even try.
- * The driver runs the attacks outside a sandbox as well and expects 1 there, so that an attack which cannot succeed anywhere is noticed. */
+ * Exit status: 0 it was contained (or, for what must work, it worked), 1 it was not, with a line
+ * that says what, 2 it could not even try. The driver runs the attacks outside a sandbox as well
+ * and expects 1 there, so that an attack which cannot succeed anywhere is noticed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +94,8 @@ static int do_processes(char **arguments)
     attack("reads the parent's environment", open(path, O_RDONLY));
     DIR *proc = opendir("/proc");
     for (struct dirent *item; proc && (item = readdir(proc));)
-        if (atoi(item->d_name) > 0 && atoi(item->d_name) != getpid()) attack("sees another process", 0);
+        if (atoi(item->d_name) > 0 && atoi(item->d_name) != getpid())
+            attack("sees another process", 0);
     return escaped;
 }
 
@@ -100,7 +103,8 @@ static int do_trace(char **arguments)
 {
     pid_t pid = atoi(arguments[0]);
     char byte, path[64];
-    struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)strtoull(arguments[1], NULL, 0), 1};
+    struct iovec local = {&byte, 1},
+                 remote = {(void *)(uintptr_t)strtoull(arguments[1], NULL, 0), 1};
     attack("ptrace", ptrace(PTRACE_SEIZE, pid, 0, 0));
     attack("process_vm_readv", process_vm_readv(pid, &local, 1, &remote, 1, 0));
     attack("pidfd_open", syscall(SYS_pidfd_open, pid, 0));
@@ -117,15 +121,20 @@ static int do_trace(char **arguments)
 
 static int do_network(char **arguments)
 {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(arguments[0])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0), local = socket(AF_UNIX, SOCK_STREAM, 0);
-    attack("connects to the host's loopback", connect(tcp, (struct sockaddr *)&address, sizeof address));
-    attack("sends a datagram to the host's loopback", sendto(udp, "x", 1, 0, (struct sockaddr *)&address, sizeof address));
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)atoi(arguments[0])),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int tcp = socket(AF_INET, SOCK_STREAM, 0), udp = socket(AF_INET, SOCK_DGRAM, 0),
+        local = socket(AF_UNIX, SOCK_STREAM, 0);
+    attack("connects to the host's loopback",
+           connect(tcp, (struct sockaddr *)&address, sizeof address));
+    attack("sends a datagram to the host's loopback",
+           sendto(udp, "x", 1, 0, (struct sockaddr *)&address, sizeof address));
     struct sockaddr_un abstract = {.sun_family = AF_UNIX};
     snprintf(abstract.sun_path + 1, sizeof abstract.sun_path - 1, "%s", arguments[1]);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(arguments[1]));
-    attack("connects to an abstract socket of the host", connect(local, (struct sockaddr *)&abstract, size));
+    attack("connects to an abstract socket of the host",
+           connect(local, (struct sockaddr *)&abstract, size));
     return escaped;
 }
 
@@ -148,7 +157,8 @@ static int do_flood(char **arguments)
     memset(block, 'x', sizeof block);
     long long left = atoll(arguments[0]);
     while (left > 0) {
-        ssize_t size = write(1, block, left < (long long)sizeof block ? (size_t)left : sizeof block);
+        ssize_t size =
+            write(1, block, left < (long long)sizeof block ? (size_t)left : sizeof block);
         if (size < 0) return 2;
         left -= size;
     }
@@ -227,7 +237,8 @@ static int do_count(char **arguments) /* threads that count in shared memory */
     for (;;) pause();
 }
 
-static int do_family(char **arguments) /* processes that count, in sessions of their own if they can, with parents that are gone */
+/* processes that count, in sessions of their own if they can, with parents that are gone */
+static int do_family(char **arguments)
 {
     _Atomic uint64_t *slots = shared_counters();
     int processes = atoi(arguments[0]);
@@ -249,8 +260,8 @@ static int do_family(char **arguments) /* processes that count, in sessions of t
     for (;;) pause();
 }
 
-static int do_settle(
-    char **arguments) /* starts another program, and then "locks" itself, with one "left" of it, or stays as it is ("open") */
+static int do_settle(char **arguments) /* starts another program, and then "locks" itself, with one
+                                          "left" of it, or stays as it is ("open") */
 {
     _Atomic uint64_t *slots = shared_counters();
     pid_t pid = fork();
@@ -281,7 +292,8 @@ static int do_descriptors(char **arguments)
     struct stat null, input;
     for (int fd = 4; fd < 4096; fd++) attack("a descriptor was inherited", fcntl(fd, F_GETFD));
     need("descriptor 3", fcntl(3, F_GETFD));
-    need("stdin is /dev/null", stat("/dev/null", &null) || fstat(0, &input) || null.st_rdev != input.st_rdev ? -1 : 0);
+    need("stdin is /dev/null",
+         stat("/dev/null", &null) || fstat(0, &input) || null.st_rdev != input.st_rdev ? -1 : 0);
     attack("a controlling terminal", open("/dev/tty", O_RDWR));
     return escaped;
 }
@@ -302,7 +314,8 @@ static int do_state(char **arguments) /* what the process starts with */
     sigprocmask(SIG_BLOCK, NULL, &mask);
     for (int i = 1; i < 32; i++) {
         attack("a signal is blocked", sigismember(&mask, i) ? 0 : -1);
-        if (!sigaction(i, NULL, &action)) attack("a signal is not at its default", action.sa_handler != SIG_DFL ? 0 : -1);
+        if (!sigaction(i, NULL, &action))
+            attack("a signal is not at its default", action.sa_handler != SIG_DFL ? 0 : -1);
     }
     attack("core dumps on", setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}));
     getrlimit(RLIMIT_CORE, &limit);
@@ -311,7 +324,8 @@ static int do_state(char **arguments) /* what the process starts with */
     char line[256];
     unsigned long long bits;
     while (status && fgets(line, sizeof line, status)) {
-        if (sscanf(line, "CapEff: %llx", &bits) == 1 || sscanf(line, "CapPrm: %llx", &bits) == 1) attack(line, bits ? 0 : -1);
+        if (sscanf(line, "CapEff: %llx", &bits) == 1 || sscanf(line, "CapPrm: %llx", &bits) == 1)
+            attack(line, bits ? 0 : -1);
         if (sscanf(line, "NoNewPrivs: %llu", &bits) == 1) attack(line, bits ? -1 : 0);
     }
     need("no /proc/self/status", status ? 0 : -1);
@@ -351,7 +365,8 @@ static void try_own_descriptors(void)
 {
     static char stack[1 << 14];
     attack("a thread with descriptors of its own",
-           clone(do_nothing_raw, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL));
+           clone(do_nothing_raw, stack + sizeof stack,
+                 CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL));
 }
 
 /* What may work on in the kernel for longer than anybody waits. None of these would. */
@@ -374,7 +389,8 @@ static int do_syscalls(char **arguments)
 {
     static char stack[1 << 16];
     char attributes[128] = {0};
-    attributes[4] = sizeof attributes; /* the size field of both perf_event_attr and, unread, bpf_attr */
+    /* the size field of both perf_event_attr and, unread, bpf_attr */
+    attributes[4] = sizeof attributes;
     attack("userfaultfd", syscall(SYS_userfaultfd, O_CLOEXEC | 1));
     try_endless_calls();
     attack("userfaultfd device", open("/dev/userfaultfd", O_RDWR));
@@ -384,9 +400,11 @@ static int do_syscalls(char **arguments)
     attack("keyctl", syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1));
     attack("unshare user", unshare(CLONE_NEWUSER));
     attack("unshare mount", unshare(CLONE_NEWNS));
-    attack("clone of a user namespace", clone(end_at_once, stack + sizeof stack, CLONE_NEWUSER | SIGCHLD, NULL));
+    attack("clone of a user namespace",
+           clone(end_at_once, stack + sizeof stack, CLONE_NEWUSER | SIGCHLD, NULL));
     attack("setns", setns(open("/proc/self/ns/mnt", O_RDONLY), 0));
-    attack("mount", mkdir("/tmp/m", 0700) ? -1 : syscall(SYS_mount, "none", "/tmp/m", "tmpfs", 0, NULL));
+    attack("mount",
+           mkdir("/tmp/m", 0700) ? -1 : syscall(SYS_mount, "none", "/tmp/m", "tmpfs", 0, NULL));
     attack("chroot", chroot("/"));
     attack("personality", syscall(SYS_personality, 0x0040000));
     attack("PR_SET_PDEATHSIG", prctl(PR_SET_PDEATHSIG, 0));
@@ -397,11 +415,15 @@ static int do_syscalls(char **arguments)
     if (arguments[0]) { /* the runner's */
         timer_t timer;
         attack("fork", fork_and_end());
-        attack("vfork", clone(end_at_once, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
-        /* Whoever waits for it can't be stopped. It would end at once: a thread must not outlive this. */
+        attack("vfork",
+               clone(end_at_once, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
+        /* Whoever waits for it can't be stopped. It would end at once: a thread must not outlive
+         * this. */
         attack("a thread that is waited for like vfork",
                clone(end_thread, stack + sizeof stack,
-                     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_VFORK, NULL));
+                     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                         CLONE_SYSVSEM | CLONE_VFORK,
+                     NULL));
         execl("/no/such/program", "x", (char *)NULL);
         attack("execve", errno == EPERM ? -1 : 0);
         attack("timer_create", timer_create(CLOCK_MONOTONIC, NULL, &timer));
@@ -445,7 +467,9 @@ static int do_lockdown(char **arguments)
     need("thread after lockdown", -pthread_create(&late, NULL, nothing, NULL));
     need("join", -pthread_join(late, NULL));
     need("dlopen needs open and executable mappings",
-         mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
+         mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
+             ? -1
+             : 0);
     attack("exec", execve("/bin/true", empty, empty));
     attack("execveat", syscall(SYS_execveat, AT_FDCWD, "/bin/true", empty, empty, 0));
     attack("fork", fork_and_end());
@@ -485,7 +509,8 @@ static int do_foreign(char **arguments)
 #endif
 }
 
-static int do_relay(char **arguments) /* children one after the other, none of which computes for long */
+/* children one after the other, none of which computes for long */
+static int do_relay(char **arguments)
 {
     (void)arguments;
     for (;;) {
@@ -522,11 +547,13 @@ static int do_wake(char **arguments) /* timers that continue the process while i
     _Atomic uint64_t *slots = shared_counters();
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     signal(SIGCONT, ignore); /* the kernel holds back the timer of an ignored signal */
-    /* Many, since the stop discards the one that is pending, and for good; a busy machine may stop us late. */
+    /* Many, since the stop discards the one that is pending, and for good; a busy machine may stop
+     * us late. */
     for (int i = 0; i < 1000; i++) {
         struct itimerspec once = {.it_value = {i / 100, 10000000 * (i % 100 + 1) - 1}};
         timer_t timer;
-        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &once, NULL)) return 2;
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &once, NULL))
+            return 2;
     }
     count(&slots[0]);
     return 0;
@@ -570,6 +597,7 @@ int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(argv[1], commands[i].name) == 0 && argc - 2 >= commands[i].arguments) return commands[i].run(argv + 2);
+        if (strcmp(argv[1], commands[i].name) == 0 && argc - 2 >= commands[i].arguments)
+            return commands[i].run(argv + 2);
     return 2;
 }

@@ -1,8 +1,9 @@
 /* Every allocation of the agent's pure parts and of replay, failed once.
  *
- * The linker sends the allocations of kforge's own objects here (-Wl,--wrap); cJSON gets the same functions through its hooks. The n-th
- * allocation fails, for n = 1, 2, … until everything works. What counts: an error is told or the result is that of a run without failures;
- * nothing crashes, and the sanitizer builds find no leak. */
+ * The linker sends the allocations of kforge's own objects here (-Wl,--wrap); cJSON gets the same
+ * functions through its hooks. The n-th allocation fails, for n = 1, 2, … until everything works.
+ * What counts: an error is told or the result is that of a run without failures; nothing crashes,
+ * and the sanitizer builds find no leak. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@
 #include "sse.h"
 #include "failing_allocator.h"
 
-/* Runs `work` with each of its allocations failed in turn and compares what it returns with the whole result. */
+/* Runs `work` with each of its allocations failed in turn and compares what it returns with the
+ * whole result. */
 static long fail_each(char *(*work)(kf_error *))
 {
     until_failure = -1;
@@ -37,7 +39,8 @@ static long fail_each(char *(*work)(kf_error *))
         until_failure = n;
         char *result = work(&error);
         until_failure = -1;
-        if (result && strcmp(result, whole) != 0) fail_msg("allocation %ld: another result:\n%s", n, result);
+        if (result && strcmp(result, whole) != 0)
+            fail_msg("allocation %ld: another result:\n%s", n, result);
         if (!result && !error.text[0]) fail_msg("allocation %ld: no error told", n);
         free(result);
         if (!failed_once) {
@@ -47,27 +50,30 @@ static long fail_each(char *(*work)(kf_error *))
     }
 }
 
-#define TUNED                                                                                                                   \
-    "// kforge: tune A 1 2 4\n// kforge: tune B 1 2\n// kforge: require A * B <= 4\n// kforge: flags -O3 | --use_fast_math |\n" \
-    "#ifndef A\n#define A (1+1)\n#endif\n#ifndef B\n#define B 3\n#endif\nextern \"C\" void f(int a)\n{\n}\n"
+#define TUNED                                                                                      \
+    "// kforge: tune A 1 2 4\n// kforge: tune B 1 2\n// kforge: require A * B <= 4\n// kforge: "   \
+    "flags -O3 | --use_fast_math |\n"                                                              \
+    "#ifndef A\n#define A (1+1)\n#endif\n#ifndef B\n#define B 3\n#endif\nextern \"C\" void f(int " \
+    "a)\n{\n}\n"
 
 static char *extract(kf_error *error)
 {
-    static const char reply[] =
-        "<think>x</think>\n````md\ntext\n```bash\nls\n```\n```cuda\n" TUNED "```\n````\n```c\nint x;\n```\n";
+    static const char reply[] = "<think>x</think>\n````md\ntext\n```bash\nls\n```\n```cuda\n" TUNED
+                                "```\n````\n```c\nint x;\n```\n";
     return kf_extract_source(reply, sizeof reply - 1, "f", error);
 }
 
 static char *extract_bare(kf_error *error)
 {
-    static const char reply[] = "So:\n#include <cstdint>\nextern \"C\" void f(int a)\n{\n    a;\n}\nDone\n";
+    static const char reply[] =
+        "So:\n#include <cstdint>\nextern \"C\" void f(int a)\n{\n    a;\n}\nDone\n";
     return kf_extract_source(reply, sizeof reply - 1, "f", error);
 }
 
 static char *edit(kf_error *error)
 {
-    static const char reply[] =
-        "<<<<<<< SEARCH\nb;\n=======\nB;\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n  B; \n\n=======\nC;\n>>>>>>> REPLACE\n";
+    static const char reply[] = "<<<<<<< SEARCH\nb;\n=======\nB;\n>>>>>>> REPLACE\n<<<<<<< "
+                                "SEARCH\n  B; \n\n=======\nC;\n>>>>>>> REPLACE\n";
     int applied;
     return kf_extract_apply("a;\n    b;\nc;\n", reply, sizeof reply - 1, &applied, error);
 }
@@ -106,13 +112,18 @@ static char *search(kf_error *error)
 
 static char *prompt(kf_error *error)
 {
-    kf_prompt_context context = {.task = "t", .baseline_source = "```\n", .parent_source = "x", .build_log = "log", .edits = true};
+    kf_prompt_context context = {.task = "t",
+                                 .baseline_source = "```\n",
+                                 .parent_source = "x",
+                                 .build_log = "log",
+                                 .edits = true};
     return kf_prompt_build(KF_PROMPT_REPAIR_BUILD, &context, KFORGE_SOURCE_DIR "/prompts", error);
 }
 
 static char *replay(kf_error *error)
 {
-    kf_auto(kf_llm) llm = kf_llm_open("replay:" KFORGE_SOURCE_DIR "/tests/replay/axpy.jsonl", error);
+    kf_auto(kf_llm) llm =
+        kf_llm_open("replay:" KFORGE_SOURCE_DIR "/tests/replay/axpy.jsonl", error);
     if (!llm) return NULL;
     kf_llm_request request = {.prompt = "x"};
     kf_llm_reply reply = {0};
@@ -130,7 +141,8 @@ static char *exec(kf_error *error)
     kf_llm_reply reply = {0};
     if (kf_llm_poll(llm, 20, &reply) != 1) return NULL;
     if (reply.error.text[0]) kf_fail_copy(error, &reply.error);
-    /* A reply that can't be parsed for want of memory is taken as text: the caller sees JSON instead of code and says so. */
+    /* A reply that can't be parsed for want of memory is taken as text: the caller sees JSON
+     * instead of code and says so. */
     char *text = reply.text && reply.text[0] != '{' ? kf_steal(&reply.text) : NULL;
     if (!text && !error->text[0]) kf_fail(error, KF_ERROR_MEMORY, "JSON left as it is");
     kf_llm_reply_free(&reply);
@@ -140,14 +152,17 @@ static char *exec(kf_error *error)
 /* The bodies of requests in all formats. */
 static char *bodies(kf_error *error)
 {
-    static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses, &kf_dialect_anthropic,
-                                                 &kf_dialect_gemini};
-    const kf_call_settings settings = {.model = "m", .effort = KF_EFFORT_LOW, .max_tokens = 9999, .temperature = 1};
+    static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses,
+                                                 &kf_dialect_anthropic, &kf_dialect_gemini};
+    const kf_call_settings settings = {
+        .model = "m", .effort = KF_EFFORT_LOW, .max_tokens = 9999, .temperature = 1};
     const kf_dialect_request request = {.system = "s", .prompt = "p", .begun = "b"};
     kf_autobuffer all = {0};
     for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
         kf_auto(cJSON) json = cJSON_CreateObject();
-        kf_autofree char *text = json && dialects[i]->body(&settings, &request, json) ? cJSON_PrintUnformatted(json) : NULL;
+        kf_autofree char *text = json && dialects[i]->body(&settings, &request, json)
+                                     ? cJSON_PrintUnformatted(json)
+                                     : NULL;
         dialects[i]->path(&settings, &all);
         if (text) kf_buffer_string(&all, text);
         if (!text || all.failed) {
@@ -167,17 +182,20 @@ static bool take_event(void *context, const char *name, const char *data, size_t
 /* A stream, up to its text. */
 static char *stream(kf_error *error)
 {
-    static const char text[] =
-        "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\ndata: {\"choices\": [{\"delta\": {\"content\": \"b\"}}],\n"
-        "data: \"usage\": {\"prompt_tokens\": NaN}}\n\ndata: [DONE]\n\n";
+    static const char text[] = "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\ndata: "
+                               "{\"choices\": [{\"delta\": {\"content\": \"b\"}}],\n"
+                               "data: \"usage\": {\"prompt_tokens\": NaN}}\n\ndata: [DONE]\n\n";
     kf_answer answer;
     kf_sse sse;
     kf_answer_open(&answer);
     kf_sse_open(&sse, take_event, &answer);
     bool read = true;
     for (size_t i = 0; i < sizeof text - 1 && read; i += 7)
-        read = kf_sse_feed(&sse, text + i, i + 7 < sizeof text - 1 ? 7 : sizeof text - 1 - i, error);
-    char *whole = read && kf_sse_end(&sse, error) && !answer.text.failed ? kf_buffer_take(&answer.text) : NULL;
+        read =
+            kf_sse_feed(&sse, text + i, i + 7 < sizeof text - 1 ? 7 : sizeof text - 1 - i, error);
+    char *whole = read && kf_sse_end(&sse, error) && !answer.text.failed
+                      ? kf_buffer_take(&answer.text)
+                      : NULL;
     if (!whole && !error->text[0]) kf_fail(error, KF_ERROR_MEMORY, "no text");
     kf_sse_close(&sse);
     kf_answer_close(&answer);

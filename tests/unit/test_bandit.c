@@ -1,4 +1,5 @@
-/* The bandit: who is tried first, who wins in the long run, what cost and weight change, and that it repeats itself. */
+/* The bandit: who is tried first, who wins in the long run, what cost and weight change, and that
+ * it repeats itself. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,19 +34,24 @@ static void the_index_is_the_documented_one(void **state)
                             {.weight = 2, .pulls = 6, .reward = 1.5, .cost = 0.012, .flying = 2},
                             {.weight = 1}};
     kf_bandit_rule plain = {.exploration = 2, .discount = 1, .least_cost = 0.001};
-    assert_true(fabs(kf_bandit_index(arms, 3, 0, &plain) - fmin(1, 0.25 + sqrt(2 * log(12) / 4)) / 0.005) < 1e-9);
+    assert_true(fabs(kf_bandit_index(arms, 3, 0, &plain) -
+                     fmin(1, 0.25 + sqrt(2 * log(12) / 4)) / 0.005) < 1e-9);
     plain.exploration = 0.1;
-    assert_true(fabs(kf_bandit_index(arms, 3, 0, &plain) - (0.25 + sqrt(0.1 * log(12) / 4)) / 0.005) < 1e-9);
-    assert_true(fabs(kf_bandit_index(arms, 3, 1, &plain) - 2 * (0.25 + sqrt(0.1 * log(12) / 8)) / 0.002) < 1e-9);
+    assert_true(fabs(kf_bandit_index(arms, 3, 0, &plain) -
+                     (0.25 + sqrt(0.1 * log(12) / 4)) / 0.005) < 1e-9);
+    assert_true(fabs(kf_bandit_index(arms, 3, 1, &plain) -
+                     2 * (0.25 + sqrt(0.1 * log(12) / 8)) / 0.002) < 1e-9);
     assert_true(isinf(kf_bandit_index(arms, 3, 2, &plain)));
     arms[1].cost = 0; /* free: what is around a pull still costs */
-    assert_true(fabs(kf_bandit_index(arms, 3, 1, &plain) - 2 * (0.25 + sqrt(0.1 * log(12) / 8)) / 0.001) < 1e-9);
+    assert_true(fabs(kf_bandit_index(arms, 3, 1, &plain) -
+                     2 * (0.25 + sqrt(0.1 * log(12) / 8)) / 0.001) < 1e-9);
 }
 
 static void each_is_tried_first_the_heaviest_before(void **state)
 {
     (void)state;
-    kf_bandit_arm arms[4] = {{.weight = 1}, {.weight = 3}, {.weight = 2}, {.weight = 9, .closed = true}};
+    kf_bandit_arm arms[4] = {
+        {.weight = 1}, {.weight = 3}, {.weight = 2}, {.weight = 9, .closed = true}};
     static const int expected[] = {1, 2, 0};
     for (size_t i = 0; i < 3; i++) {
         int chosen = kf_bandit_choose(arms, 4, &rule, chance());
@@ -58,13 +64,15 @@ static void each_is_tried_first_the_heaviest_before(void **state)
 }
 
 /* Plays `rounds`; counts how often each arm was chosen in the second half. */
-static void play(kf_bandit_arm *arms, const double *good, const double *cost, size_t count, int rounds, int *late)
+static void play(kf_bandit_arm *arms, const double *good, const double *cost, size_t count,
+                 int rounds, int *late)
 {
     for (int i = 0; i < rounds; i++) {
         int chosen = kf_bandit_choose(arms, count, &rule, chance());
         assert_true(chosen >= 0);
         if (i >= rounds / 2) late[chosen]++;
-        kf_bandit_result(arms, count, (size_t)chosen, fraction() < good[chosen] ? 1 : 0, cost[chosen], &rule);
+        kf_bandit_result(arms, count, (size_t)chosen, fraction() < good[chosen] ? 1 : 0,
+                         cost[chosen], &rule);
     }
 }
 
@@ -130,12 +138,14 @@ static void it_repeats_itself_and_goes_on(void **state)
     for (int i = 0; i < 200; i++) {
         if (i == 100) memcpy(saved, arms, sizeof arms), then = seed;
         first[i] = kf_bandit_choose(arms, 3, &rule, chance());
-        kf_bandit_result(arms, 3, (size_t)first[i], fraction() * (0.2 + 0.2 * first[i]), 0.01, &rule);
+        kf_bandit_result(arms, 3, (size_t)first[i], fraction() * (0.2 + 0.2 * first[i]), 0.01,
+                         &rule);
     }
     seed = then;
     for (int i = 0; i < 100; i++) {
         again[i] = kf_bandit_choose(saved, 3, &rule, chance());
-        kf_bandit_result(saved, 3, (size_t)again[i], fraction() * (0.2 + 0.2 * again[i]), 0.01, &rule);
+        kf_bandit_result(saved, 3, (size_t)again[i], fraction() * (0.2 + 0.2 * again[i]), 0.01,
+                         &rule);
     }
     assert_memory_equal(first + 100, again, sizeof again);
 }
@@ -157,8 +167,10 @@ static void odd_numbers_do_no_harm(void **state)
     kf_bandit_arm arms[2] = {{.weight = NAN}, {.weight = -3}};
     kf_bandit_result(arms, 2, 0, NAN, NAN, &rule);
     kf_bandit_result(arms, 2, 1, 99, INFINITY, &rule);
-    assert_true(arms[0].reward == 0 && arms[0].cost == 0 && arms[1].reward == 1 && arms[1].cost == 0);
-    assert_true(isfinite(kf_bandit_index(arms, 2, 0, &rule)) && isfinite(kf_bandit_index(arms, 2, 1, &rule)));
+    assert_true(arms[0].reward == 0 && arms[0].cost == 0 && arms[1].reward == 1 &&
+                arms[1].cost == 0);
+    assert_true(isfinite(kf_bandit_index(arms, 2, 0, &rule)) &&
+                isfinite(kf_bandit_index(arms, 2, 1, &rule)));
     assert_int_equal(kf_bandit_choose(arms, 2, &rule, 1), 1);
 }
 

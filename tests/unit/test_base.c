@@ -88,7 +88,8 @@ static void json_refuses(void **state)
         {"[1e]", 0, "not valid JSON here"},
         {"[+1]", 0, "not valid JSON here"},
         {"[-]", 0, "not valid JSON here"},
-        {"[1111111111222222222233333333334444444444555555555566666666667777777777]", 0, "not valid JSON here"},
+        {"[1111111111222222222233333333334444444444555555555566666666667777777777]", 0,
+         "not valid JSON here"},
         {deep.data, deep.size, "nested too deep"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -96,15 +97,17 @@ static void json_refuses(void **state)
         size_t size = rows[i].size ? rows[i].size : strlen(rows[i].text);
         assert_null(kf_json_parse(rows[i].text, size, 0, "f", &error));
         assert_int_equal(error.code, KF_ERROR_INPUT);
-        if (!strstr(error.text, rows[i].expected)) fail_msg("%s: expected \"%s\"", error.text, rows[i].expected);
+        if (!strstr(error.text, rows[i].expected))
+            fail_msg("%s: expected \"%s\"", error.text, rows[i].expected);
     }
     kf_error error;
     assert_null(kf_json_parse("[1,2,3]", 7, 5, "f", &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
 }
 
-/* Every beginning of a text with all kinds of tokens, in a buffer that ends where the text does (AddressSanitizer sees a byte read behind
- * it): refused, and never in the words for something else. */
+/* Every beginning of a text with all kinds of tokens, in a buffer that ends where the text does
+ * (AddressSanitizer sees a byte read behind it): refused, and never in the words for something
+ * else. */
 static void json_reads_no_byte_behind_the_end(void **state)
 {
     (void)state;
@@ -177,7 +180,8 @@ static void json_reader_names_the_place(void **state)
 static void json_numbers_round_trip(void **state)
 {
     (void)state;
-    const double values[] = {0.1, 1e-300, 1.7976931348623157e308, -0.0, 3.0, NAN, INFINITY, -INFINITY};
+    const double values[] = {0.1,      1e-300,   1.7976931348623157e308, -0.0, 3.0, NAN,
+                             INFINITY, -INFINITY};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         kf_auto(cJSON) object = cJSON_CreateObject();
         kf_json_add_number(object, "v", values[i]);
@@ -226,8 +230,10 @@ static void places_for_files_are_tried_without_a_trace(void **state)
 {
     (void)state;
     kf_error error = {0};
-    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error), *file = kf_path_join(directory, "file");
-    kf_autofree char *deep = kf_path_join(directory, "a//b/../new"), *fifo = kf_path_join(directory, "fifo");
+    kf_autofree char *directory = kf_directory_temporary("kforge-test", &error),
+                     *file = kf_path_join(directory, "file");
+    kf_autofree char *deep = kf_path_join(directory, "a//b/../new"),
+                     *fifo = kf_path_join(directory, "fifo");
     char longest[NAME_MAX + 1];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
@@ -252,7 +258,8 @@ static void places_for_files_are_tried_without_a_trace(void **state)
     assert_int_equal(unlink(file), 0);
     assert_int_equal(rmdir(directory), 0); /* it is empty */
     assert_true(kf_directory_make_above(deep, &error) && kf_file_write(deep, "x", 1, &error));
-    assert_true(kf_directory_make_above("name", &error) && kf_directory_make_above("/name", &error));
+    assert_true(kf_directory_make_above("name", &error) &&
+                kf_directory_make_above("/name", &error));
     assert_true(kf_directory_remove(directory, &error));
 }
 
@@ -267,7 +274,9 @@ static int write_without_chmod(const char *path)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 2;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 2;
     if (fchmod(0, 0600) != -1 || errno != EPERM) return 3;
     umask(027);
     return !kf_file_write(path, "x", 1, NULL);

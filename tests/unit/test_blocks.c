@@ -80,14 +80,16 @@ static void at_random(void **state)
         number = number * 1664525u + 1013904223u;
         int i = (int)(number >> 24) % HELD;
         if (held[i].size) {
-            for (uint64_t k = held[i].offset / 4096; k < (held[i].offset + held[i].size) / 4096; k++) {
+            for (uint64_t k = held[i].offset / 4096; k < (held[i].offset + held[i].size) / 4096;
+                 k++) {
                 assert_int_equal(owner[k], i + 1);
                 owner[k] = 0;
             }
             assert_true(kf_blocks_give_back(&blocks, held[i].offset));
             held[i].size = 0;
         } else {
-            uint64_t size = (1 + (number >> 8) % 300) * 4096, offset = kf_blocks_take(&blocks, size);
+            uint64_t size = (1 + (number >> 8) % 300) * 4096,
+                     offset = kf_blocks_take(&blocks, size);
             if (offset == KF_NO_BLOCK) continue;
             held[i].offset = offset;
             held[i].size = kf_blocks_size(&blocks, offset);

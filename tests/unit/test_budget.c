@@ -28,18 +28,20 @@ static void assert_within(const kf_budget *b)
     assert_true(b->spent.nanodollars + b->reserved.nanodollars <= b->limit.nanodollars);
     assert_true(b->spent.tokens + b->reserved.tokens <= b->limit.tokens);
     assert_true(b->spent.requests + b->reserved.requests <= b->limit.requests);
-    assert_true(b->reserved.nanodollars >= 0 && b->reserved.tokens >= 0 && b->reserved.requests >= 0);
+    assert_true(b->reserved.nanodollars >= 0 && b->reserved.tokens >= 0 &&
+                b->reserved.requests >= 0);
 }
 
-/* 10,000 requests, 64 in flight: some fail and cost nothing, some break off and cost a part, some are retried under a new reservation. */
+/* 10,000 requests, 64 in flight: some fail and cost nothing, some break off and cost a part, some
+ * are retried under a new reservation. */
 static void many_requests_in_flight_never_overspend(void **state)
 {
     (void)state;
     int granted_in_all = 0, waited = 0, refused = 0;
     for (uint64_t round = 1; round <= 20; round++) {
         seed = round * UINT64_C(0x9e3779b97f4a7c15);
-        kf_budget b = {
-            .limit = {kf_nanodollars(0.05 * (double)(chance() % 2000 + 1)), (int64_t)(chance() % 50000000), REQUESTS / 2 + 3000}};
+        kf_budget b = {.limit = {kf_nanodollars(0.05 * (double)(chance() % 2000 + 1)),
+                                 (int64_t)(chance() % 50000000), REQUESTS / 2 + 3000}};
         if (!b.limit.tokens) b.limit.tokens = 1;
         kf_amount flying[FLYING];
         int count = 0, spent_out = 0;
@@ -67,8 +69,11 @@ static void many_requests_in_flight_never_overspend(void **state)
                 case 0: break; /* failed before anything was charged */
                 case 1: used = most; break;
                 default:
-                    used.nanodollars = most.nanodollars ? (int64_t)(chance() % (uint64_t)(most.nanodollars + 1)) : 0;
-                    used.tokens = most.tokens ? (int64_t)(chance() % (uint64_t)(most.tokens + 1)) : 0;
+                    used.nanodollars = most.nanodollars
+                                           ? (int64_t)(chance() % (uint64_t)(most.nanodollars + 1))
+                                           : 0;
+                    used.tokens =
+                        most.tokens ? (int64_t)(chance() % (uint64_t)(most.tokens + 1)) : 0;
                 }
                 kf_budget_settle(&b, &most, &used);
                 sum.nanodollars += used.nanodollars;
@@ -84,10 +89,13 @@ static void many_requests_in_flight_never_overspend(void **state)
             sum.requests++;
         }
         assert_within(&b);
-        assert_true(b.reserved.nanodollars == 0 && b.reserved.tokens == 0 && b.reserved.requests == 0);
-        assert_true(b.spent.nanodollars == sum.nanodollars && b.spent.tokens == sum.tokens && b.spent.requests == sum.requests);
+        assert_true(b.reserved.nanodollars == 0 && b.reserved.tokens == 0 &&
+                    b.reserved.requests == 0);
+        assert_true(b.spent.nanodollars == sum.nanodollars && b.spent.tokens == sum.tokens &&
+                    b.spent.requests == sum.requests);
     }
-    assert_true(granted_in_all > REQUESTS && waited > 100 && refused > 100); /* all three answers were put to the test */
+    /* all three answers were put to the test */
+    assert_true(granted_in_all > REQUESTS && waited > 100 && refused > 100);
 }
 
 static void answers_say_which_limit(void **state)
@@ -96,7 +104,8 @@ static void answers_say_which_limit(void **state)
     kf_error error = {0};
     kf_budget free_of_limits = {0};
     kf_amount most = {1000000000, 1000, 1};
-    for (int i = 0; i < 1000; i++) assert_int_equal(kf_budget_reserve(&free_of_limits, &most, &error), KF_BUDGET_GRANTED);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(kf_budget_reserve(&free_of_limits, &most, &error), KF_BUDGET_GRANTED);
     kf_budget b = {.limit = {kf_nanodollars(1.5), 0, 0}};
     assert_int_equal(kf_budget_reserve(&b, &most, &error), KF_BUDGET_GRANTED);
     assert_int_equal(kf_budget_reserve(&b, &most, &error), KF_BUDGET_WAIT);

@@ -1,4 +1,5 @@
-/* Limits of a build, with compilers that are scripts in a root of their own: whose fault is one that does not end? */
+/* Limits of a build, with compilers that are scripts in a root of their own: whose fault is one
+ * that does not end? */
 #include <libgen.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,8 +35,12 @@ static kf_build build(const char *script, double seconds)
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
     if (!task || !directory) fail_msg("%s", error.text);
-    kf_build_request request = {
-        .task = task, .source = "int x;\n", .size = 7, .name = "candidate.cu", .seconds = seconds, .directory = directory};
+    kf_build_request request = {.task = task,
+                                .source = "int x;\n",
+                                .size = 7,
+                                .name = "candidate.cu",
+                                .seconds = seconds,
+                                .directory = directory};
     kf_build result = {0};
     bool built = kf_build_cpu(&request, &result, &error);
     kf_directory_remove(directory, NULL);
@@ -48,13 +53,15 @@ static void a_build_that_waits_is_the_machines_fault(void **state)
 {
     (void)state;
     kf_build result = build("#!/bin/sh\nsleep 1000\n", 0.2);
-    if (result.status != KF_JUDGE_ERROR) fail_msg("%s: %s", kf_status_name(result.status), result.reason);
+    if (result.status != KF_JUDGE_ERROR)
+        fail_msg("%s: %s", kf_status_name(result.status), result.reason);
     assert_non_null(strstr(result.reason, "processor time"));
     assert_true(result.seconds >= 0.2 * KF_BUILD_TIMEOUT_FACTOR);
     kf_build_free(&result);
 }
 
-/* Where others leave it less than a tenth of a processor the machine is at fault, and rightly so: then once more. */
+/* Where others leave it less than a tenth of a processor the machine is at fault, and rightly so:
+ * then once more. */
 static void expect_too_much(const char *script, double seconds)
 {
     kf_build result = build(script, seconds);
@@ -67,37 +74,46 @@ static void expect_too_much(const char *script, double seconds)
     kf_build_free(&result);
 }
 
-/* In the driver, in a program that it starts, and in many that it starts one after the other, none of which takes long. */
+/* In the driver, in a program that it starts, and in many that it starts one after the other, none
+ * of which takes long. */
 static void a_build_that_computes_is_the_sources_fault(void **state)
 {
     (void)state;
     expect_too_much("#!/bin/sh\nwhile :; do :; done\n", 0.5);
     expect_too_much("#!/bin/sh\nsh -c 'while :; do :; done'\nexit 0\n", 0.5);
-    expect_too_much("#!/bin/sh\nwhile :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done\n", 1);
+    expect_too_much(
+        "#!/bin/sh\nwhile :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done\n",
+        1);
 }
 
-/* A compiler that gives up over this source and no other was brought to it by the source, whatever it says of itself. */
+/* A compiler that gives up over this source and no other was brought to it by the source, whatever
+ * it says of itself. */
 static void what_only_one_source_brings_about_is_its_fault(void **state)
 {
     (void)state;
-    kf_build result = build("#!/bin/sh\nif grep -q 'int x;' candidate.cu; then echo 'no room on this machine'; exit 2; fi\n"
+    kf_build result = build("#!/bin/sh\nif grep -q 'int x;' candidate.cu; then echo 'no room on "
+                            "this machine'; exit 2; fi\n"
                             "cp /bin/sh candidate.so\n",
                             10);
-    if (result.status != KF_COMPILE_ERROR) fail_msg("%s: %s", kf_status_name(result.status), result.reason);
+    if (result.status != KF_COMPILE_ERROR)
+        fail_msg("%s: %s", kf_status_name(result.status), result.reason);
     assert_string_equal(result.reason, "no room on this machine");
     kf_build_free(&result);
     result = build("#!/bin/sh\necho 'no room on this machine'; exit 2\n", 10);
-    if (result.status != KF_JUDGE_ERROR) fail_msg("%s: %s", kf_status_name(result.status), result.reason);
+    if (result.status != KF_JUDGE_ERROR)
+        fail_msg("%s: %s", kf_status_name(result.status), result.reason);
     kf_build_free(&result);
 }
 
-/* It is no better when the source is the task's: nobody can mend a task that the machine does not build. */
+/* It is no better when the source is the task's: nobody can mend a task that the machine does not
+ * build. */
 static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
 {
     (void)state;
     kf_error error = {0};
     put_compiler("#!/bin/sh\necho 'g++ 1.0'\n"); /* opening a device asks for its version */
-    kf_auto(kf_judge) judge = kf_judge_new(&(kf_judge_settings){.device = "cpu", .cache = ""}, &error);
+    kf_auto(kf_judge) judge =
+        kf_judge_new(&(kf_judge_settings){.device = "cpu", .cache = ""}, &error);
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     if (!judge || !task) fail_msg("%s", error.text);
     put_compiler("#!/bin/sh\nsleep 1000\n");
@@ -112,7 +128,8 @@ static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
     assert_non_null(strstr(verdict->findings[0].text, "processor time"));
 }
 
-/* The compiler is a script, the runner is only looked for (nothing gets as far as running), the rest is the build's own. */
+/* The compiler is a script, the runner is only looked for (nothing gets as far as running), the
+ * rest is the build's own. */
 static int make_root(void **state)
 {
     (void)state;
@@ -121,10 +138,11 @@ static int make_root(void **state)
     if (readlink("/proc/self/exe", own, sizeof own - 1) < 0) return -1;
     snprintf(installed, sizeof installed, "%s/lib/kforge", dirname(dirname(own)));
     if (!(root = kf_directory_temporary("kforge-test-root", &error))) return -1;
-    kf_autofree char *bin = kf_path_join(root, "bin"), *lib = kf_path_join(root, "lib"), *link = kf_path_join(root, "lib/kforge");
+    kf_autofree char *bin = kf_path_join(root, "bin"), *lib = kf_path_join(root, "lib"),
+                     *link = kf_path_join(root, "lib/kforge");
     kf_autofree char *runner = kf_path_join(root, "bin/kforge-runner");
-    return mkdir(bin, 0755) || mkdir(lib, 0755) || symlink(installed, link) || setenv("KFORGE_ROOT", root, 1) ||
-           !kf_file_write(runner, "", 0, &error);
+    return mkdir(bin, 0755) || mkdir(lib, 0755) || symlink(installed, link) ||
+           setenv("KFORGE_ROOT", root, 1) || !kf_file_write(runner, "", 0, &error);
 }
 
 static int remove_root(void **state)

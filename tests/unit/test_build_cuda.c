@@ -1,4 +1,5 @@
-/* nvcc in the build jail, where there is one (no GPU is needed to compile): whose lines the messages name, and what the report says. */
+/* nvcc in the build jail, where there is one (no GPU is needed to compile): whose lines the
+ * messages name, and what the report says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +28,12 @@ static kf_build build_here(const char *source)
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
     if (!task || !directory) fail_msg("%s", error.text);
-    kf_build_request request = {
-        .task = task, .source = source, .size = strlen(source), .name = "candidate.cu", .seconds = 100, .directory = directory};
+    kf_build_request request = {.task = task,
+                                .source = source,
+                                .size = strlen(source),
+                                .name = "candidate.cu",
+                                .seconds = 100,
+                                .directory = directory};
     kf_build result = {0};
     bool built = kf_build_cuda(&gpu, &request, &result, &error);
     kf_directory_remove(directory, NULL);
@@ -62,7 +67,9 @@ static void a_wrong_signature_is_told(void **state)
     (void)state;
     char source[2000];
     snprintf(source, sizeof source,
-             "%sextern \"C\" void axpy(const float *x, float *y, double a, int64_t n, cudaStream_t stream)\n{\n}\n", kernel);
+             "%sextern \"C\" void axpy(const float *x, float *y, double a, int64_t n, cudaStream_t "
+             "stream)\n{\n}\n",
+             kernel);
     kf_build result = build(source);
     assert_int_equal(result.status, KF_COMPILE_ERROR);
     if (!strstr(result.reason, "candidate.cu(13)")) fail_msg("%s", result.reason);
@@ -74,7 +81,8 @@ static void registers_shared_memory_and_occupancy(void **state)
     (void)state;
     char source[2000];
     snprintf(source, sizeof source,
-             "%sextern \"C\" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t stream)\n{\n"
+             "%sextern \"C\" void axpy(const float *x, float *y, float a, int64_t n, cudaStream_t "
+             "stream)\n{\n"
              "    k<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);\n}\n",
              kernel);
     kf_build result = build(source);
@@ -97,7 +105,8 @@ static void put_program(const char *folder, const char *name, const char *script
     assert_int_equal(chmod(path, 0755), 0);
 }
 
-/* nvcc leaves half of a candidate to the host's compiler, which it finds in the jail's PATH: the toolkit's folder comes first there. */
+/* nvcc leaves half of a candidate to the host's compiler, which it finds in the jail's PATH: the
+ * toolkit's folder comes first there. */
 static void the_host_compiler_is_named_beside_nvcc(void **state)
 {
     (void)state;
@@ -106,7 +115,8 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     kf_autofree char *toolkit = kf_directory_temporary("kforge-test", &error);
     kf_autofree char *bin = toolkit ? kf_path_join(toolkit, "bin") : NULL;
     kf_autofree char *before = getenv("CUDA_HOME") ? strdup(getenv("CUDA_HOME")) : NULL;
-    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0) fail_msg("%s", error.text);
+    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0)
+        fail_msg("%s", error.text);
     put_program(bin, "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n");
     put_program(bin, "gcc", "#!/bin/sh\necho 'gcc (Some Linux 4.5.6-7) 4.5.6'\n");
     kf_cuda_compiler(words);
@@ -116,10 +126,12 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");
     kf_directory_remove(toolkit, NULL);
     assert_string_equal(words, "nvcc 13.0.88, gcc 4.5.6");
-    assert_non_null(strstr(toolchain, "gcc 4.5.6")); /* what the cache keeps was built with it, too */
+    /* what the cache keeps was built with it, too */
+    assert_non_null(strstr(toolchain, "gcc 4.5.6"));
 }
 
-/* A source can have the compiler print any words, on lines of their own: they are the machine's only where an empty source brings them about as well. */
+/* A source can have the compiler print any words, on lines of their own: they are the machine's
+ * only where an empty source brings them about as well. */
 static void nobody_blames_the_machine_by_words_of_his_own(void **state)
 {
     (void)state;
@@ -127,15 +139,19 @@ static void nobody_blames_the_machine_by_words_of_his_own(void **state)
     kf_autofree char *toolkit = kf_directory_temporary("kforge-test", &error);
     kf_autofree char *bin = toolkit ? kf_path_join(toolkit, "bin") : NULL;
     kf_autofree char *before = getenv("CUDA_HOME") ? strdup(getenv("CUDA_HOME")) : NULL;
-    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0) fail_msg("%s", error.text);
-    static const char shim[] = "#!/bin/sh\ncase \"$*\" in '-c '*) : > kforge_shim.o; exit 0;; esac\n";
+    if (!bin || mkdir(bin, 0755) != 0 || setenv("CUDA_HOME", toolkit, 1) != 0)
+        fail_msg("%s", error.text);
+    static const char shim[] =
+        "#!/bin/sh\ncase \"$*\" in '-c '*) : > kforge_shim.o; exit 0;; esac\n";
     static const char fatal[] = "echo 'nvcc fatal   : host compiler not found'; exit 1";
     char script[1000];
     for (int broken = 0; broken < 2; broken++) {
         snprintf(script, sizeof script, "%s%s\n%s%s\ncp /bin/sh candidate.so\n", shim,
-                 broken ? "" : "if grep -q not.found candidate.cu; then", fatal, broken ? "" : "; fi");
+                 broken ? "" : "if grep -q not.found candidate.cu; then", fatal,
+                 broken ? "" : "; fi");
         put_program(bin, "nvcc", script);
-        kf_build result = build_here("#pragma message(\"\\nnvcc fatal   : host compiler not found\")\n");
+        kf_build result =
+            build_here("#pragma message(\"\\nnvcc fatal   : host compiler not found\")\n");
         if (result.status != (broken ? KF_JUDGE_ERROR : KF_COMPILE_ERROR))
             fail_msg("%d: %s: %s", broken, kf_status_name(result.status), result.reason);
         kf_build_free(&result);
@@ -147,8 +163,10 @@ static void nobody_blames_the_machine_by_words_of_his_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_name_the_candidates_own_lines),        cmocka_unit_test(a_wrong_signature_is_told),
-        cmocka_unit_test(registers_shared_memory_and_occupancy),         cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
+        cmocka_unit_test(messages_name_the_candidates_own_lines),
+        cmocka_unit_test(a_wrong_signature_is_told),
+        cmocka_unit_test(registers_shared_memory_and_occupancy),
+        cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
         cmocka_unit_test(nobody_blames_the_machine_by_words_of_his_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

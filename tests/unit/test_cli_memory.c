@@ -1,5 +1,6 @@
-/* Every allocation of options, configuration, tables and the starter task, failed once (as test_agent_memory does): an error is told, or the result
- * is that of a run without failures. A setting that is lost silently would be the worst of outcomes. */
+/* Every allocation of options, configuration, tables and the starter task, failed once (as
+ * test_agent_memory does): an error is told, or the result is that of a run without failures. A
+ * setting that is lost silently would be the worst of outcomes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,10 @@
 #include "starter.h"
 #include "table.h"
 
-int __real_vasprintf(char **text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
-int __wrap_vasprintf(char **text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
+int __real_vasprintf(char **text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+int __wrap_vasprintf(char **text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 int __wrap_vasprintf(char **text, const char *format, va_list arguments)
 {
     return fails_now() ? -1 : __real_vasprintf(text, format, arguments);
@@ -41,7 +44,8 @@ static void fail_each(work *run)
         until_failure = n;
         bool now = run(text, &error);
         until_failure = -1;
-        if (now && strcmp(text, whole) != 0) fail_msg("allocation %ld: another result: %s", n, text);
+        if (now && strcmp(text, whole) != 0)
+            fail_msg("allocation %ld: another result: %s", n, text);
         if (now && !good) fail_msg("allocation %ld: an error was lost", n);
         if (!now && !error.text[0]) fail_msg("allocation %ld: no error told", n);
         if (!now && error.code != KF_ERROR_MEMORY && strcmp(error.text, expected) != 0)
@@ -62,7 +66,12 @@ typedef struct settings {
 } settings;
 
 static const kf_option options[] = {
-    {.name = "store", .type = KF_OPTION_PATH, .argument = "FILE", .offset = offsetof(settings, store), .config = true, .help = "x"},
+    {.name = "store",
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, store),
+     .config = true,
+     .help = "x"},
     {.name = "mode",
      .type = KF_OPTION_CHOICE,
      .argument = "MODE",
@@ -70,8 +79,18 @@ static const kf_option options[] = {
      .offset = offsetof(settings, mode),
      .config = true,
      .help = "x"},
-    {.name = "model", .type = KF_OPTION_LIST, .argument = "SPEC", .offset = offsetof(settings, model), .config = true, .help = "x"},
-    {.name = "jobs", .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, jobs), .config = true, .help = "x"},
+    {.name = "model",
+     .type = KF_OPTION_LIST,
+     .argument = "SPEC",
+     .offset = offsetof(settings, model),
+     .config = true,
+     .help = "x"},
+    {.name = "jobs",
+     .type = KF_OPTION_INTEGER,
+     .argument = "N",
+     .offset = offsetof(settings, jobs),
+     .config = true,
+     .help = "x"},
     {.name = "seconds",
      .type = KF_OPTION_DURATION,
      .argument = "S",
@@ -80,8 +99,11 @@ static const kf_option options[] = {
      .help = "x"},
     {0},
 };
-static const kf_command command = {
-    .name = "task eval", .summary = "s", .most_arguments = 9, .options = options, .settings_size = sizeof(settings)};
+static const kf_command command = {.name = "task eval",
+                                   .summary = "s",
+                                   .most_arguments = 9,
+                                   .options = options,
+                                   .settings_size = sizeof(settings)};
 static const kf_command *const commands[] = {&command, NULL};
 
 static char *folder;
@@ -99,8 +121,8 @@ static bool load_and_parse(char text[4096], kf_error *error)
         !kf_options_parse(&command, config, &surroundings, arguments, 5, &parsed, error))
         return false;
     const settings *s = parsed.settings;
-    snprintf(text, 4096, "%s %s %s%s %lld %g %zu", s->store, s->mode, s->model.items[0], s->model.items[1], (long long)s->jobs,
-             s->seconds, parsed.argument_count);
+    snprintf(text, 4096, "%s %s %s%s %lld %g %zu", s->store, s->mode, s->model.items[0],
+             s->model.items[1], (long long)s->jobs, s->seconds, parsed.argument_count);
     return true;
 }
 
@@ -109,7 +131,8 @@ static void put(const char *name, const char *content)
     kf_error error;
     kf_autofree char *path = kf_path_join(folder, name), *parent = strdup(path);
     *strrchr(parent, '/') = '\0';
-    assert_true(kf_directory_make(parent, &error) && kf_file_write(path, content, strlen(content), &error));
+    assert_true(kf_directory_make(parent, &error) &&
+                kf_file_write(path, content, strlen(content), &error));
 }
 
 static void test_sources(void **state)
@@ -165,7 +188,8 @@ static void test_table(void **state)
     fail_each(print_table);
 }
 
-/* A folder that is there is complete; one that failed is not there, and nothing temporary either. */
+/* A folder that is there is complete; one that failed is not there, and nothing temporary either.
+ */
 static bool write_starter(char text[4096], kf_error *error)
 {
     kf_autofree char *target = NULL;
@@ -178,7 +202,8 @@ static bool write_starter(char text[4096], kf_error *error)
     assert_int_equal(access(target, F_OK) == 0, good);
     assert_true(kf_directory_remove(target, NULL));
     kf_autofree char *parent = kf_path_join(folder, "starter");
-    if (rmdir(parent) != 0 && access(parent, F_OK) == 0) fail_msg("something is left in %s", parent);
+    if (rmdir(parent) != 0 && access(parent, F_OK) == 0)
+        fail_msg("something is left in %s", parent);
     snprintf(text, 4096, "made");
     return good;
 }

@@ -1,5 +1,5 @@
-/* Comparison: NaN never passes for a number, honest sums in another order pass beside lowered precision that does not, and mismatches are
- * described by where they are. */
+/* Comparison: NaN never passes for a number, honest sums in another order pass beside lowered
+ * precision that does not, and mismatches are described by where they are. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,8 @@
 #include "kforge/compare.h"
 #include "kforge/inputs.h"
 
-static kf_problem_argument output_of(kf_dtype dtype, int64_t rows, int64_t columns, kf_tolerance tolerance)
+static kf_problem_argument output_of(kf_dtype dtype, int64_t rows, int64_t columns,
+                                     kf_tolerance tolerance)
 {
     return (kf_problem_argument){.name = "y",
                                  .kind = KF_OUTPUT,
@@ -28,7 +29,8 @@ static kf_problem_argument output_of(kf_dtype dtype, int64_t rows, int64_t colum
 
 static const kf_tolerance ratio8 = {.kind = KF_ERROR_RATIO, .ratio = 8};
 
-/* ---- products of matrices in many arithmetics: C[i] = sum_k a[i,k] b[i,k], each element with terms of its own --------------------------------- */
+/* ---- products of matrices in many arithmetics: C[i] = sum_k a[i,k] b[i,k], each element with
+ * terms of its own ---- */
 
 enum { DOTS = 128 };
 
@@ -70,7 +72,8 @@ static float strided(const float *a, const float *b, int count)
     return partial[0];
 }
 
-static float dot(const float *a, const float *b, int count, order how, kf_dtype operands, kf_dtype accumulator)
+static float dot(const float *a, const float *b, int count, order how, kf_dtype operands,
+                 kf_dtype accumulator)
 {
     float sum = 0;
     if (operands == KF_F32 && accumulator == KF_F32) {
@@ -97,21 +100,25 @@ typedef struct dots {
 static dots make_dots(kf_dtype output, kf_dtype input, int count, kf_variation variation)
 {
     dots d = {.output = output_of(output, 1, DOTS, ratio8), .count = count};
-    kf_problem_argument x = {.dtype = input, .dims = 2, .shape = {DOTS, count}, .elements = (int64_t)DOTS * count};
+    kf_problem_argument x = {
+        .dtype = input, .dims = 2, .shape = {DOTS, count}, .elements = (int64_t)DOTS * count};
     x.distribution = (kf_distribution){.kind = KF_NORMAL, .b = 1, .vary = true};
     d.a = calloc((size_t)x.elements, 4);
     d.b = calloc((size_t)x.elements, 4);
     void *room = calloc((size_t)x.elements, 4);
     for (uint32_t side = 0; side < 2; side++) {
         float *values = side ? d.b : d.a;
-        kf_input_fill(&x, (kf_key){99, (uint32_t)count, side}, side ? KF_VARY_NONE : variation, room, 0, x.elements);
+        kf_input_fill(&x, (kf_key){99, (uint32_t)count, side}, side ? KF_VARY_NONE : variation,
+                      room, 0, x.elements);
         for (int64_t i = 0; i < x.elements; i++)
-            values[i] = (float)kf_dtype_load(input, (char *)room + (size_t)i * kf_dtype_size(input));
+            values[i] =
+                (float)kf_dtype_load(input, (char *)room + (size_t)i * kf_dtype_size(input));
     }
     free(room);
     for (int i = 0; i < DOTS; i++) {
         d.expected[i] = 0;
-        for (int k = 0; k < count; k++) d.expected[i] += (double)d.a[i * count + k] * (double)d.b[i * count + k];
+        for (int k = 0; k < count; k++)
+            d.expected[i] += (double)d.a[i * count + k] * (double)d.b[i * count + k];
     }
     return d;
 }
@@ -125,13 +132,15 @@ static void free_dots(dots *d)
 static void compute(const dots *d, order how, kf_dtype operands, kf_dtype accumulator, void *out)
 {
     for (int i = 0; i < DOTS; i++) {
-        float value = dot(d->a + i * d->count, d->b + i * d->count, d->count, how, operands, accumulator);
-        kf_dtype_store(d->output.dtype, (char *)out + (size_t)i * kf_dtype_size(d->output.dtype), (double)value);
+        float value =
+            dot(d->a + i * d->count, d->b + i * d->count, d->count, how, operands, accumulator);
+        kf_dtype_store(d->output.dtype, (char *)out + (size_t)i * kf_dtype_size(d->output.dtype),
+                       (double)value);
     }
 }
 
-static bool passes(const dots *d, order baseline_order, order how, kf_dtype operands, kf_dtype accumulator,
-                   kf_error_figures *figures)
+static bool passes(const dots *d, order baseline_order, order how, kf_dtype operands,
+                   kf_dtype accumulator, kf_error_figures *figures)
 {
     float out[DOTS];
     kf_error_sums baseline = KF_NO_ERRORS;
@@ -145,7 +154,8 @@ static void honest_orders_pass_and_tf32_does_not(void **state)
 {
     (void)state;
     const int lengths[] = {1, 2, 64, 1024, 4096};
-    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OFFSET, KF_VARY_OUTLIER, KF_VARY_SCALE_DOWN};
+    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OFFSET,
+                                       KF_VARY_OUTLIER, KF_VARY_SCALE_DOWN};
     kf_error_figures f;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         for (size_t v = 0; v < sizeof variations / sizeof *variations; v++) {
@@ -153,19 +163,24 @@ static void honest_orders_pass_and_tf32_does_not(void **state)
             for (int baseline = SEQUENTIAL; baseline <= STRIDED; baseline++) {
                 for (int how = SEQUENTIAL; how <= STRIDED; how++)
                     if (!passes(&d, (order)baseline, (order)how, KF_F32, KF_F32, &f))
-                        fail_msg("honest K=%d %s order %d beside %d: rms %g allowed %g, max %g allowed %g", lengths[l],
-                                 kf_variation_name(variations[v]), how, baseline, f.rms, f.allowed_rms, f.max, f.allowed_max);
+                        fail_msg("honest K=%d %s order %d beside %d: rms %g allowed %g, max %g "
+                                 "allowed %g",
+                                 lengths[l], kf_variation_name(variations[v]), how, baseline, f.rms,
+                                 f.allowed_rms, f.max, f.allowed_max);
                 const kf_dtype lowered[] = {KF_TF32, KF_BF16, KF_F16};
                 for (int t = 0; t < 3; t++)
                     if (passes(&d, (order)baseline, SEQUENTIAL, lowered[t], KF_F32, &f))
-                        fail_msg("%s operands pass at K=%d beside %d: rms %g allowed %g", kf_dtype_name(lowered[t]), lengths[l],
-                                 baseline, f.rms, f.allowed_rms);
+                        fail_msg("%s operands pass at K=%d beside %d: rms %g allowed %g",
+                                 kf_dtype_name(lowered[t]), lengths[l], baseline, f.rms,
+                                 f.allowed_rms);
                 if (lengths[l] == 1024 && v == 0 && baseline == PAIRWISE) {
                     passes(&d, PAIRWISE, SEQUENTIAL, KF_F32, KF_F32, &f);
-                    print_message("f32 sum of 1024 in order beside a pairwise one: rms %.2g of %.2g allowed\n", f.rms,
-                                  f.allowed_rms);
+                    print_message("f32 sum of 1024 in order beside a pairwise one: rms %.2g of "
+                                  "%.2g allowed\n",
+                                  f.rms, f.allowed_rms);
                     passes(&d, PAIRWISE, SEQUENTIAL, KF_TF32, KF_F32, &f);
-                    print_message("tf32 operands: rms %.2g of %.2g allowed\n", f.rms, f.allowed_rms);
+                    print_message("tf32 operands: rms %.2g of %.2g allowed\n", f.rms,
+                                  f.allowed_rms);
                     assert_true(f.mismatched > 0 && f.first_index >= 0);
                 }
             }
@@ -174,12 +189,14 @@ static void honest_orders_pass_and_tf32_does_not(void **state)
     }
 }
 
-/* Where PyTorch may take tf32, operands in tf32 pass and are told, in any order of sums; fewer bits do not, and f32 is not accused of it. */
+/* Where PyTorch may take tf32, operands in tf32 pass and are told, in any order of sums; fewer bits
+ * do not, and f32 is not accused of it. */
 static void tf32_passes_where_it_is_welcome(void **state)
 {
     (void)state;
     const int lengths[] = {64, 1024, 4096};
-    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OUTLIER, KF_VARY_SCALE_DOWN};
+    const kf_variation variations[] = {KF_VARY_NONE, KF_VARY_CANCELLATION, KF_VARY_OUTLIER,
+                                       KF_VARY_SCALE_DOWN};
     kf_error_figures f;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         for (size_t v = 0; v < sizeof variations / sizeof *variations; v++) {
@@ -189,13 +206,13 @@ static void tf32_passes_where_it_is_welcome(void **state)
                 assert_true(passes(&d, PAIRWISE, (order)how, KF_F32, KF_F32, &f));
                 assert_false(f.tf32);
                 if (!passes(&d, PAIRWISE, (order)how, KF_TF32, KF_F32, &f))
-                    fail_msg("tf32 operands fail at K=%d: rms %g allowed %g, max %g allowed %g", lengths[l], f.rms, f.allowed_rms,
-                             f.max, f.allowed_max);
+                    fail_msg("tf32 operands fail at K=%d: rms %g allowed %g, max %g allowed %g",
+                             lengths[l], f.rms, f.allowed_rms, f.max, f.allowed_max);
                 assert_true(f.tf32);
             }
             if (passes(&d, PAIRWISE, SEQUENTIAL, KF_BF16, KF_F32, &f))
-                fail_msg("bf16 operands pass at K=%d, %s: rms %g allowed %g", lengths[l], kf_variation_name(variations[v]), f.rms,
-                         f.allowed_rms);
+                fail_msg("bf16 operands pass at K=%d, %s: rms %g allowed %g", lengths[l],
+                         kf_variation_name(variations[v]), f.rms, f.allowed_rms);
             assert_false(f.tf32);
             free_dots(&d);
         }
@@ -215,19 +232,21 @@ static void half_accumulators_do_not_pass(void **state)
                 for (int baseline = SEQUENTIAL; baseline <= STRIDED; baseline++)
                     assert_true(passes(&d, (order)baseline, (order)how, KF_F32, KF_F32, &f));
             bool half = passes(&d, FUSED, SEQUENTIAL, KF_F32, dtype, &f);
-            if (lengths[l] >= 1024 && half) fail_msg("%s accumulators pass at K=%d", kf_dtype_name(dtype), lengths[l]);
+            if (lengths[l] >= 1024 && half)
+                fail_msg("%s accumulators pass at K=%d", kf_dtype_name(dtype), lengths[l]);
             if (lengths[l] == 1024) {
                 assert_non_null(strstr(f.pattern, "all over: about "));
                 assert_true(f.mismatched > DOTS / 4);
-                print_message("%s accumulators, K=1024: rms %.2g of %.2g allowed, %s\n", kf_dtype_name(dtype), f.rms, f.allowed_rms,
-                              f.pattern);
+                print_message("%s accumulators, K=1024: rms %.2g of %.2g allowed, %s\n",
+                              kf_dtype_name(dtype), f.rms, f.allowed_rms, f.pattern);
             }
             free_dots(&d);
         }
     }
 }
 
-/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, err by 2.4 and 1.7 u of the scale; one more rounding by 0.6. */
+/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, err by 2.4 and 1.7
+ * u of the scale; one more rounding by 0.6. */
 static void one_rounding_is_not_multiplied(void **state)
 {
     (void)state;
@@ -235,7 +254,10 @@ static void one_rounding_is_not_multiplied(void **state)
     for (int t = 0; t < 3; t++) {
         kf_problem_argument argument = output_of(dtypes[t], 1, 1000, ratio8);
         double u = kf_dtype_roundoff(dtypes[t]), scale = 32, rms, max;
-        kf_error_sums own = {.scale_square = 1000 * scale * scale, .scale_max = 4 * scale, .count = 1000, .first_nonfinite = -1};
+        kf_error_sums own = {.scale_square = 1000 * scale * scale,
+                             .scale_max = 4 * scale,
+                             .count = 1000,
+                             .first_nonfinite = -1};
         for (int step = 1; step <= 20; step++) { /* baselines that err by 0.1 to 2 u */
             double error = 0.1 * step * u * scale;
             kf_error_sums baseline = own;
@@ -245,7 +267,8 @@ static void one_rounding_is_not_multiplied(void **state)
             assert_true(rms >= error && rms <= 8 * error + (t == 2 ? 33 : 1.01) * u * scale);
             if (t == 2) assert_true(rms > 8 * error + 31.9 * u * scale);
             if (t < 2 && step == 4) assert_true(rms > 0.7 * u * scale && rms < 1.6 * u * scale);
-            if (t < 2 && step == 20) assert_true(rms > 8 * u * scale); /* a baseline that errs on its own leaves room */
+            /* a baseline that errs on its own leaves room */
+            if (t < 2 && step == 20) assert_true(rms > 8 * u * scale);
         }
     }
 }
@@ -260,8 +283,8 @@ static void cut_to_tf32(float *values, int64_t count)
     }
 }
 
-/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline; also where one product is nearly all of a sum, so that
- * nothing averages out. */
+/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline; also where
+ * one product is nearly all of a sum, so that nothing averages out. */
 static void tf32_passes_where_declared(void **state)
 {
     (void)state;
@@ -272,7 +295,8 @@ static void tf32_passes_where_declared(void **state)
         dots d = make_dots(KF_TF32, KF_F32, count, outlier ? KF_VARY_OUTLIER : KF_VARY_NONE);
         kf_error_figures f;
         if (!passes(&d, FUSED, SEQUENTIAL, KF_TF32, KF_F32, &f))
-            fail_msg("rounded, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms, f.allowed_rms, f.max, f.allowed_max);
+            fail_msg("rounded, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms,
+                     f.allowed_rms, f.max, f.allowed_max);
         bool coarse = passes(&d, FUSED, SEQUENTIAL, KF_BF16, KF_F32, &f);
         if (outlier)
             coarser += coarse; /* lucky with one product; not with those of a second set */
@@ -283,14 +307,16 @@ static void tf32_passes_where_declared(void **state)
         float out[DOTS];
         compute(&d, SEQUENTIAL, KF_F32, KF_F32, out);
         if (!kf_compare_output(&d.output, out, d.expected, NULL, &f, NULL))
-            fail_msg("cut, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms, f.allowed_rms, f.max, f.allowed_max);
+            fail_msg("cut, K=%d: rms %g allowed %g, max %g allowed %g", count, f.rms, f.allowed_rms,
+                     f.max, f.allowed_max);
         free_dots(&d);
     }
     print_message("bf16 operands pass with %d of 200 outliers\n", coarser);
     assert_true(coarser < 20);
 }
 
-/* Small integers: the baseline makes no error at all, and neither may hurt an honest candidate nor excuse a wrong one. */
+/* Small integers: the baseline makes no error at all, and neither may hurt an honest candidate nor
+ * excuse a wrong one. */
 static void exact_baseline(void **state)
 {
     (void)state;
@@ -303,7 +329,8 @@ static void exact_baseline(void **state)
     assert_true(baseline.max == 0 && baseline.count == 1000 && baseline.scale_max == 8);
     kf_error_figures f;
     assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
-    assert_true(f.rms == 0 && f.compared == 1000 && f.mismatched == 0 && f.first_index == -1 && f.pattern[0] == '\0');
+    assert_true(f.rms == 0 && f.compared == 1000 && f.mismatched == 0 && f.first_index == -1 &&
+                f.pattern[0] == '\0');
     out[500] = nextafterf(out[500], 100);
     assert_true(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
     out[500] += 0.001f;
@@ -324,7 +351,7 @@ static void exact_baseline(void **state)
     assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
 }
 
-/* ---- not finite ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- not finite ------------------------------------------------------------------------------ */
 
 static bool one_passes(kf_dtype dtype, kf_compare_kind kind, double got, double expected)
 {
@@ -332,7 +359,8 @@ static bool one_passes(kf_dtype dtype, kf_compare_kind kind, double got, double 
     char data[24];
     double truth[3] = {1, expected, 2};
     const double values[3] = {1, got, 2};
-    for (int i = 0; i < 3; i++) kf_dtype_store(dtype, data + (size_t)i * kf_dtype_size(dtype), values[i]);
+    for (int i = 0; i < 3; i++)
+        kf_dtype_store(dtype, data + (size_t)i * kf_dtype_size(dtype), values[i]);
     kf_error_figures f;
     kf_error error = {0};
     bool passed = kf_compare_output(&y, data, truth, NULL, &f, &error);
@@ -405,15 +433,18 @@ static void every_element_counts(void **state)
     kf_error_accumulate(&y, out, expected, &whole);
     for (int64_t first = 0; first < COUNT; first += 1000) {
         kf_error_sums part = KF_NO_ERRORS;
-        kf_error_accumulate_part(&y, out, expected, first, COUNT - first < 1000 ? COUNT - first : 1000, &part);
+        kf_error_accumulate_part(&y, out, expected, first,
+                                 COUNT - first < 1000 ? COUNT - first : 1000, &part);
         kf_error_merge(&merged, &part);
     }
-    assert_true(merged.max == whole.max && merged.count == whole.count && merged.scale_max == whole.scale_max);
-    assert_true(merged.nonfinite == 1 && merged.first_nonfinite == 5000 && whole.first_nonfinite == 5000);
+    assert_true(merged.max == whole.max && merged.count == whole.count &&
+                merged.scale_max == whole.scale_max);
+    assert_true(merged.nonfinite == 1 && merged.first_nonfinite == 5000 &&
+                whole.first_nonfinite == 5000);
     assert_float_equal(merged.sum_square, whole.sum_square, 1e-12);
 }
 
-/* ---- the other tolerances ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the other tolerances -------------------------------------------------------------------- */
 
 static void integers_and_tolerances(void **state)
 {
@@ -495,7 +526,7 @@ static void eight_bits(void **state)
     }
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static void patterns_in_words(void **state)
 {
@@ -526,7 +557,8 @@ static void patterns_in_words(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         memcpy(out, right, sizeof out);
         for (int i = rows[r].first; i <= rows[r].last; i += rows[r].step)
-            if (i % COLUMNS >= rows[r].least_column && i % COLUMNS <= rows[r].most_column) out[i] = rows[r].value;
+            if (i % COLUMNS >= rows[r].least_column && i % COLUMNS <= rows[r].most_column)
+                out[i] = rows[r].value;
         assert_false(kf_compare_output(&y, out, expected, NULL, &f, NULL));
         assert_string_equal(f.pattern, rows[r].expected);
     }
@@ -541,11 +573,14 @@ static void patterns_in_words(void **state)
         y = output_of(dtypes[t], ROWS, COLUMNS, ratio8);
         static char data[COUNT * 4], truth[COUNT * 4];
         size_t size = kf_dtype_size(dtypes[t]);
-        for (int i = 0; i < COUNT; i++) kf_dtype_store(dtypes[t], data + (size_t)i * size, expected[i]);
+        for (int i = 0; i < COUNT; i++)
+            kf_dtype_store(dtypes[t], data + (size_t)i * size, expected[i]);
         memcpy(truth, data, sizeof truth);
         kf_poison_fill((kf_key){1, 2, 3}, data, 3000 * size, 500 * size);
-        assert_false(kf_compare_output(&y, data, kf_dtype_is_float(dtypes[t]) ? (void *)expected : truth, NULL, &f, NULL));
-        if (!strstr(f.pattern, "not written (still poison)")) fail_msg("%s: \"%s\"", kf_dtype_name(dtypes[t]), f.pattern);
+        assert_false(kf_compare_output(
+            &y, data, kf_dtype_is_float(dtypes[t]) ? (void *)expected : truth, NULL, &f, NULL));
+        if (!strstr(f.pattern, "not written (still poison)"))
+            fail_msg("%s: \"%s\"", kf_dtype_name(dtypes[t]), f.pattern);
     }
 }
 

@@ -1,5 +1,6 @@
-/* The runner's half of counting, with a CUPTI that is made up (fake_cupti.c): what is counted when time is short, and that every pass is one call. Each case has
- * a process of its own, as each runner has. */
+/* The runner's half of counting, with a CUPTI that is made up (fake_cupti.c): what is counted when
+ * time is short, and that every pass is one call. Each case has a process of its own, as each
+ * runner has. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -110,7 +111,11 @@ static void count(setting *s)
 static void everything_where_there_is_time(void **state)
 {
     (void)state;
-    count(&(setting){.metrics = TEN, .most_passes = KF_COUNT_PASSES, .warm_up = 1, .kernels = 2, .fake = {.metrics_a_pass = 3}});
+    count(&(setting){.metrics = TEN,
+                     .most_passes = KF_COUNT_PASSES,
+                     .warm_up = 1,
+                     .kernels = 2,
+                     .fake = {.metrics_a_pass = 3}});
     assert_int_equal(seen->header.stage, KF_COUNT_DONE);
     assert_int_equal(seen->header.passes, 4);
     assert_int_equal(seen->header.all_passes, 4);
@@ -138,7 +143,11 @@ static void the_first_where_there_is_little(void **state)
         int counted, passes;
     } rows[] = {{1, 3, 1}, {2, 6, 2}, {3, 9, 3}, {4, 10, 4}, {0, 1, 1}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        count(&(setting){.metrics = TEN, .most_passes = rows[r].most, .warm_up = 1, .kernels = 1, .fake = {.metrics_a_pass = 3}});
+        count(&(setting){.metrics = TEN,
+                         .most_passes = rows[r].most,
+                         .warm_up = 1,
+                         .kernels = 1,
+                         .fake = {.metrics_a_pass = 3}});
         assert_int_equal(seen->header.stage, KF_COUNT_DONE);
         int counted = rows[r].counted;
         assert_int_equal(seen->header.passes, rows[r].passes);
@@ -147,13 +156,16 @@ static void the_first_where_there_is_little(void **state)
         assert_int_equal(seen->fake.set_up, counted);
         assert_int_equal(seen->fake.evaluated_names, counted);
         for (int i = 0; i < 10; i++) {
-            assert_int_equal(seen->header.metrics[i], i < counted ? KF_COUNT_COUNTED : KF_COUNT_LEFT_OUT);
-            assert_true(i < counted ? seen->launches[0].values[i] == i + 1 : isnan(seen->launches[0].values[i]));
+            assert_int_equal(seen->header.metrics[i],
+                             i < counted ? KF_COUNT_COUNTED : KF_COUNT_LEFT_OUT);
+            assert_true(i < counted ? seen->launches[0].values[i] == i + 1
+                                    : isnan(seen->launches[0].values[i]));
         }
     }
 }
 
-/* Levels are left out whole. Planning takes CUPTI long: where they are as the chip's passes are, one try finds the last of them. */
+/* Levels are left out whole. Planning takes CUPTI long: where they are as the chip's passes are,
+ * one try finds the last of them. */
 static void levels_where_there_are_some(void **state)
 {
     (void)state;
@@ -163,15 +175,24 @@ static void levels_where_there_are_some(void **state)
         int counted, passes;
         size_t most_hosts;
     } rows[] = {
-        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 4, 10, 4, 1},         {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 3, 9, 3, 2},
-        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 2, 6, 2, 2},          {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 1, 3, 1, 2},
-        {"m1,m2,m3,m4;m5,m6;m7,m8;m9;m10", 1, 4, 2, 3}, /* another chip: the first level stays, though it takes two */
-        {"m1,m2;m3,m4;m5,m6;m7,m8,m9,m10", 2, 4, 2, 2}, /* and one on which six would fit: no further try is made for these */
-        {"lacks1,m2;lacks3,m4,m5;m6,m7,m8;m9,m10", 2, 6, 2, 20}, {"m1,m2,m3,m4,m5,m6,m7,m8,m9,m10;", 1, 10, 4, 1}, /* one level */
+        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 4, 10, 4, 1},
+        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 3, 9, 3, 2},
+        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 2, 6, 2, 2},
+        {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 1, 3, 1, 2},
+        /* another chip: the first level stays, though it takes two */
+        {"m1,m2,m3,m4;m5,m6;m7,m8;m9;m10", 1, 4, 2, 3},
+        /* and one on which six would fit: no further try is made for these */
+        {"m1,m2;m3,m4;m5,m6;m7,m8,m9,m10", 2, 4, 2, 2},
+        /* one level */
+        {"lacks1,m2;lacks3,m4,m5;m6,m7,m8;m9,m10", 2, 6, 2, 20},
+        {"m1,m2,m3,m4,m5,m6,m7,m8,m9,m10;", 1, 10, 4, 1},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        count(&(setting){
-            .metrics = rows[r].metrics, .most_passes = rows[r].most, .warm_up = 1, .kernels = 1, .fake = {.metrics_a_pass = 3}});
+        count(&(setting){.metrics = rows[r].metrics,
+                         .most_passes = rows[r].most,
+                         .warm_up = 1,
+                         .kernels = 1,
+                         .fake = {.metrics_a_pass = 3}});
         int counted = 0;
         for (int i = 0; i < 10; i++) counted += seen->header.metrics[i] == KF_COUNT_COUNTED;
         assert_int_equal(seen->header.stage, KF_COUNT_DONE);
@@ -179,7 +200,8 @@ static void levels_where_there_are_some(void **state)
         assert_int_equal(seen->header.passes, rows[r].passes);
         assert_in_range(seen->fake.hosts, 1, rows[r].most_hosts);
         for (int i = 0; i < 10; i++)
-            if (seen->header.metrics[i] == KF_COUNT_COUNTED) assert_true(seen->launches[0].values[i] == i + 1);
+            if (seen->header.metrics[i] == KF_COUNT_COUNTED)
+                assert_true(seen->launches[0].values[i] == i + 1);
     }
 }
 
@@ -187,12 +209,16 @@ static void levels_where_there_are_some(void **state)
 static void what_lacks_and_what_is_left_out(void **state)
 {
     (void)state;
-    count(&(setting){.metrics = "m1,lacks2,m3,m4,lacks5,m6", .most_passes = 1, .kernels = 1, .fake = {.metrics_a_pass = 2}});
+    count(&(setting){.metrics = "m1,lacks2,m3,m4,lacks5,m6",
+                     .most_passes = 1,
+                     .kernels = 1,
+                     .fake = {.metrics_a_pass = 2}});
     static const uint8_t became[] = {KF_COUNT_COUNTED,  KF_COUNT_LACKING, KF_COUNT_COUNTED,
                                      KF_COUNT_LEFT_OUT, KF_COUNT_LACKING, KF_COUNT_LEFT_OUT};
     assert_int_equal(seen->header.stage, KF_COUNT_DONE);
     assert_memory_equal(seen->header.metrics, became, sizeof became);
-    assert_true(seen->launches[0].values[0] == 1 && isnan(seen->launches[0].values[1]) && seen->launches[0].values[2] == 3);
+    assert_true(seen->launches[0].values[0] == 1 && isnan(seen->launches[0].values[1]) &&
+                seen->launches[0].values[2] == 3);
 }
 
 static void one_that_takes_more_is_counted(void **state)
@@ -218,7 +244,8 @@ static void room_for_what_a_call_launches(void **state)
         {1, 1, 1, 128, KF_COUNT_LAUNCHES}, /* a graph: nobody knows how many */
         {0, 1, 0, 128, KF_COUNT_LAUNCHES}, /* no call ahead */
         {1, 0, 0, 128, KF_COUNT_LAUNCHES}, /* kernels that come by a way that is not looked at */
-        {1, 1, 0, 1, KF_COUNT_LAUNCHES},   /* nothing is repeated: what was launched may have been a constructor's */
+        /* nothing is repeated: what was launched may have been a constructor's */
+        {1, 1, 0, 1, KF_COUNT_LAUNCHES},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         count(&(setting){.metrics = TEN,
@@ -239,12 +266,16 @@ static void room_for_what_a_call_launches(void **state)
 static void what_goes_wrong_is_said(void **state)
 {
     (void)state;
-    count(&(setting){.metrics = TEN, .most_passes = 2, .kernels = 1, .fake = {.metrics_a_pass = 3, .refuses_fewer = 1}});
+    count(&(setting){.metrics = TEN,
+                     .most_passes = 2,
+                     .kernels = 1,
+                     .fake = {.metrics_a_pass = 3, .refuses_fewer = 1}});
     assert_int_equal(seen->header.stage, KF_COUNT_REFUSED);
     assert_int_equal(seen->header.launches, 0);
     assert_non_null(strstr(seen->header.note, "it was made to"));
     assert_int_equal(seen->calls, 0);
-    count(&(setting){.metrics = TEN, .most_passes = KF_COUNT_PASSES, .kernels = 1, .fake = {.endless = 1}});
+    count(&(setting){
+        .metrics = TEN, .most_passes = KF_COUNT_PASSES, .kernels = 1, .fake = {.endless = 1}});
     assert_int_equal(seen->header.stage, KF_COUNT_UNFINISHED);
     assert_int_equal(seen->calls, KF_COUNT_PASSES);
     count(&(setting){.metrics = "lacks1,lacks2", .most_passes = 1, .kernels = 1});
@@ -256,9 +287,12 @@ int main(void)
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_where_there_is_time), cmocka_unit_test(the_first_where_there_is_little),
-        cmocka_unit_test(levels_where_there_are_some),    cmocka_unit_test(what_lacks_and_what_is_left_out),
-        cmocka_unit_test(one_that_takes_more_is_counted), cmocka_unit_test(room_for_what_a_call_launches),
+        cmocka_unit_test(everything_where_there_is_time),
+        cmocka_unit_test(the_first_where_there_is_little),
+        cmocka_unit_test(levels_where_there_are_some),
+        cmocka_unit_test(what_lacks_and_what_is_left_out),
+        cmocka_unit_test(one_that_takes_more_is_counted),
+        cmocka_unit_test(room_for_what_a_call_launches),
         cmocka_unit_test(what_goes_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

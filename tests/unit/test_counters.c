@@ -16,15 +16,18 @@
 #include "kforge/json.h"
 #include "kforge/roofline.h"
 
-static const kf_counters_origin origin = {.candidate = "abc", .code = "def", .workload = "main", .major = 9, .minor = 0};
+static const kf_counters_origin origin = {
+    .candidate = "abc", .code = "def", .workload = "main", .major = 9, .minor = 0};
 
 static void lists_that_may_be_asked_for(void **state)
 {
     (void)state;
     kf_error error = {0};
     static const char *const good[] = {"all", "none", "sm__inst_executed.sum", "a.b,c_d,e1.pct"};
-    static const char *const bad[] = {"", ",", "a,,b", "a,", ",a", "a b", "a\nb", "a;b", "a/../b", "a=b"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(kf_counters_check(good[i], &error));
+    static const char *const bad[] = {"",    ",",    "a,,b", "a,",     ",a",
+                                      "a b", "a\nb", "a;b",  "a/../b", "a=b"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(kf_counters_check(good[i], &error));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (kf_counters_check(bad[i], &error)) fail_msg("\"%s\" was accepted", bad[i]);
     char many[KF_COUNT_METRICS * 2 + 1];
@@ -42,7 +45,9 @@ static void lists_that_may_be_asked_for(void **state)
     assert_int_equal(commas + 1, count);
     char *level = strchr(all, ';'); /* behind the first pass */
     assert_non_null(level);
-    assert_int_equal(strncmp(level + 1, rows[kf_counters_passes_end(1)], strlen(rows[kf_counters_passes_end(1)])), 0);
+    assert_int_equal(strncmp(level + 1, rows[kf_counters_passes_end(1)],
+                             strlen(rows[kf_counters_passes_end(1)])),
+                     0);
     assert_null(strchr(names, ';'));
     assert_string_equal(rows[0], "gpu__time_duration.sum");
     for (size_t i = 0; i < count; i++)
@@ -74,13 +79,16 @@ static void names_of_kernels(void **state)
         assert_string_equal(name, rows[i].name);
     }
     char tiny[8];
-    kf_kernel_name("_ZN9abcdefghi9abcdefghiEv", tiny, sizeof tiny); /* what does not fit is left out, nothing is overrun */
+    /* what does not fit is left out, nothing is overrun */
+    kf_kernel_name("_ZN9abcdefghi9abcdefghiEv", tiny, sizeof tiny);
     assert_true(strlen(tiny) < sizeof tiny);
 }
 
-static void launch(kf_count_launch *l, const char *name, uint32_t threads, double time, double sum, double percent)
+static void launch(kf_count_launch *l, const char *name, uint32_t threads, double time, double sum,
+                   double percent)
 {
-    *l = (kf_count_launch){.grid = {10, 1, 1}, .block = {threads, 1, 1}, .registers = 40, .static_shared = 1024};
+    *l = (kf_count_launch){
+        .grid = {10, 1, 1}, .block = {threads, 1, 1}, .registers = 40, .static_shared = 1024};
     snprintf(l->name, sizeof l->name, "%s", name);
     l->values[0] = time;
     l->values[1] = sum;
@@ -91,8 +99,9 @@ static void launch(kf_count_launch *l, const char *name, uint32_t threads, doubl
 static void registers_are_the_compilers(void **state)
 {
     (void)state;
-    kf_auto(cJSON) build = cJSON_Parse(
-        "{\"kernels\":[{\"name\":\"_Z1bPf\",\"registers\":1},{\"name\":\"_Z1aPf\",\"registers\":128,\"shared_bytes\":4096}]}");
+    kf_auto(cJSON) build =
+        cJSON_Parse("{\"kernels\":[{\"name\":\"_Z1bPf\",\"registers\":1},{\"name\":\"_Z1aPf\","
+                    "\"registers\":128,\"shared_bytes\":4096}]}");
     kf_counters_origin with = origin;
     with.build = build;
     kf_count_header header = {.launches = 1, .metrics = {1}};
@@ -111,7 +120,8 @@ static void launches_are_folded(void **state)
 {
     (void)state;
     const char *names = "gpu__time_duration.sum,sm__inst_executed.sum,x.pct";
-    kf_count_header header = {.launches = 4, .passes = 3, .metrics = {1, 1, 1}, .dropped = 2, .chip = "GH100"};
+    kf_count_header header = {
+        .launches = 4, .passes = 3, .metrics = {1, 1, 1}, .dropped = 2, .chip = "GH100"};
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     launch(&launches[0], "_Z1aPf", 128, 1000, 10, 50);
     launch(&launches[1], "_Z1bPf", 128, 9000, 1, 1);
@@ -128,7 +138,8 @@ static void launches_are_folded(void **state)
     assert_string_equal(cJSON_GetObjectItem(a, "symbol")->valuestring, "_Z1aPf");
     assert_true(kf_json_get_number(a, "launches", 0) == 2);
     assert_true(fabs(kf_json_get_number(a, "part", 0) - 4.0 / 14) < 1e-12);
-    assert_true(fabs(kf_json_get_number(a, "occupancy", 0) - 0.75) < 1e-12); /* 40 registers: 48 of 64 warps */
+    /* 40 registers: 48 of 64 warps */
+    assert_true(fabs(kf_json_get_number(a, "occupancy", 0) - 0.75) < 1e-12);
     assert_string_equal(cJSON_GetObjectItem(a, "occupancy_limit")->valuestring, "registers");
     const cJSON *metrics = cJSON_GetObjectItem(a, "metrics");
     assert_true(kf_json_get_number(metrics, "sm__inst_executed.sum", 0) == 30);
@@ -140,27 +151,36 @@ static void launches_are_folded(void **state)
 static void what_was_left_out(void **state)
 {
     (void)state;
-    const char *names = "gpu__time_duration.sum,a.sum,b.pct,c.pct,d.sum,e.sum,f.sum,g.sum,h.sum,i.sum,j.sum";
-    kf_count_header header = {
-        .launches = 1, .passes = 3, .all_passes = 11, .ranges = 5, .metrics = {1, 1, 0}, .pass_seconds = {1, 2, 3}};
+    const char *names =
+        "gpu__time_duration.sum,a.sum,b.pct,c.pct,d.sum,e.sum,f.sum,g.sum,h.sum,i.sum,j.sum";
+    kf_count_header header = {.launches = 1,
+                              .passes = 3,
+                              .all_passes = 11,
+                              .ranges = 5,
+                              .metrics = {1, 1, 0},
+                              .pass_seconds = {1, 2, 3}};
     memset(header.metrics + 3, KF_COUNT_LEFT_OUT, 8);
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     launch(&launches[0], "_Z1aPf", 128, 1000, 10, 50);
     launches[0].values[4] = 7; /* not believed */
-    kf_auto(cJSON) json =
-        kf_counters_json(&origin, "gpu__time_duration.sum,a.sum,b.pct;c.pct,d.sum;e.sum,f.sum,g.sum,h.sum,i.sum;j.sum", &header,
-                         launches); /* semicolons are commas here */
-    const cJSON *left = cJSON_GetObjectItem(json, "left_out"), *missing = cJSON_GetObjectItem(json, "missing");
+    kf_auto(cJSON) json = kf_counters_json(
+        &origin,
+        "gpu__time_duration.sum,a.sum,b.pct;c.pct,d.sum;e.sum,f.sum,g.sum,h.sum,i.sum;j.sum",
+        &header, launches); /* semicolons are commas here */
+    const cJSON *left = cJSON_GetObjectItem(json, "left_out"),
+                *missing = cJSON_GetObjectItem(json, "missing");
     assert_int_equal(cJSON_GetArraySize(missing), 1);
     assert_int_equal(cJSON_GetArraySize(left), 8);
     assert_string_equal(cJSON_GetArrayItem(left, 0)->valuestring, "c.pct");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(
+                         cJSON_GetArrayItem(cJSON_GetObjectItem(json, "kernels"), 0), "metrics")),
+                     2);
     assert_int_equal(
-        cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(json, "kernels"), 0), "metrics")), 2);
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "seconds"), "passes")), 3);
+        cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "seconds"), "passes")), 3);
     kf_autobuffer words = {0};
     kf_counters_words(json, &words);
-    assert_non_null(
-        strstr(words.data, "only 3 of 11 passes were made; not counted: c.pct, d.sum, e.sum, f.sum, g.sum, h.sum and 2 more\n"));
+    assert_non_null(strstr(words.data, "only 3 of 11 passes were made; not counted: c.pct, d.sum, "
+                                       "e.sum, f.sum, g.sum, h.sum and 2 more\n"));
     memset(header.metrics + 3, KF_COUNT_COUNTED, 8);
     kf_auto(cJSON) whole = kf_counters_json(&origin, names, &header, launches);
     kf_autobuffer nothing = {0};
@@ -190,32 +210,42 @@ static void passes_there_is_time_for(void **state)
                 {INFINITY, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (kf_counters_passes(rows[i].call) != rows[i].passes)
-            fail_msg("%g s: %u passes instead of %u", rows[i].call, kf_counters_passes(rows[i].call), rows[i].passes);
+            fail_msg("%g s: %u passes instead of %u", rows[i].call,
+                     kf_counters_passes(rows[i].call), rows[i].passes);
 }
 
-/* How many passes the first `count` metrics of "all" take on a GH100; CUPTI says so without a GPU. */
+/* How many passes the first `count` metrics of "all" take on a GH100; CUPTI says so without a GPU.
+ */
 static size_t passes_of_first(const kf_cupti *cupti, size_t count)
 {
     const char *const *names;
     kf_counters_all(&names);
     cupti_host host = {.size = CUPTI_SIZE(cupti_host, host), .chip = "GH100"};
     assert_int_equal(cupti->host_initialize(&host), 0);
-    cupti_add_metrics add = {
-        .size = CUPTI_SIZE(cupti_add_metrics, count), .host = host.host, .names = (const char **)(uintptr_t)names, .count = count};
+    cupti_add_metrics add = {.size = CUPTI_SIZE(cupti_add_metrics, count),
+                             .host = host.host,
+                             .names = (const char **)(uintptr_t)names,
+                             .count = count};
     assert_int_equal(cupti->add_metrics(&add), 0);
-    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size), .host = host.host};
+    cupti_config_size size = {.size = CUPTI_SIZE(cupti_config_size, config_size),
+                              .host = host.host};
     assert_int_equal(cupti->config_size(&size), 0);
     kf_autofree uint8_t *config = malloc(size.config_size);
-    cupti_config_image image = {
-        .size = CUPTI_SIZE(cupti_config_image, config), .host = host.host, .config_size = size.config_size, .config = config};
-    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes), .config_size = size.config_size, .config = config};
+    cupti_config_image image = {.size = CUPTI_SIZE(cupti_config_image, config),
+                                .host = host.host,
+                                .config_size = size.config_size,
+                                .config = config};
+    cupti_passes passes = {.size = CUPTI_SIZE(cupti_passes, passes),
+                           .config_size = size.config_size,
+                           .config = config};
     assert_int_equal(cupti->config_image(&image), 0);
     assert_int_equal(cupti->passes(&passes), 0);
     cupti->host_end(&(cupti_host_end){.size = CUPTI_SIZE(cupti_host_end, host), .host = host.host});
     return passes.passes;
 }
 
-/* What says what bounds a kernel takes one pass, and no metric that costs nothing more waits for a later pass: the order of the table, as CUPTI counts. */
+/* What says what bounds a kernel takes one pass, and no metric that costs nothing more waits for a
+ * later pass: the order of the table, as CUPTI counts. */
 static void the_first_cost_least(void **state)
 {
     (void)state;
@@ -233,15 +263,16 @@ static void the_first_cost_least(void **state)
     }
     KF_CUPTI_FUNCTIONS(X)
 #undef X
-    static const char *const wanted[] = {"dram__throughput.avg.pct_of_peak_sustained_elapsed",
-                                         "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
-                                         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
-                                         "sm__issue_active.avg.pct_of_peak_sustained_active",
-                                         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-                                         "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
-                                         "sm__warps_active.avg.pct_of_peak_sustained_active",
-                                         "dram__bytes_read.sum",
-                                         "dram__bytes_write.sum"};
+    static const char *const wanted[] = {
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+        "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+        "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
+        "sm__issue_active.avg.pct_of_peak_sustained_active",
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+        "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+        "sm__warps_active.avg.pct_of_peak_sustained_active",
+        "dram__bytes_read.sum",
+        "dram__bytes_write.sum"};
     const char *const *names;
     size_t all = kf_counters_all(&names);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -263,7 +294,11 @@ static void lies_are_cut(void **state)
 {
     (void)state;
     const char *names = "gpu__time_duration.sum,a.sum,b.pct";
-    kf_count_header header = {.launches = 2, .passes = 0xffffffff, .metrics = {1, 1, 0}, .setup_seconds = NAN, .count_seconds = -1};
+    kf_count_header header = {.launches = 2,
+                              .passes = 0xffffffff,
+                              .metrics = {1, 1, 0},
+                              .setup_seconds = NAN,
+                              .count_seconds = -1};
     kf_count_launch *launches = calloc(KF_COUNT_LAUNCHES, sizeof *launches);
     memset(header.chip, 'x', sizeof header.chip); /* no end */
     memset(&launches[0], 0xff, sizeof launches[0]);
@@ -274,7 +309,8 @@ static void lies_are_cut(void **state)
     assert_null(strchr(text, '\033'));
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "inf"));
-    kf_auto(cJSON) again = kf_json_parse(text, strlen(text), 1 << 20, "counters", NULL); /* valid UTF-8 */
+    /* valid UTF-8 */
+    kf_auto(cJSON) again = kf_json_parse(text, strlen(text), 1 << 20, "counters", NULL);
     assert_non_null(again);
     assert_null(cJSON_GetObjectItem(again, "setup_seconds"));
     const cJSON *kernel;
@@ -283,7 +319,8 @@ static void lies_are_cut(void **state)
         assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(kernel, "metrics")), 0);
         assert_null(cJSON_GetObjectItem(kernel, "roofline"));
     }
-    assert_string_equal(cJSON_GetArrayItem(cJSON_GetObjectItem(again, "missing"), 0)->valuestring, "b.pct");
+    assert_string_equal(cJSON_GetArrayItem(cJSON_GetObjectItem(again, "missing"), 0)->valuestring,
+                        "b.pct");
     kf_autobuffer words = {0};
     kf_counters_words(again, &words); /* no crash, whatever is missing */
     assert_non_null(words.data);
@@ -305,13 +342,14 @@ static void reasons_have_remedies(void **state)
     kf_auto(cJSON) json = kf_counters_note(&origin, note, remedy);
     kf_autobuffer words = {0};
     kf_counters_words(json, &words);
-    assert_non_null(strstr(words.data, "no counters: CUPTI can't be used: loading it: no such file; install"));
+    assert_non_null(
+        strstr(words.data, "no counters: CUPTI can't be used: loading it: no such file; install"));
     header.stage = 77;
     kf_counters_explain(&header, note, remedy);
     assert_non_null(strstr(note, "counting did not end"));
 }
 
-/* ---- roofline ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- roofline -------------------------------------------------------------------------------- */
 
 static kf_roofline of(const char *text)
 {
@@ -379,15 +417,18 @@ static void bounds_of_the_first_pass(void **state)
     r = of("{" DRAM "20," ACTIVE "20," STALLED("long_scoreboard") "6," STALLED("barrier") "2}");
     assert_int_equal(r.stall_count, 2);
     assert_true(fabs(r.stalls[0].percent - 30) < 1e-9);
-    r = of("{" DRAM "20," ACTIVE "5," STALLED("long_scoreboard") "6," STALLED("barrier") "2}"); /* of another pass, and less */
+    /* of another pass, and less */
+    r = of("{" DRAM "20," ACTIVE "5," STALLED("long_scoreboard") "6," STALLED("barrier") "2}");
     assert_true(fabs(r.stalls[0].percent - 75) < 1e-9);
 }
 
 static void three_stalls(void **state)
 {
     (void)state;
-    kf_roofline r = of("{" DRAM "20," STALLED("long_scoreboard") "6," STALLED("barrier") "2," STALLED("wait") "1," STALLED(
-        "selected") "1," STALLED("not_selected") "8," STALLED("membar") "1.5," STALLED("misc") "0.5}");
+    kf_roofline r = of(
+        "{" DRAM
+        "20," STALLED("long_scoreboard") "6," STALLED("barrier") "2," STALLED("wait") "1," STALLED(
+            "selected") "1," STALLED("not_selected") "8," STALLED("membar") "1.5," STALLED("misc") "0.5}");
     assert_int_equal(r.stall_count, 3);
     assert_string_equal(r.stalls[0].name, "long_scoreboard");
     assert_true(fabs(r.stalls[0].percent - 30) < 1e-9); /* of all 20 cycles */
@@ -405,22 +446,26 @@ static void three_stalls(void **state)
 static void words_for_people(void **state)
 {
     (void)state;
-    kf_auto(cJSON) counters = cJSON_Parse(
-        "{\"kernels\":[{\"name\":\"gemm_kernel\",\"launches\":2,\"part\":0.97,\"grid\":[64,64,1],\"block\":[16,16,1],\"registers\":"
-        "40,"
-        "\"shared_bytes\":2048,\"occupancy\":0.75,\"occupancy_limit\":\"registers\",\"metrics\":{" L1 "90," DRAM "10,"
-        "\"sm__warps_active.avg.pct_of_peak_sustained_active\":71.5,\"dram__bytes_read.sum\":2e6,\"dram__bytes_write.sum\":1e6,"
-        "\"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum\":200,\"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum\":50}}],"
-        "\"dropped\":3}");
+    kf_auto(cJSON) counters =
+        cJSON_Parse("{\"kernels\":[{\"name\":\"gemm_kernel\",\"launches\":2,\"part\":0.97,\"grid\":"
+                    "[64,64,1],\"block\":[16,16,1],\"registers\":"
+                    "40,"
+                    "\"shared_bytes\":2048,\"occupancy\":0.75,\"occupancy_limit\":\"registers\","
+                    "\"metrics\":{" L1 "90," DRAM "10,"
+                    "\"sm__warps_active.avg.pct_of_peak_sustained_active\":71.5,\"dram__bytes_read."
+                    "sum\":2e6,\"dram__bytes_write.sum\":1e6,"
+                    "\"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum\":200,\"l1tex__data_bank_"
+                    "conflicts_pipe_lsu_mem_shared_op_ld.sum\":50}}],"
+                    "\"dropped\":3}");
     kf_autobuffer words = {0};
     kf_counters_words(counters, &words);
-    static const char *const parts[] = {
-        "gemm_kernel: 97 % of the time, 2 launches, grid 64x64x1, block 16x16x1, 40 registers a thread, 2 KiB",
-        "bound by L1 and shared memory: 90 % of its peak",
-        "occupancy 72 %, possible 75 % (limited by registers)",
-        "DRAM 2 MB read, 1 MB written",
-        "25 % of its wavefronts are bank conflicts",
-        "3 more launches"};
+    static const char *const parts[] = {"gemm_kernel: 97 % of the time, 2 launches, grid 64x64x1, "
+                                        "block 16x16x1, 40 registers a thread, 2 KiB",
+                                        "bound by L1 and shared memory: 90 % of its peak",
+                                        "occupancy 72 %, possible 75 % (limited by registers)",
+                                        "DRAM 2 MB read, 1 MB written",
+                                        "25 % of its wavefronts are bank conflicts",
+                                        "3 more launches"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(words.data, parts[i])) fail_msg("\"%s\" is not in:\n%s", parts[i], words.data);
     kf_autobuffer nothing = {0};

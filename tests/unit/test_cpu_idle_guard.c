@@ -1,4 +1,5 @@
-/* A processor that is kept awake: by a thread that does nothing else, where runners are late, and only while all are stopped. */
+/* A processor that is kept awake: by a thread that does nothing else, where runners are late, and
+ * only while all are stopped. */
 #include "cpu_idle_guard.h"
 
 #include <dirent.h>
@@ -17,7 +18,9 @@
 #include <cmocka.h>
 
 #define ENOUGH 0.001 /* seconds on a processor */
-#define PATIENT 60   /* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then */
+/* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then
+ */
+#define PATIENT 60
 #define SHORTLY 0.3
 
 static double now(void)
@@ -36,10 +39,12 @@ static double idle_threads_had(void)
     for (struct dirent *item; (item = readdir(folder));) {
         char path[300];
         unsigned long long nanoseconds;
-        if (atoi(item->d_name) <= 0 || sched_getscheduler(atoi(item->d_name)) != SCHED_IDLE) continue;
+        if (atoi(item->d_name) <= 0 || sched_getscheduler(atoi(item->d_name)) != SCHED_IDLE)
+            continue;
         snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", item->d_name);
         FILE *file = fopen(path, "re");
-        if (file && fscanf(file, "%llu", &nanoseconds) == 1) sum = (isnan(sum) ? 0 : sum) + 1e-9 * (double)nanoseconds;
+        if (file && fscanf(file, "%llu", &nanoseconds) == 1)
+            sum = (isnan(sum) ? 0 : sum) + 1e-9 * (double)nanoseconds;
         if (file) fclose(file);
     }
     closedir(folder);

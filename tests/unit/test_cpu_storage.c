@@ -1,7 +1,9 @@
-/* The first touch of a candidate's thread-local storage (threadIdx and its like, __shared__) on a thread. The C library then allocates it, inside what the
- * compiler takes for a load that changes one register; before version 2.40 it does not keep the vector registers of x86-64 meanwhile
- * (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). Nothing of a candidate may be alive in one at that time: an honest kernel would read from
- * addresses that are none, whenever the allocator happens to take a path that uses them. Here it always does. */
+/* The first touch of a candidate's thread-local storage (threadIdx and its like, __shared__) on a
+ * thread. The C library then allocates it, inside what the compiler takes for a load that changes
+ * one register; before version 2.40 it does not keep the vector registers of x86-64 meanwhile
+ * (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). Nothing of a candidate may be alive in
+ * one at that time: an honest kernel would read from addresses that are none, whenever the
+ * allocator happens to take a path that uses them. Here it always does. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,30 +29,35 @@ static atomic_int spoilt;
 #define ALL_ONES_512(n) "vpternlogd $255, %%zmm" #n ", %%zmm" #n ", %%zmm" #n "\n\t"
 __attribute__((target("avx512f"))) static void spoil_512(void)
 {
-    __asm__ volatile(ALL_ONES_512(16) ALL_ONES_512(17) ALL_ONES_512(18) ALL_ONES_512(19) ALL_ONES_512(20) ALL_ONES_512(21)
-                         ALL_ONES_512(22) ALL_ONES_512(23) ALL_ONES_512(24) ALL_ONES_512(25) ALL_ONES_512(26) ALL_ONES_512(27)
-                             ALL_ONES_512(28) ALL_ONES_512(29) ALL_ONES_512(30)
-                                 ALL_ONES_512(31) "kxorw %%k1, %%k1, %%k1\n\t"
-                                                  "kxorw %%k2, %%k2, %%k2\n\t"
-                                                  "kxorw %%k3, %%k3, %%k3\n\t"
-                                                  "kxorw %%k4, %%k4, %%k4\n\t" ::
-                                                      : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                                                        "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                                                        "k1", "k2", "k3", "k4");
+    __asm__ volatile(
+        ALL_ONES_512(16) ALL_ONES_512(17) ALL_ONES_512(18) ALL_ONES_512(19) ALL_ONES_512(20)
+            ALL_ONES_512(21) ALL_ONES_512(22) ALL_ONES_512(23) ALL_ONES_512(24) ALL_ONES_512(25)
+                ALL_ONES_512(26) ALL_ONES_512(27) ALL_ONES_512(28) ALL_ONES_512(29) ALL_ONES_512(30)
+                    ALL_ONES_512(31) "kxorw %%k1, %%k1, %%k1\n\t"
+                                     "kxorw %%k2, %%k2, %%k2\n\t"
+                                     "kxorw %%k3, %%k3, %%k3\n\t"
+                                     "kxorw %%k4, %%k4, %%k4\n\t" ::
+                                         : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21",
+                                           "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",
+                                           "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3",
+                                           "k4");
 }
 static void spoil_registers(void)
 {
-    __asm__ volatile(ALL_ONES(0) ALL_ONES(1) ALL_ONES(2) ALL_ONES(3) ALL_ONES(4) ALL_ONES(5) ALL_ONES(6) ALL_ONES(7) ALL_ONES(8)
-                         ALL_ONES(9) ALL_ONES(10) ALL_ONES(11) ALL_ONES(12) ALL_ONES(13) ALL_ONES(14) ALL_ONES(15)::
-                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-                               "xmm12", "xmm13", "xmm14", "xmm15");
+    __asm__ volatile(ALL_ONES(0) ALL_ONES(1) ALL_ONES(2) ALL_ONES(3) ALL_ONES(4) ALL_ONES(5)
+                         ALL_ONES(6) ALL_ONES(7) ALL_ONES(8) ALL_ONES(9) ALL_ONES(10) ALL_ONES(11)
+                             ALL_ONES(12) ALL_ONES(13) ALL_ONES(14) ALL_ONES(15)::
+                                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                                   "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                                   "xmm15");
     if (__builtin_cpu_supports("avx512f")) spoil_512();
 }
 #else
 static void spoil_registers(void) {}
 #endif
 
-/* In place of the C library's, for all of the process: what the loader allocates storage with, too. */
+/* In place of the C library's, for all of the process: what the loader allocates storage with, too.
+ */
 void *__libc_malloc(size_t size);
 __attribute__((visibility("default"))) void *malloc(size_t size)
 {
@@ -62,12 +69,14 @@ __attribute__((visibility("default"))) void *malloc(size_t size)
     return result;
 }
 
-/* Arguments that wait in vector registers until the loop over threads begins, in each kind of kernel; so much storage that the loader has to allocate it;
- * and a function of the host that has storage, too. */
+/* Arguments that wait in vector registers until the loop over threads begins, in each kind of
+ * kernel; so much storage that the loader has to allocate it; and a function of the host that has
+ * storage, too. */
 static const char source[] =
     "#include <cuda_runtime.h>\n"
     "#define N 4096\n"
-    "__global__ void plain(const float *a, const float *b, const float *c, const float *d, float *out, "
+    "__global__ void plain(const float *a, const float *b, const float *c, const float *d, float "
+    "*out, "
     "float alpha, float beta, int n)\n"
     "{\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -88,7 +97,8 @@ static const char source[] =
     "    if (i < n) out[i] = part[blockDim.x - 1 - threadIdx.x] + b[i];\n"
     "}\n"
     "static thread_local double scale[N];\n"
-    "extern \"C\" void set_scale(int i, double value) { scale[i] = value; }\n" /* or the compiler knows it */
+    "extern \"C\" void set_scale(int i, double value) { scale[i] = value; }\n" /* or the compiler
+                                                                                  knows it */
     "extern \"C\" double on_the_host(const double *a, const double *b, double alpha, int n)\n"
     "{\n"
     "    double sum = alpha * alpha;\n"
@@ -112,7 +122,8 @@ static int indices[N];
 static void *open_entry(const char *name)
 {
     atomic_store(&spoils, true);
-    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL), *entry = opened ? dlsym(opened, name) : NULL;
+    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL),
+         *entry = opened ? dlsym(opened, name) : NULL;
     atomic_store(&spoils, false);
     if (!entry) {
         fprintf(stderr, "%s\n", dlerror());
@@ -215,7 +226,8 @@ static int build(void **state)
     snprintf(library, sizeof library, "%s/candidate.so", folder);
     FILE *to = fopen(file, "w");
     if (!to || fputs(source, to) < 0 || fclose(to) != 0) return -1;
-    for (int i = 0; i < N; i++) a[i] = (float)(i % 16), b[i] = (float)(i % 9), indices[i] = i * 7 % N;
+    for (int i = 0; i < N; i++)
+        a[i] = (float)(i % 16), b[i] = (float)(i % 9), indices[i] = i * 7 % N;
     pid_t pid = fork();
     if (pid == 0) {
         execl(KFORGE_CPUCC, KFORGE_CPUCC, "-o", library, file, (char *)NULL);

@@ -1,5 +1,6 @@
-/* A device that is lost in the middle of a job: whatever the runners say then, and however they end, is no verdict. The CPU device stands for one that can be
- * lost: what it answers when the judge looks is decided here. */
+/* A device that is lost in the middle of a job: whatever the runners say then, and however they
+ * end, is no verdict. The CPU device stands for one that can be lost: what it answers when the
+ * judge looks is decided here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static bool lost(kf_device *device, const volatile int *stop, kf_error *error)
     return gone;
 }
 
-/* Judges that candidate of the task scale, its correctness alone, on a device that is gone or not. */
+/* Judges that candidate of the task scale, its correctness alone, on a device that is gone or not.
+ */
 static kf_verdict *judged(const char *text, bool device_gone, kf_error *error)
 {
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", error);
@@ -50,13 +52,16 @@ static void how_a_candidate_ends_on_a_lost_device_is_not_its_fault(void **state)
 #define ENTRY                                                               \
     "#include <cuda_runtime.h>\n#include <stdint.h>\n#include <stdlib.h>\n" \
     "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)"
-    static const char *const texts[] = {ENTRY "{ abort(); }\n", ENTRY "{}\n", ENTRY "{ for (volatile int go = 1; go;) {} }\n"};
+    static const char *const texts[] = {ENTRY "{ abort(); }\n", ENTRY "{}\n",
+                                        ENTRY "{ for (volatile int go = 1; go;) {} }\n"};
     static const kf_status statuses[] = {KF_CRASH, KF_WRONG_RESULT, KF_TIMEOUT};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kf_error error;
         kf_verdict *verdict = judged(texts[i], false, &error);
-        if (!verdict || verdict->status != statuses[i] || verdict->blame != KF_BLAME_CANDIDATE || looks != 1)
-            fail_msg("%s: %s, %d looks: %s", texts[i], verdict ? kf_status_name(verdict->status) : error.text, looks,
+        if (!verdict || verdict->status != statuses[i] || verdict->blame != KF_BLAME_CANDIDATE ||
+            looks != 1)
+            fail_msg("%s: %s, %d looks: %s", texts[i],
+                     verdict ? kf_status_name(verdict->status) : error.text, looks,
                      verdict ? verdict->message : "");
         kf_verdict_free(verdict);
         assert_null(judged(texts[i], true, &error));
@@ -65,7 +70,8 @@ static void how_a_candidate_ends_on_a_lost_device_is_not_its_fault(void **state)
     }
 }
 
-/* Nothing was on the device, or all went well there: nobody has to look, which would wait for others and disturb them. */
+/* Nothing was on the device, or all went well there: nobody has to look, which would wait for
+ * others and disturb them. */
 static void nobody_looks_without_need(void **state)
 {
     (void)state;
@@ -83,14 +89,17 @@ static void nobody_looks_without_need(void **state)
     }
 }
 
-/* The driver's own word for who may count (a note for `doctor`, never a failure: cli.gpu_faults). */
+/* The driver's own word for who may count (a note for `doctor`, never a failure: cli.gpu_faults).
+ */
 static void who_may_count_is_read(void **state)
 {
     (void)state;
     assert_false(kf_counters_restricted(NULL));
     assert_false(kf_counters_restricted(""));
-    assert_false(kf_counters_restricted("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\nPreserve: 1\n"));
-    assert_true(kf_counters_restricted("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nPreserve: 1\n"));
+    assert_false(kf_counters_restricted(
+        "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\nPreserve: 1\n"));
+    assert_true(kf_counters_restricted(
+        "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nPreserve: 1\n"));
 }
 
 static int open_judge(void **state)
@@ -98,7 +107,8 @@ static int open_judge(void **state)
     (void)state;
     kf_error error = {0};
     cache = kf_directory_temporary("kforge-test", &error);
-    judge = cache ? kf_judge_new(&(kf_judge_settings){.device = "cpu", .cache = cache}, &error) : NULL;
+    judge =
+        cache ? kf_judge_new(&(kf_judge_settings){.device = "cpu", .cache = cache}, &error) : NULL;
     if (!judge) fail_msg("%s", error.text);
     operations = *judge->device->operations;
     operations.lost = lost;

@@ -1,4 +1,5 @@
-/* What needs no GPU of results on a GPU: how large an arena is, and what the ledger says of a result and remembers of it. */
+/* What needs no GPU of results on a GPU: how large an arena is, and what the ledger says of a
+ * result and remembers of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,9 @@
 
 #define GIB (1ull << 30)
 
-static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0}, /* allocations are of whole granules */
-    a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
+/* allocations are of whole granules */
+static const kf_cuda_memory h200 = {150109880320, 12 * GIB, 1024, 0},
+                            a_gpu = {48 * GIB, 12 * GIB, 1024, 0};
 
 static kf_problem problem_of(int64_t rows, int64_t columns)
 {
@@ -43,21 +45,26 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     uint64_t one = large.total_bytes, free_bytes = 60 * GIB;
     uint64_t candidate = kf_cuda_device_pool_bytes(&large, KF_ROLE_CANDIDATE, free_bytes, &h200);
     assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
-    assert_true(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200) <= free_bytes / 2);
+    assert_true(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200) <=
+                free_bytes / 2);
     /* It tries at least, whatever there is. */
-    assert_int_equal(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, GIB, &h200), kf_cuda_device_pool_least(&large, 3));
+    assert_int_equal(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, GIB, &h200),
+                     kf_cuda_device_pool_least(&large, 3));
     assert_true(kf_cuda_device_pool_least(&large, 3) > 3 * GIB);
-    /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts are gone; both sides and the oracle find room. */
+    /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts
+     * are gone; both sides and the oracle find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
     uint64_t baseline = kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= 18 * GIB + (256ull << 20));
     candidate = kf_cuda_device_pool_bytes(&large, KF_ROLE_CANDIDATE, free_bytes - baseline, &h200);
-    assert_true(candidate >= 18 * GIB + (256ull << 20) && baseline + candidate + 24 * GIB < free_bytes);
+    assert_true(candidate >= 18 * GIB + (256ull << 20) &&
+                baseline + candidate + 24 * GIB < free_bytes);
 }
 
-/* 1/30 of KernelBench, x / (1 + |x|) over 4096 x 393216, has two results and two temporaries at a time in an arena (24 GiB), the oracle four values in float64 (48, of which
- * 36 at a time): they fit into what 140 GiB leave, if nobody is given what another one needs. */
+/* 1/30 of KernelBench, x / (1 + |x|) over 4096 x 393216, has two results and two temporaries at a
+ * time in an arena (24 GiB), the oracle four values in float64 (48, of which 36 at a time): they
+ * fit into what 140 GiB leave, if nobody is given what another one needs. */
 static void what_temporaries_take_is_shared_out(void **state)
 {
     (void)state;
@@ -69,20 +76,25 @@ static void what_temporaries_take_is_shared_out(void **state)
     uint64_t left = free_bytes - baseline;
     uint64_t candidate = kf_cuda_device_pool_bytes(&softsign, KF_ROLE_CANDIDATE, left, &h200);
     assert_true(candidate >= needs &&
-                candidate + oracle <= left - GIB); /* blocks of 12 GiB that just fit do not: contexts have some, too */
-    assert_true(candidate >= baseline - GIB && candidate <= baseline + GIB); /* nobody has more room for workspaces */
+                candidate + oracle <=
+                    left -
+                        GIB); /* blocks of 12 GiB that just fit do not: contexts have some, too */
+    /* nobody has more room for workspaces */
+    assert_true(candidate >= baseline - GIB && candidate <= baseline + GIB);
 
-    /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two arenas of 24 and the oracle. */
+    /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two
+     * arenas of 24 and the oracle. */
     convolution = problem_of(4096, 65536);
     convolution.arguments[1].bytes = convolution.arguments[1].elements * 32;
     convolution.arguments[1].elements *= 8;
     convolution.total_bytes = convolution.arguments[0].bytes + convolution.arguments[1].bytes;
     assert_true(kf_cuda_runners_need(&convolution, 3) > 63 * GIB);
-    assert_int_equal(kf_cuda_runners_need(&softsign, 3), 2 * kf_cuda_device_pool_least(&softsign, 3) + 36 * GIB);
+    assert_int_equal(kf_cuda_runners_need(&softsign, 3),
+                     2 * kf_cuda_device_pool_least(&softsign, 3) + 36 * GIB);
 }
 
-/* 48 MiB in, 1 GiB / 4 out on a GPU of 80 GiB: 22 of its 40 sets have their memory, so that what is free is not put aside for them once more, and the
- * results of a batch find room. */
+/* 48 MiB in, 1 GiB / 4 out on a GPU of 80 GiB: 22 of its 40 sets have their memory, so that what is
+ * free is not put aside for them once more, and the results of a batch find room. */
 static void sets_that_are_there_are_counted_once(void **state)
 {
     (void)state;
@@ -93,15 +105,20 @@ static void sets_that_are_there_are_counted_once(void **state)
     pointwise.total_bytes = pointwise.arguments[0].bytes + pointwise.arguments[1].bytes;
     kf_cuda_memory h100 = {79 * GIB, 12 * GIB, 1024, 0};
     uint64_t free_bytes = 32 * GIB, batch = 22 * pointwise.arguments[1].bytes + 2 * GIB;
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) < batch);
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <
+                batch);
     h100.sets = 22;
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) > batch);
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) >
+                batch);
     h100.sets = 1000; /* more than there can be: no arena is larger than what is free */
-    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <= free_bytes);
+    assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <=
+                free_bytes);
 }
 
-/* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16) the oracle and two arenas for three results each find no room on
- * an H200. With two sets they do: a batch is one call, whose arena has its result, a temporary as large and, until it is forgotten, the result before. */
+/* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16)
+ * the oracle and two arenas for three results each find no room on an H200. With two sets they do:
+ * a batch is one call, whose arena has its result, a temporary as large and, until it is forgotten,
+ * the result before. */
 static void the_largest_problems_have_two_sets(void **state)
 {
     (void)state;
@@ -113,11 +130,13 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes), 3);
     assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes), 3);
     static kf_problem between;
-    between = problem_of(4096, 425984); /* 13 GiB: three results and a temporary would be more than an arena can have */
+    /* 13 GiB: three results and a temporary would be more than an arena can have */
+    between = problem_of(4096, 425984);
     assert_int_equal(kf_cuda_first_sets(&between, h200.device_bytes), 2);
     assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB), 3);
     const uint64_t needs = 16 * GIB + (200ull << 20),
-                   oracle = 32 * GIB; /* what it is widened from, and one more: the sum takes none */
+                   oracle =
+                       32 * GIB; /* what it is widened from, and one more: the sum takes none */
     uint64_t free_bytes = h200.device_bytes - 2 * norm.total_bytes - 16 * GIB - 5 * GIB;
     uint64_t baseline = kf_cuda_device_pool_bytes(&norm, KF_ROLE_BASELINE, free_bytes, &h200);
     assert_true(baseline >= needs);
@@ -126,8 +145,10 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_true(candidate >= needs && candidate + oracle <= left);
 }
 
-/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their difference, and its square. 3/17: 4 GiB of results at the end of a network, whose
- * oracle wanted 8 more where it had 12. 3/31: 16 MiB, between which eager attention had 16 GiB of an arena of 24 and wanted 8 more. */
+/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their
+ * difference, and its square. 3/17: 4 GiB of results at the end of a network, whose oracle wanted 8
+ * more where it had 12. 3/31: 16 MiB, between which eager attention had 16 GiB of an arena of 24
+ * and wanted 8 more. */
 static void what_lies_between_has_what_is_there(void **state)
 {
     (void)state;
@@ -148,15 +169,18 @@ static void what_lies_between_has_what_is_there(void **state)
                 {&fire, 97 * GIB, 25 * GIB, 17 * GIB},
                 {&attention, 132 * GIB, 49 * GIB, 26 * GIB}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint64_t baseline = kf_cuda_device_pool_bytes(rows[i].problem, KF_ROLE_BASELINE, rows[i].free_bytes, &h200),
+        uint64_t baseline = kf_cuda_device_pool_bytes(rows[i].problem, KF_ROLE_BASELINE,
+                                                      rows[i].free_bytes, &h200),
                  left = rows[i].free_bytes - baseline,
-                 candidate = kf_cuda_device_pool_bytes(rows[i].problem, KF_ROLE_CANDIDATE, left, &h200);
+                 candidate =
+                     kf_cuda_device_pool_bytes(rows[i].problem, KF_ROLE_CANDIDATE, left, &h200);
         assert_true(baseline >= rows[i].device_pool && candidate >= rows[i].device_pool);
         assert_true(candidate + rows[i].oracle <= left);
     }
 }
 
-/* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for a machine that fails. */
+/* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for
+ * a machine that fails. */
 static void what_is_too_large_for_a_device(void **state)
 {
     (void)state;
@@ -165,7 +189,8 @@ static void what_is_too_large_for_a_device(void **state)
     relu = problem_of(4096, 393216);
     norm = problem_of(32768, 65535);
     matrix = problem_of(16384, 16384);
-    assert_true(kf_cuda_least_bytes(&relu, h100) > h100 && kf_cuda_least_bytes(&relu, h200.device_bytes) < h200.device_bytes);
+    assert_true(kf_cuda_least_bytes(&relu, h100) > h100 &&
+                kf_cuda_least_bytes(&relu, h200.device_bytes) < h200.device_bytes);
     assert_true(kf_cuda_least_bytes(&norm, h100) > h100);
     assert_true(kf_cuda_least_bytes(&matrix, h100) < h100);
 }
@@ -177,11 +202,14 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     static kf_problem small, large;
     small = problem_of(64, 4096);
     large = problem_of(4096, 65536);
-    uint64_t of_small = kf_cuda_device_pool_wanted(&small, &a_gpu), of_large = kf_cuda_device_pool_wanted(&large, &a_gpu);
+    uint64_t of_small = kf_cuda_device_pool_wanted(&small, &a_gpu),
+             of_large = kf_cuda_device_pool_wanted(&large, &a_gpu);
     assert_true(kf_cuda_device_pool_suits(of_small, &small, &a_gpu));
     assert_true(kf_cuda_device_pool_suits(of_large, &large, &a_gpu));
-    assert_false(kf_cuda_device_pool_suits(of_small, &large, &a_gpu)); /* its results would not find room */
-    assert_false(kf_cuda_device_pool_suits(of_large, &small, &a_gpu)); /* it would have what others need */
+    /* its results would not find room */
+    assert_false(kf_cuda_device_pool_suits(of_small, &large, &a_gpu));
+    /* it would have what others need */
+    assert_false(kf_cuda_device_pool_suits(of_large, &small, &a_gpu));
     /* Where there is plenty it has from the start what most problems want, and serves them all. */
     uint64_t common = kf_cuda_device_pool_common(h200.device_bytes),
              given = kf_cuda_device_pool_bytes(&small, KF_ROLE_BASELINE, 100 * GIB, &h200);
@@ -193,8 +221,10 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     static kf_problem huge;
     huge = problem_of(8192, 65536); /* 2 GiB each way */
     assert_false(kf_cuda_device_pool_suits(given, &huge, &h200));
-    /* And so has a solution: 2/67 has 64 MiB of inputs and a result of 32 KiB, and a convolution of 2 GiB and its GELU between them. */
-    assert_int_equal(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200), common);
+    /* And so has a solution: 2/67 has 64 MiB of inputs and a result of 32 KiB, and a convolution of
+     * 2 GiB and its GELU between them. */
+    assert_int_equal(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200),
+                     common);
     assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200) >= of_small);
     assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_BASELINE, 20 * GIB, &h200) <= 10 * GIB);
     static kf_problem medium;
@@ -203,10 +233,14 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     assert_false(kf_cuda_device_pool_suits(given, &medium, &a_gpu));
 }
 
-static kf_output_directory_entry entry_at(uint64_t address, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
+static kf_output_directory_entry entry_at(uint64_t address, int64_t rows, int64_t columns,
+                                          int64_t row_stride, int64_t column_stride)
 {
-    return (kf_output_directory_entry){
-        .address = address, .dtype = KF_F32, .dims = 2, .sizes = {rows, columns}, .strides = {row_stride, column_stride}};
+    return (kf_output_directory_entry){.address = address,
+                                       .dtype = KF_F32,
+                                       .dims = 2,
+                                       .sizes = {rows, columns},
+                                       .strides = {row_stride, column_stride}};
 }
 
 static void write_record(unsigned char *memory, uint32_t set, kf_output_directory_entry entry)
@@ -226,7 +260,8 @@ static void a_ledger_says_where_a_result_lies(void **state)
     kf_output_directory *output_directory = kf_output_directory_new(3, 1, &error);
     assert_non_null(output_directory);
     kf_runner_buffer shared = kf_output_directory_buffer(output_directory);
-    unsigned char *memory = mmap(NULL, shared.length, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0);
+    unsigned char *memory =
+        mmap(NULL, shared.length, PROT_READ | PROT_WRITE, MAP_SHARED, shared.fd, 0);
     assert_true(memory != MAP_FAILED);
     const kf_problem_argument *out = &problem.arguments[1];
     kf_output_directory_place place;
@@ -246,7 +281,8 @@ static void a_ledger_says_where_a_result_lies(void **state)
     assert_false(kf_output_directory_locate(output_directory, 2, 0, out, 1, &place, &fault));
     assert_string_equal(fault.rule, "output.shape");
 
-    /* What was remembered stays, whatever the runner writes afterwards, until the ledger is cleared. */
+    /* What was remembered stays, whatever the runner writes afterwards, until the ledger is
+     * cleared. */
     const uint32_t list[] = {0};
     assert_true(kf_output_directory_remember(output_directory, list, 1));
     write_record(memory, 0, entry_at(0x5000, 8, 4, 4, 1));
@@ -266,10 +302,14 @@ static void a_ledger_says_where_a_result_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arena_leaves_room_for_what_follows),      cmocka_unit_test(what_temporaries_take_is_shared_out),
-        cmocka_unit_test(sets_that_are_there_are_counted_once),       cmocka_unit_test(the_largest_problems_have_two_sets),
-        cmocka_unit_test(what_lies_between_has_what_is_there),        cmocka_unit_test(what_is_too_large_for_a_device),
-        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size), cmocka_unit_test(a_ledger_says_where_a_result_lies),
+        cmocka_unit_test(an_arena_leaves_room_for_what_follows),
+        cmocka_unit_test(what_temporaries_take_is_shared_out),
+        cmocka_unit_test(sets_that_are_there_are_counted_once),
+        cmocka_unit_test(the_largest_problems_have_two_sets),
+        cmocka_unit_test(what_lies_between_has_what_is_there),
+        cmocka_unit_test(what_is_too_large_for_a_device),
+        cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
+        cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,17 +34,23 @@ static void what_is_no_list(void **state)
         kf_error_code code;
         const char *says;
     } rows[] = {
-        {"", 2, KF_ERROR_INPUT, "expected all"},      {"0,", 2, KF_ERROR_INPUT, "expected all"},
-        {"0;1", 2, KF_ERROR_INPUT, "expected all"},   {"-1", 2, KF_ERROR_INPUT, "expected all"},
-        {"cpu", 2, KF_ERROR_INPUT, "expected all"},   {"0,0", 2, KF_ERROR_INPUT, "cuda:0 is named twice"},
-        {"0,2", 2, KF_ERROR_MACHINE, "shows 2 GPUs"}, {"all", 0, KF_ERROR_MACHINE, "no GPU"},
-        {"99999", 2, KF_ERROR_INPUT, "expected all"}, {"1", 1, KF_ERROR_MACHINE, "shows 1 GPU ("},
+        {"", 2, KF_ERROR_INPUT, "expected all"},
+        {"0,", 2, KF_ERROR_INPUT, "expected all"},
+        {"0;1", 2, KF_ERROR_INPUT, "expected all"},
+        {"-1", 2, KF_ERROR_INPUT, "expected all"},
+        {"cpu", 2, KF_ERROR_INPUT, "expected all"},
+        {"0,0", 2, KF_ERROR_INPUT, "cuda:0 is named twice"},
+        {"0,2", 2, KF_ERROR_MACHINE, "shows 2 GPUs"},
+        {"all", 0, KF_ERROR_MACHINE, "no GPU"},
+        {"99999", 2, KF_ERROR_INPUT, "expected all"},
+        {"1", 1, KF_ERROR_MACHINE, "shows 1 GPU ("},
         {"0", 0, KF_ERROR_MACHINE, "kforge doctor"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_devices devices;
         kf_error error = {0};
-        if (kf_devices_parse(rows[i].text, rows[i].available, &devices, &error)) fail_msg("\"%s\" is taken", rows[i].text);
+        if (kf_devices_parse(rows[i].text, rows[i].available, &devices, &error))
+            fail_msg("\"%s\" is taken", rows[i].text);
         assert_int_equal(error.code, rows[i].code);
         if (!strstr(error.text, rows[i].says)) fail_msg("\"%s\": %s", rows[i].text, error.text);
     }

@@ -30,7 +30,8 @@ static void names_round_trip(void **state)
     assert_true(kf_dtype_roundoff(KF_BF16) == 0x1p-8);
 }
 
-/* Every finite code decodes to something that encodes to the same code, and halfway points go to the even neighbour. */
+/* Every finite code decodes to something that encodes to the same code, and halfway points go to
+ * the even neighbour. */
 static void narrow_formats_are_exact(void **state)
 {
     (void)state;
@@ -103,7 +104,8 @@ static void known_values(void **state)
         uint32_t bits = 0;
         kf_dtype_store(rows[i].dtype, &bits, rows[i].value);
         if (bits != rows[i].bits)
-            fail_msg("%s of %g: %x, expected %x", kf_dtype_name(rows[i].dtype), rows[i].value, bits, rows[i].bits);
+            fail_msg("%s of %g: %x, expected %x", kf_dtype_name(rows[i].dtype), rows[i].value, bits,
+                     rows[i].bits);
     }
     int64_t wide = 0;
     kf_dtype_store(KF_I64, &wide, 1e300);

@@ -1,5 +1,6 @@
-/* Exports as a library: what is taken out of texts, when two sources are the same, rows from threads against rows from one. The formats are
- * tested through the command (tests/cli/export.sh). */
+/* Exports as a library: what is taken out of texts, when two sources are the same, rows from
+ * threads against rows from one. The formats are tested through the command (tests/cli/export.sh).
+ */
 #include <sched.h>
 
 #include "export_internal.h"
@@ -26,7 +27,8 @@ static void test_scrub(void **state)
     scrubbed("hf_abcdefghijklmnopqrstuvwxyz0123 x AKIAABCDEFGHIJKLMNOP1", false, "[key] x [key]");
     scrubbed("a very-secret-value b", false, "a [key] b");
     scrubbed("/home/jane/x.cu and /Users/jane/y", false, "/home/user/x.cu and /home/user/y");
-    scrubbed("\"/data/jane/a.cu:3\" in /usr/include/x.h", true, "\"[path]/a.cu:3\" in /usr/include/x.h");
+    scrubbed("\"/data/jane/a.cu:3\" in /usr/include/x.h", true,
+             "\"[path]/a.cu:3\" in /usr/include/x.h");
     scrubbed("{\"host\":\"node17\",\"x\":1}", true, "{\"host\":\"\",\"x\":1}");
     /* Code stays code. */
     static const char *const code[] = {
@@ -37,11 +39,13 @@ static void test_scrub(void **state)
         "\xc3\xa9\xf0\x9f\x9a\x80",
     };
     for (size_t i = 0; i < sizeof code / sizeof *code; i++) scrubbed(code[i], false, code[i]);
-    scrubbed("\xff \xc3 \xed\xa0\x80 \xc0\x80 \xf4\x90\x80\x80", false,
-             "\xef\xbf\xbd \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd "
-             "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    scrubbed(
+        "\xff \xc3 \xed\xa0\x80 \xc0\x80 \xf4\x90\x80\x80", false,
+        "\xef\xbf\xbd \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd "
+        "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     /* Ends in the middle of anything. */
-    static const char all[] = "/home/jane \"host\":\"x\" Bearer aaaaaaaaaaaaaaaa1 sk-aaaaaaaaaaaaaaaaaaa1 \xf0\x9f\x9a\x80";
+    static const char all[] = "/home/jane \"host\":\"x\" Bearer aaaaaaaaaaaaaaaa1 "
+                              "sk-aaaaaaaaaaaaaaaaaaa1 \xf0\x9f\x9a\x80";
     for (size_t size = 0; size < sizeof all; size++) {
         kf_error error;
         int64_t count = 0;
@@ -53,16 +57,20 @@ static void test_scrub(void **state)
     }
 }
 
-/* Patterns, escapes and sequences of several bytes around the places where a long text is cut into pieces. */
+/* Patterns, escapes and sequences of several bytes around the places where a long text is cut into
+ * pieces. */
 static void test_scrub_long(void **state)
 {
     (void)state;
-    static const char tail[] = " sk-abcdefghij0123456789ABCD \xe2\x80\x94\xf0\x9f\x9a\x80\xff\"/home/jane/x\\\x01",
-                      clean[] = " [key] \xe2\x80\x94\xf0\x9f\x9a\x80\xef\xbf\xbd\"/home/user/x\\\x01";
+    static const char tail[] =
+        " sk-abcdefghij0123456789ABCD \xe2\x80\x94\xf0\x9f\x9a\x80\xff\"/home/jane/x\\\x01",
+                      clean[] =
+                          " [key] \xe2\x80\x94\xf0\x9f\x9a\x80\xef\xbf\xbd\"/home/user/x\\\x01";
     for (size_t before = 4040; before < 4110; before++) {
         kf_autobuffer text = {0}, expected = {0};
         for (int i = 0; i < 3; i++) {
-            for (size_t k = 0; k < before; k++) kf_buffer_append(&text, "a", 1), kf_buffer_append(&expected, "a", 1);
+            for (size_t k = 0; k < before; k++)
+                kf_buffer_append(&text, "a", 1), kf_buffer_append(&expected, "a", 1);
             kf_buffer_string(&text, tail);
             kf_buffer_string(&expected, clean);
         }
@@ -98,7 +106,8 @@ static void test_leaks(void **state)
 {
     (void)state;
     static const char code[] =
-        "__global__ void k(const float *x, float *y, long n)\n{\n    long i = blockIdx.x * 256L + threadIdx.x;\n"
+        "__global__ void k(const float *x, float *y, long n)\n{\n    long i = blockIdx.x * 256L + "
+        "threadIdx.x;\n"
         "    float sum = 0;\n    for (int j = 0; j < 8; j++) sum += x[8 * i + j];\n"
         "    sum = sum * 0.125f + 1.0f;\n    if (i < n) y[i] = sum;\n}\n";
     kf_hash_set prints = {0};
@@ -141,7 +150,8 @@ static void export_raw(kf_store *store, kf_export_only only, rows *taken)
 {
     kf_error error;
     kf_export_report report;
-    kf_export_options options = {.format = KF_EXPORT_RAW, .only = only, .reward = KF_REWARD_SPEEDUP, .margin = 1};
+    kf_export_options options = {
+        .format = KF_EXPORT_RAW, .only = only, .reward = KF_REWARD_SPEEDUP, .margin = 1};
     assert_ok(&error, kf_export(store, &options, take, taken, &report, &error));
 }
 
@@ -160,9 +170,30 @@ static void test_numbers(void **state)
 {
     fixture *f = *state;
     kf_error error;
-    static const double some[] = {
-        1,    1.5,    0.1,        1e-4, 0x1.a36e2eb1c432bp-14, 1e15,   123456789012345.0, 0x1p-13, 1e22, 5e-324, 1e300, 0.3,
-        1e14, 2.0e-4, 99999999.5, 10,   9.9999999999999982,    0x1p49, 999999999999999.9, 1e-5,    3e-5, 0x1p52, 1e17,  0.001};
+    static const double some[] = {1,
+                                  1.5,
+                                  0.1,
+                                  1e-4,
+                                  0x1.a36e2eb1c432bp-14,
+                                  1e15,
+                                  123456789012345.0,
+                                  0x1p-13,
+                                  1e22,
+                                  5e-324,
+                                  1e300,
+                                  0.3,
+                                  1e14,
+                                  2.0e-4,
+                                  99999999.5,
+                                  10,
+                                  9.9999999999999982,
+                                  0x1p49,
+                                  999999999999999.9,
+                                  1e-5,
+                                  3e-5,
+                                  0x1p52,
+                                  1e17,
+                                  0.001};
     enum { COUNT = 2000 };
     static double values[COUNT];
     uint64_t bits = 1;
@@ -170,7 +201,9 @@ static void test_numbers(void **state)
     for (int i = 0; i < COUNT; i++) {
         bits = bits * 6364136223846793005u + 1442695040888963407u;
         double unit = (double)(bits >> 11) * 0x1p-53;
-        values[i] = i < (int)(sizeof some / sizeof *some) ? some[i] : i % 3 ? exp(unit * 60 - 20) : floor(unit * 1e6) / 1000 + 1e-3;
+        values[i] = i < (int)(sizeof some / sizeof *some) ? some[i]
+                    : i % 3                               ? exp(unit * 60 - 20)
+                                                          : floor(unit * 1e6) / 1000 + 1e-3;
         assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, values[i], NULL, &error));
     }
     assert_ok(&error, kf_store_commit(f->store, &error));
@@ -194,8 +227,8 @@ static void test_numbers(void **state)
     kf_buffer_free(&all.text);
 }
 
-/* Parents stay with their attempts when others are left out; verdicts outside runs come after all attempts, each once; what JSON readers get back is
- * the scrubbed text. */
+/* Parents stay with their attempts when others are left out; verdicts outside runs come after all
+ * attempts, each once; what JSON readers get back is the scrubbed text. */
 static void test_rows(void **state)
 {
     fixture *f = *state;
@@ -234,7 +267,8 @@ static void test_rows(void **state)
     for (int i = 0; i < 40; i++) {
         int number = i < 32 ? i + i / 4 : 5 * (i - 32) + 4; /* attempts, then the lone ones */
         const char *end = strchr(row, '\n'), *candidate = field_of(row, "parents");
-        kf_auto(cJSON) json = cJSON_ParseWithLength(strchr(row, '{'), (size_t)(end - strchr(row, '{')));
+        kf_auto(cJSON) json =
+            cJSON_ParseWithLength(strchr(row, '{'), (size_t)(end - strchr(row, '{')));
         assert_non_null(json);
         const char *source = cJSON_GetStringValue(cJSON_GetObjectItem(json, "source"));
         if (number == 7) {
@@ -269,9 +303,11 @@ static void test_threads(void **state)
     kf_error error;
     assert_ok(&error, kf_store_begin(f->store, &error));
     for (int i = 0; i < ATTEMPTS; i++)
-        assert_ok(&error, record_number(f->store, f->run, i, i % 3 ? KF_CORRECT : KF_WRONG_RESULT, 1 + i % 7, NULL, &error));
+        assert_ok(&error, record_number(f->store, f->run, i, i % 3 ? KF_CORRECT : KF_WRONG_RESULT,
+                                        1 + i % 7, NULL, &error));
     assert_ok(&error, kf_store_commit(f->store, &error));
-    kf_export_options options = {.format = KF_EXPORT_RAW, .reward = KF_REWARD_LOG, .margin = 1, .test_share = 0.5};
+    kf_export_options options = {
+        .format = KF_EXPORT_RAW, .reward = KF_REWARD_LOG, .margin = 1, .test_share = 0.5};
     kf_export_report many, one;
     rows first = {0}, second = {0}, third = {.stop_after = 700};
     assert_ok(&error, kf_export(f->store, &options, take, &first, &many, &error));
@@ -291,7 +327,8 @@ static void test_threads(void **state)
     assert_memory_equal(first.text.data, second.text.data, first.text.size);
     assert_memory_equal(&many, &one, sizeof many);
     /* A sink that fails ends it, threads and all. */
-    assert_fails(&error, KF_ERROR_IO, "enough", kf_export(f->store, &options, take, &third, &many, &error));
+    assert_fails(&error, KF_ERROR_IO, "enough",
+                 kf_export(f->store, &options, take, &third, &many, &error));
     assert_int_equal(third.count, 700);
     kf_buffer_free(&first.text);
     kf_buffer_free(&second.text);

@@ -1,5 +1,6 @@
-/* Exports get their names whole: every call that changes the file system is, in turn, the last one of a process that is killed, or fails as on a full
- * disk, with and without an exchange of names. The calls are wrapped by the linker. */
+/* Exports get their names whole: every call that changes the file system is, in turn, the last one
+ * of a process that is killed, or fails as on a full disk, with and without an exchange of names.
+ * The calls are wrapped by the linker. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,9 +86,10 @@ static bool make(const char *path, bool is_folder, const char *text, kf_error *e
 {
     kf_auto(kf_atomic_output) place = kf_atomic_output_open(path, is_folder, true, error);
     if (!place) return false;
-    bool good = is_folder ? kf_atomic_output_write(place, "README.md", "made by kforge", 14, error) &&
-                                kf_atomic_output_write(place, "src/text", text, strlen(text), error)
-                          : kf_atomic_output_write(place, NULL, text, strlen(text), error);
+    bool good = is_folder
+                    ? kf_atomic_output_write(place, "README.md", "made by kforge", 14, error) &&
+                          kf_atomic_output_write(place, "src/text", text, strlen(text), error)
+                    : kf_atomic_output_write(place, NULL, text, strlen(text), error);
     return good && kf_atomic_output_commit(place, error);
 }
 
@@ -140,9 +142,11 @@ static void killed_at_every_call(bool is_folder, bool replaces)
         assert_int_equal(waitpid(child, &status, 0), child);
         if (WIFEXITED(status)) break;
         calls++;
-        /* Whatever has the name is whole; only where names can't be exchanged may it be free for a moment, … */
+        /* Whatever has the name is whole; only where names can't be exchanged may it be free for a
+         * moment, … */
         bool there = access(path, F_OK) == 0;
-        if (there && !holds(path, is_folder, "old") && !holds(path, is_folder, "new")) fail_msg("half an export after call %d", n);
+        if (there && !holds(path, is_folder, "old") && !holds(path, is_folder, "new"))
+            fail_msg("half an export after call %d", n);
         if (replaces && !there) assert_true(no_exchange && is_folder);
         sweep(path, is_folder);
         /* … and the next export puts the old one back before anything else. */
@@ -175,7 +179,8 @@ static void full_at_every_call(bool is_folder, bool replaces)
             assert_true(holds(path, is_folder, "old"));
         else
             assert_int_not_equal(access(path, F_OK), 0);
-        if (!good && !strstr(error.text, "disk is full") && !strstr(error.text, "No space left")) fail_msg("%s", error.text);
+        if (!good && !strstr(error.text, "disk is full") && !strstr(error.text, "No space left"))
+            fail_msg("%s", error.text);
         assert_int_equal(names("export."), 0);
         if (n > calls) return;
     }
@@ -227,14 +232,15 @@ static void parts_of_the_living_stay(void **state)
 static void names_of_others_stay(void **state)
 {
     (void)state;
-    static const char *const others[] = {"x.part-1",           "x.part-kforge-",   "x.part-kforge-1a",
-                                         "x.part-kforge-1.gz", "xx.part-kforge-1", "x.old-2"};
+    static const char *const others[] = {"x.part-1",         "x.part-kforge-",
+                                         "x.part-kforge-1a", "x.part-kforge-1.gz",
+                                         "xx.part-kforge-1", "x.old-2"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         kf_autofree char *path = in_folder(others[i]);
         assert_true(kf_file_write(path, "y", 1, NULL));
     }
-    kf_autofree char *path = in_folder("x"), *target = in_folder("x.part-1"), *link = in_folder("x.part-kforge-12"),
-                     *left = in_folder("x.part-kforge-13");
+    kf_autofree char *path = in_folder("x"), *target = in_folder("x.part-1"),
+                     *link = in_folder("x.part-kforge-12"), *left = in_folder("x.part-kforge-13");
     assert_int_equal(symlink(target, link), 0);
     assert_true(kf_file_write(left, "y", 1, NULL));
     must_make(path, false, "text");
@@ -257,8 +263,9 @@ static void expect_refusal(const char *path, bool is_folder, bool force, const c
 static void force_replaces_exports_alone(void **state)
 {
     (void)state;
-    kf_autofree char *home = in_folder("home"), *letter = in_folder("home/letter"), *empty = in_folder("empty"),
-                     *file = in_folder("file"), *slashes = in_folder("empty//"), *dot = in_folder("home/..");
+    kf_autofree char *home = in_folder("home"), *letter = in_folder("home/letter"),
+                     *empty = in_folder("empty"), *file = in_folder("file"),
+                     *slashes = in_folder("empty//"), *dot = in_folder("home/..");
     assert_int_equal(mkdir(home, 0700) | mkdir(empty, 0700), 0);
     assert_true(kf_file_write(letter, "dear", 4, NULL) && kf_file_write(file, "x", 1, NULL));
     expect_refusal(home, true, true, "holds other things than an export");
@@ -301,7 +308,8 @@ static void no_descriptor_leaves_nothing(void **state)
     kf_error error = {0};
     kf_autofree char *path = in_folder("starved");
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    for (rlim_t most = 3; most < 24; most++) { /* one of these is too few for what follows the making of the folder */
+    /* one of these is too few for what follows the making of the folder */
+    for (rlim_t most = 3; most < 24; most++) {
         none = (struct rlimit){most, before.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         kf_atomic_output *place = kf_atomic_output_open(path, true, false, &error);

@@ -10,14 +10,16 @@
 #include "kforge/buffer.h"
 #include "kforge/expression.h"
 
-static const kf_binding bindings[] = {{"rows", 4096}, {"cols", 1003}, {"zero", 0}, {"big", INT64_MAX}, {"low", INT64_MIN}};
+static const kf_binding bindings[] = {
+    {"rows", 4096}, {"cols", 1003}, {"zero", 0}, {"big", INT64_MAX}, {"low", INT64_MIN}};
 
 static bool evaluate(const char *text, kf_value *value, kf_error *error)
 {
     kf_auto(kf_expression) expression = kf_expression_parse(text, error);
     if (!expression) return false;
     assert_string_equal(kf_expression_text(expression), text);
-    return kf_expression_evaluate(expression, bindings, sizeof bindings / sizeof *bindings, value, error);
+    return kf_expression_evaluate(expression, bindings, sizeof bindings / sizeof *bindings, value,
+                                  error);
 }
 
 static void integers(void **state)
@@ -94,7 +96,8 @@ static void decimals(void **state)
         kf_error error = {0};
         kf_value value = {0};
         if (!evaluate(rows[i].text, &value, &error)) fail_msg("%s: %s", rows[i].text, error.text);
-        if (value.is_integer || value.number != rows[i].expected) fail_msg("%s gives %.17g", rows[i].text, value.number);
+        if (value.is_integer || value.number != rows[i].expected)
+            fail_msg("%s gives %.17g", rows[i].text, value.number);
     }
 }
 
@@ -122,7 +125,8 @@ static void errors_name_the_column(void **state)
         {"mim(1, 2)", "column 1: there is no function mim; did you mean min"},
         {"sqrtish(1)", "there are min, max, ceil_div, log2, abs"},
         {"1 $ 2", "column 3: expected an operator or the end, found '$'"},
-        {"\xc3\xa4", "expression \"??\", column 1: expected a number, a name or '(', found a byte 0xc3"},
+        {"\xc3\xa4",
+         "expression \"??\", column 1: expected a number, a name or '(', found a byte 0xc3"},
         {"row + 1", "column 1: unknown name row; did you mean rows?"},
         {"1 + completely_different", "column 5: unknown name completely_different"},
         {"1/zero", "column 2: division by zero"},
@@ -145,7 +149,8 @@ static void errors_name_the_column(void **state)
         kf_value value;
         if (evaluate(rows[i].text, &value, &error)) fail_msg("%s is accepted", rows[i].text);
         assert_int_equal(error.code, KF_ERROR_INPUT);
-        if (!strstr(error.text, rows[i].expected)) fail_msg("\"%s\": expected \"%s\"", error.text, rows[i].expected);
+        if (!strstr(error.text, rows[i].expected))
+            fail_msg("\"%s\": expected \"%s\"", error.text, rows[i].expected);
     }
 }
 
@@ -158,7 +163,8 @@ static kf_error_code nested(const char *left, const char *right, int count)
     for (int i = 0; i < count; i++) kf_buffer_string(&buffer, right);
     kf_error error = {0};
     kf_value value;
-    if (!evaluate(buffer.data, &value, &error) && !strstr(error.text, "limit") && !strstr(error.text, "deeper than 64"))
+    if (!evaluate(buffer.data, &value, &error) && !strstr(error.text, "limit") &&
+        !strstr(error.text, "deeper than 64"))
         fail_msg("%s", error.text);
     return error.code;
 }
@@ -166,14 +172,18 @@ static kf_error_code nested(const char *left, const char *right, int count)
 static void limits(void **state)
 {
     (void)state;
-    static const char *const shapes[][2] = {{"(", ")"},   {"-", ""},     {"!", ""},      {"1?1:", ""},
-                                            {"1?", ":1"}, {"abs(", ")"}, {"max(1,", ")"}};
+    static const char *const shapes[][2] = {{"(", ")"},     {"-", ""},    {"!", ""},
+                                            {"1?1:", ""},   {"1?", ":1"}, {"abs(", ")"},
+                                            {"max(1,", ")"}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        assert_int_equal(nested(shapes[i][0], shapes[i][1], KF_EXPRESSION_DEPTH - 1), KF_ERROR_NONE);
-        assert_int_equal(nested(shapes[i][0], shapes[i][1], KF_EXPRESSION_DEPTH + 1), KF_ERROR_LIMIT);
+        assert_int_equal(nested(shapes[i][0], shapes[i][1], KF_EXPRESSION_DEPTH - 1),
+                         KF_ERROR_NONE);
+        assert_int_equal(nested(shapes[i][0], shapes[i][1], KF_EXPRESSION_DEPTH + 1),
+                         KF_ERROR_LIMIT);
         assert_int_equal(nested(shapes[i][0], shapes[i][1], 100000), KF_ERROR_LIMIT);
     }
-    assert_int_equal(nested("", "+1", 511), KF_ERROR_NONE); /* long chains of operators are not deep */
+    /* long chains of operators are not deep */
+    assert_int_equal(nested("", "+1", 511), KF_ERROR_NONE);
     assert_int_equal(nested("", "+1", 512), KF_ERROR_LIMIT);
 }
 
@@ -196,8 +206,11 @@ static void names_are_visited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers), cmocka_unit_test(decimals),          cmocka_unit_test(errors_name_the_column),
-        cmocka_unit_test(limits),   cmocka_unit_test(names_are_visited),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(decimals),
+        cmocka_unit_test(errors_name_the_column),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(names_are_visited),
     };
     return cmocka_run_group_tests_name("expression", tests, NULL, NULL);
 }

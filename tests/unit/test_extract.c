@@ -14,7 +14,9 @@
 #include "kforge/cleanup.h"
 #include "extract.h"
 
-#define ENTRY "extern \"C\" void f(const float *x, int64_t n, cudaStream_t s)\n{\n    k<<<1, 1, 0, s>>>(x, n);\n}\n"
+#define ENTRY                                                                                      \
+    "extern \"C\" void f(const float *x, int64_t n, cudaStream_t s)\n{\n    k<<<1, 1, 0, s>>>(x, " \
+    "n);\n}\n"
 
 static void chooses_the_block(void **state)
 {
@@ -28,54 +30,80 @@ static void chooses_the_block(void **state)
         {"wrong tag", "```python\n" ENTRY "```\n", ENTRY},
         {"unclosed", "```cuda\n" ENTRY, ENTRY},
         {"CRLF", "text\r\n```cuda\r\nvoid f(int a)\r\n{\r\n}\r\n```\r\n", "void f(int a)\n{\n}\n"},
-        {"longer fence around a shorter one", "````cuda\n// ```\n" ENTRY "````\n", "// ```\n" ENTRY},
+        {"longer fence around a shorter one", "````cuda\n// ```\n" ENTRY "````\n",
+         "// ```\n" ENTRY},
         {"Markdown in Markdown", "````markdown\n# Title\n```cuda\n" ENTRY "```\n````\n", ENTRY},
         {"nested with equal fences", "```markdown\ntext\n```cuda\n" ENTRY "```\n```\n", ENTRY},
-        {"a close with an info string is none", "```cuda\n" ENTRY "```cuda\nint other;\n```\n", ENTRY},
-        {"tilde does not close backtick", "```cuda\n// x\n~~~\n" ENTRY "```\n", "// x\n~~~\n" ENTRY},
-        {"indented in a list", "1. Do:\n   ```cuda\n   void f(int a)\n   {\n       a++;\n   }\n   ```\n",
+        {"a close with an info string is none", "```cuda\n" ENTRY "```cuda\nint other;\n```\n",
+         ENTRY},
+        {"tilde does not close backtick", "```cuda\n// x\n~~~\n" ENTRY "```\n",
+         "// x\n~~~\n" ENTRY},
+        {"indented in a list",
+         "1. Do:\n   ```cuda\n   void f(int a)\n   {\n       a++;\n   }\n   ```\n",
          "void f(int a)\n{\n    a++;\n}\n"},
         {"defines beats longer",
-         "```cuda\n__global__ void long_helper_kernel(const float *x, float *y, int n) { y[0] = x[n]; } // f is called elsewhere, "
+         "```cuda\n__global__ void long_helper_kernel(const float *x, float *y, int n) { y[0] = "
+         "x[n]; } // f is called elsewhere, "
          "f(x)\n```\n```cuda\nvoid f(int a) {}\n```\n",
          "void f(int a) {}\n"},
         {"mention in a comment or a string is no definition",
-         "```cpp\n// void f(int a) { }\nconst char *s = \"void f() {\";\n/* void f(int a) { } and more text to be long "
+         "```cpp\n// void f(int a) { }\nconst char *s = \"void f() {\";\n/* void f(int a) { } and "
+         "more text to be long "
          "*/\n```\n```text\nvoid f(int a)\n{}\n```\n",
          "void f(int a)\n{}\n"},
         {"a declaration is no definition",
-         "```cuda\nextern \"C\" void f(int a); // declared, with a long remark behind it\n```\n```cuda\nvoid f(int a) {}\n```\n",
+         "```cuda\nextern \"C\" void f(int a); // declared, with a long remark behind "
+         "it\n```\n```cuda\nvoid f(int a) {}\n```\n",
          "void f(int a) {}\n"},
         {"a call is no definition",
-         "```cuda\nint main() { f(1); if (f(2)) { return f(3); } }\n```\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
-        {"tag beats length", "```bash\nnvcc -O3 -o x x.cu && ./x --and --a --long --command --line\n```\n```cuda\nint g;\n```\n",
+         "```cuda\nint main() { f(1); if (f(2)) { return f(3); } }\n```\n```cuda\nvoid f(int a) "
+         "{}\n```\n",
+         "void f(int a) {}\n"},
+        {"tag beats length",
+         "```bash\nnvcc -O3 -o x x.cu && ./x --and --a --long --command --line\n```\n```cuda\nint "
+         "g;\n```\n",
          "int g;\n"},
-        {"longest of the tagged", "```cuda\nint g;\n```\n```c\nint g; int h;\n```\n", "int g; int h;\n"},
-        {"longest of those that define", "```cuda\nvoid f(int a) {}\n```\n```cuda\nvoid f(int a) { a++; }\n```\n",
+        {"longest of the tagged", "```cuda\nint g;\n```\n```c\nint g; int h;\n```\n",
+         "int g; int h;\n"},
+        {"longest of those that define",
+         "```cuda\nvoid f(int a) {}\n```\n```cuda\nvoid f(int a) { a++; }\n```\n",
          "void f(int a) { a++; }\n"},
         {"definition with attributes",
-         "```\nextern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  int b) noexcept\n{\n}\n```\n",
-         "extern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  int b) noexcept\n{\n}\n"},
-        {"in an extern C block", "```\nextern \"C\" {\nvoid f(int a)\n{\n}\n}\n```\n", "extern \"C\" {\nvoid f(int a)\n{\n}\n}\n"},
+         "```\nextern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  "
+         "int b) noexcept\n{\n}\n```\n",
+         "extern \"C\" __attribute__((visibility(\"default\"))) void\nf(int a, // first\n  int b) "
+         "noexcept\n{\n}\n"},
+        {"in an extern C block", "```\nextern \"C\" {\nvoid f(int a)\n{\n}\n}\n```\n",
+         "extern \"C\" {\nvoid f(int a)\n{\n}\n}\n"},
         {"reasoning first",
-         "<think>\nMaybe:\n```cuda\nvoid f(int wrong) { wrong++; wrong++; }\n```\n</think>\n```cuda\nvoid f(int a) {}\n```\n",
+         "<think>\nMaybe:\n```cuda\nvoid f(int wrong) { wrong++; wrong++; "
+         "}\n```\n</think>\n```cuda\nvoid f(int a) {}\n```\n",
          "void f(int a) {}\n"},
         {"reasoning without its opening tag",
-         "hm\n```cuda\nvoid f(int wrong) { wrong++; }\n```\n</think>\n\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
-        {"two kinds of reasoning", "<thinking>a</thinking>\n<reasoning>b</reasoning>\n```cuda\nvoid f(int a) {}\n```\n",
+         "hm\n```cuda\nvoid f(int wrong) { wrong++; }\n```\n</think>\n\n```cuda\nvoid f(int a) "
+         "{}\n```\n",
          "void f(int a) {}\n"},
-        {"reasoning never closed", "<think>\nso\n```cuda\nvoid f(int a) {}\n```\n", "void f(int a) {}\n"},
-        {"no fence", "Sure, here it is.\n\n#include <cstdint>\n" ENTRY "\nThis is fast because it is.\n",
+        {"two kinds of reasoning",
+         "<thinking>a</thinking>\n<reasoning>b</reasoning>\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"reasoning never closed", "<think>\nso\n```cuda\nvoid f(int a) {}\n```\n",
+         "void f(int a) {}\n"},
+        {"no fence",
+         "Sure, here it is.\n\n#include <cstdint>\n" ENTRY "\nThis is fast because it is.\n",
          "#include <cstdint>\n" ENTRY},
         {"no fence, code only", "#include <cstdint>\n" ENTRY, "#include <cstdint>\n" ENTRY},
-        {"NUL-less UTF-8", "```cuda\nvoid f(int a) { /* ≤ 1 µs */ }\n```", "void f(int a) { /* ≤ 1 µs */ }\n"},
+        {"NUL-less UTF-8", "```cuda\nvoid f(int a) { /* ≤ 1 µs */ }\n```",
+         "void f(int a) { /* ≤ 1 µs */ }\n"},
         {"raw strings and separators",
-         "```\nconst char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid f(int a) {}\n```\n",
-         "const char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid f(int a) {}\n"},
+         "```\nconst char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid "
+         "f(int a) {}\n```\n",
+         "const char *s = R\"x(void f() { )y\" )x\"; int n = 1'000; char c = '\"';\nvoid f(int a) "
+         "{}\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};
-        kf_autofree char *source = kf_extract_source(rows[i].reply, strlen(rows[i].reply), "f", &error);
+        kf_autofree char *source =
+            kf_extract_source(rows[i].reply, strlen(rows[i].reply), "f", &error);
         if (!source) fail_msg("%s: %s", rows[i].what, error.text);
         if (strcmp(source, rows[i].expected) != 0) fail_msg("%s: got\n%s", rows[i].what, source);
     }
@@ -113,7 +141,7 @@ static void says_what_was_found_instead(void **state)
     assert_int_equal(error.code, KF_ERROR_LIMIT);
 }
 
-/* ---- edits ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- edits ----------------------------------------------------------------------------------- */
 
 static const char parent[] = "#include <cstdint>\n"
                              "__global__ void k(float *y, int n)\n"
@@ -138,29 +166,40 @@ static void edits_apply(void **state)
         const char *what, *reply, *present, *absent;
         int count;
     } rows[] = {
-        {"exact", "Change:\n```\n" EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "```\n", "        y[i] = 3;\n    }\n",
-         "y[i] = 1", 1},
+        {"exact", "Change:\n```\n" EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "```\n",
+         "        y[i] = 3;\n    }\n", "y[i] = 1", 1},
         {"two, the second on what the first wrote",
-         EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "and\n" EDIT("        y[i] = 3;\n", "        y[i] = 4;\n"), "y[i] = 4;",
-         "y[i] = 3", 2},
-        {"trailing blanks", EDIT("        y[i] = 1;   \n    } \n", "        y[i] = 5;\n    }\n"), "y[i] = 5;\n    }\n}\n",
-         "y[i] = 1", 1},
-        {"CRLF reply", "<<<<<<< SEARCH\r\n        y[i] = 1;\r\n=======\r\n        y[i] = 6;\r\n>>>>>>> REPLACE\r\n",
+         EDIT("        y[i] = 1;\n", "        y[i] = 3;\n") "and\n" EDIT("        y[i] = 3;\n",
+                                                                         "        y[i] = 4;\n"),
+         "y[i] = 4;", "y[i] = 3", 2},
+        {"trailing blanks", EDIT("        y[i] = 1;   \n    } \n", "        y[i] = 5;\n    }\n"),
+         "y[i] = 5;\n    }\n}\n", "y[i] = 1", 1},
+        {"CRLF reply",
+         "<<<<<<< SEARCH\r\n        y[i] = 1;\r\n=======\r\n        y[i] = 6;\r\n>>>>>>> "
+         "REPLACE\r\n",
          "        y[i] = 6;\n", "\r", 1},
         {"other indentation",
          EDIT("if (i < n) {\n    y[i] = 1;\n}\n",
               "for (; i < n; i += 32) {\n    y[i] = 1;\n    if (i) {\n        y[i]++;\n    }\n}\n"),
-         "    for (; i < n; i += 32) {\n        y[i] = 1;\n        if (i) {\n            y[i]++;\n        }\n    }\n}\n",
+         "    for (; i < n; i += 32) {\n        y[i] = 1;\n        if (i) {\n            y[i]++;\n "
+         "       }\n    }\n}\n",
          "if (i < n)", 1},
-        {"too much indentation", EDIT("            y[i] = 1;\n", "            y[i] = 7;\n                y[0] = 0;\n"),
+        {"too much indentation",
+         EDIT("            y[i] = 1;\n", "            y[i] = 7;\n                y[0] = 0;\n"),
          "\n        y[i] = 7;\n            y[0] = 0;\n    }", "y[i] = 1", 1},
-        {"blank lines around", EDIT("\n      y[i] = 1;\n\n", "      y[i] = 8;\n"), "\n        y[i] = 8;\n", "y[i] = 1", 1},
-        {"deletion", EDIT("    int i = threadIdx.x;\n    y[i] = 2;\n", ""), "k2(float *y, int n)\n{\n}\n", "y[i] = 2", 1},
-        {"last line without line break", "<<<<<<< SEARCH\n    y[i] = 2;\n=======\n    y[i] = 9;\n>>>>>>> REPLACE", "y[i] = 9;\n}\n",
+        {"blank lines around", EDIT("\n      y[i] = 1;\n\n", "      y[i] = 8;\n"),
+         "\n        y[i] = 8;\n", "y[i] = 1", 1},
+        {"deletion", EDIT("    int i = threadIdx.x;\n    y[i] = 2;\n", ""),
+         "k2(float *y, int n)\n{\n}\n", "y[i] = 2", 1},
+        {"last line without line break",
+         "<<<<<<< SEARCH\n    y[i] = 2;\n=======\n    y[i] = 9;\n>>>>>>> REPLACE", "y[i] = 9;\n}\n",
          "y[i] = 2", 1},
-        {"shorter marks, indented", "  <<<<< SEARCH\n    y[i] = 2;\n  =====\n    y[i] = 9;\n  >>>>> REPLACE\n", "y[i] = 9;\n}\n",
-         "y[i] = 2", 1},
-        {"after reasoning", "<think>" EDIT("nonsense\n", "x\n") "</think>\n" EDIT("    y[i] = 2;\n", "    y[i] = 9;\n"),
+        {"shorter marks, indented",
+         "  <<<<< SEARCH\n    y[i] = 2;\n  =====\n    y[i] = 9;\n  >>>>> REPLACE\n",
+         "y[i] = 9;\n}\n", "y[i] = 2", 1},
+        {"after reasoning",
+         "<think>" EDIT("nonsense\n", "x\n") "</think>\n" EDIT("    y[i] = 2;\n",
+                                                               "    y[i] = 9;\n"),
          "y[i] = 9;\n}\n", "y[i] = 2", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -170,12 +209,13 @@ static void edits_apply(void **state)
         assert_true(kf_extract_has_edits(rows[i].reply, size));
         kf_autofree char *source = kf_extract_apply(parent, rows[i].reply, size, &applied, &error);
         if (!source) fail_msg("%s: %s", rows[i].what, error.text);
-        if (!strstr(source, rows[i].present) || strstr(source, rows[i].absent)) fail_msg("%s: got\n%s", rows[i].what, source);
+        if (!strstr(source, rows[i].present) || strstr(source, rows[i].absent))
+            fail_msg("%s: got\n%s", rows[i].what, source);
         assert_int_equal(applied, rows[i].count);
     }
     int applied;
-    kf_autofree char *crlf =
-        kf_extract_apply("a;\r\nb;\r\nc;\r\n", EDIT("b;\n", "B;\n"), strlen(EDIT("b;\n", "B;\n")), &applied, NULL);
+    kf_autofree char *crlf = kf_extract_apply("a;\r\nb;\r\nc;\r\n", EDIT("b;\n", "B;\n"),
+                                              strlen(EDIT("b;\n", "B;\n")), &applied, NULL);
     assert_string_equal(crlf, "a;\r\nB;\nc;\r\n");
 }
 
@@ -193,20 +233,24 @@ static void edits_that_do_not_apply_say_why(void **state)
         {EDIT("    y[i] = 2;\n", "    y[i] = 3;\n") EDIT("    q[i] = 2;\n", ""),
          "edit 2 does not apply: its first line `q[i] = 2;` is nowhere in the source", 1},
         {EDIT("    if (i < n) {\n        y[i] = 17;\n", ""),
-         "its first 1 line matches at line 5 of the source, but then it has `y[i] = 17;` where the source has `y[i] = 1;`", 0},
+         "its first 1 line matches at line 5 of the source, but then it has `y[i] = 17;` where the "
+         "source has `y[i] = 1;`",
+         0},
         {EDIT("}\nnever\n", ""), "then it has `never` where the source has `}`", 0},
         {EDIT("    y[i] = 2;\n}\nmore\n", ""), "where the source has `the end of the source`", 0},
         {EDIT("", "x\n"), "edit 1 has an empty SEARCH part", 0},
         {EDIT("  \n", "x\n"), "edit 1 has an empty SEARCH part", 0},
         {"<<<<<<< SEARCH\nx\n", "edit 1 has no ======= line", 0},
         {"<<<<<<< SEARCH\nx\n=======\ny\n", "edit 1 has no >>>>>>> REPLACE line", 0},
-        {"<<<<<<< SEARCH\nx\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n", "edit 1 has no ======= line", 0},
+        {"<<<<<<< SEARCH\nx\n<<<<<<< SEARCH\n=======\ny\n>>>>>>> REPLACE\n",
+         "edit 1 has no ======= line", 0},
         {"", "the reply is empty", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};
         int applied = -1;
-        assert_null(kf_extract_apply(parent, rows[i].reply, strlen(rows[i].reply), &applied, &error));
+        assert_null(
+            kf_extract_apply(parent, rows[i].reply, strlen(rows[i].reply), &applied, &error));
         if (!strstr(error.text, rows[i].expected)) fail_msg("row %zu: %s", i, error.text);
         assert_int_equal(applied, rows[i].applied);
     }
@@ -241,7 +285,8 @@ static void code_is_told_from_comments(void **state)
     (void)state;
     static const char text[] = "int a; // x\\\n y\n/* b\n */ \"c\\\"d\" 'e' 1'000 u8R\"(f\n)\" g";
     kf_autofree char *blank = kf_code_blank(text, sizeof text - 1);
-    assert_string_equal(blank, "int a; \1\1\1\1\1\n\1\1\n    \n    \"\"\"\"\"\" \"\"\" 1'000 u8R\"\"\"\n\"\" g");
+    assert_string_equal(
+        blank, "int a; \1\1\1\1\1\n\1\1\n    \n    \"\"\"\"\"\" \"\"\" 1'000 u8R\"\"\"\n\"\" g");
 }
 
 static void objects_are_read_as_models_write_them(void **state)
@@ -252,28 +297,34 @@ static void objects_are_read_as_models_write_them(void **state)
     } rows[] = {
         {"plain", "{\"bottleneck\": \"memory\", \"n\": 3, \"ok\": true, \"none\": null}",
          "{\"bottleneck\":\"memory\",\"n\":3,\"ok\":true,\"none\":null}"},
-        {"in a fence", "Sure!\n```json\n{\"a\": [1, -2.5e1, []], \"b\": {}}\n```\nDone.", "{\"a\":[1,-25,[]],\"b\":{}}"},
+        {"in a fence", "Sure!\n```json\n{\"a\": [1, -2.5e1, []], \"b\": {}}\n```\nDone.",
+         "{\"a\":[1,-25,[]],\"b\":{}}"},
         {"between sentences", "I think {\"a\": 1} says it.", "{\"a\":1}"},
         {"trailing commas", "{\"a\": [1, 2,], \"b\": 2,}", "{\"a\":[1,2],\"b\":2}"},
         {"comments", "{ // first\n \"a\": 1, /* then */ \"b\": 2 // last\n}", "{\"a\":1,\"b\":2}"},
-        {"Python", "{'a': True, 'b': None, 'c': 'it\\'s', 'd': False}", "{\"a\":true,\"b\":null,\"c\":\"it's\",\"d\":false}"},
+        {"Python", "{'a': True, 'b': None, 'c': 'it\\'s', 'd': False}",
+         "{\"a\":true,\"b\":null,\"c\":\"it's\",\"d\":false}"},
         {"bare keys", "{bottleneck: \"x\", fix = 2}", "{\"bottleneck\":\"x\",\"fix\":2}"},
         {"typographic quotes",
          "{\xe2\x80\x9c"
          "a\xe2\x80\x9d: \xe2\x80\x9c"
          "b\xe2\x80\x9d}",
          "{\"a\":\"b\"}"},
-        {"quotes within", "{\"a\": \"use \"float4\" loads\", \"b\": 1}", "{\"a\":\"use \\\"float4\\\" loads\",\"b\":1}"},
+        {"quotes within", "{\"a\": \"use \"float4\" loads\", \"b\": 1}",
+         "{\"a\":\"use \\\"float4\\\" loads\",\"b\":1}"},
         {"line breaks within", "{\"a\": \"one\ntwo\"}", "{\"a\":\"one\\ntwo\"}"},
         {"escapes", "{\"a\": \"\\u00e9\\n\\q\\u0000\"}", "{\"a\":\"\xc3\xa9\\nq\xef\xbf\xbd\"}"},
         {"no comma between lines", "{\"a\": 1\n \"b\": 2}", "{\"a\":1,\"b\":2}"},
         {"NaN and percent", "{\"a\": NaN, \"b\": 12%}", "{\"a\":null,\"b\":12}"},
-        {"cut off in a text", "{\"a\": 1, \"b\": [\"x\", \"long te", "{\"a\":1,\"b\":[\"x\",\"long te\"]}"},
+        {"cut off in a text", "{\"a\": 1, \"b\": [\"x\", \"long te",
+         "{\"a\":1,\"b\":[\"x\",\"long te\"]}"},
         {"cut off behind a key", "{\"a\": 1, \"b\":", "{\"a\":1}"},
         {"cut off behind a comma", "{\"a\": 1,", "{\"a\":1}"},
         {"code first", "```cuda\nvoid f() { int i = 0; }\n```\n{\"a\": 1}", "{\"a\":1}"},
         {"the longest", "{\"a\": 1} and {\"b\": \"longer\"} and {\"c\": 2}", "{\"b\":\"longer\"}"},
-        {"reasoning first", "<think>{\"wrong\": \"a long remark that is not the answer\"}</think>{\"a\": 1}", "{\"a\":1}"},
+        {"reasoning first",
+         "<think>{\"wrong\": \"a long remark that is not the answer\"}</think>{\"a\": 1}",
+         "{\"a\":1}"},
         {"an outer one that fails", "{see {\"a\": {\"b\": 1}}}", "{\"a\":{\"b\":1}}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -281,20 +332,24 @@ static void objects_are_read_as_models_write_them(void **state)
         cJSON *json = kf_extract_json(rows[i].reply, strlen(rows[i].reply), &error);
         if (!json) fail_msg("%s: %s", rows[i].what, error.text);
         char *text = cJSON_PrintUnformatted(json);
-        if (strcmp(text, rows[i].expected) != 0) fail_msg("%s: %s instead of %s", rows[i].what, text, rows[i].expected);
+        if (strcmp(text, rows[i].expected) != 0)
+            fail_msg("%s: %s instead of %s", rows[i].what, text, rows[i].expected);
         free(text);
         cJSON_Delete(json);
     }
-    static const char *const none[] = {"",     "  \n",    "no braces", "void f() { return; }", "{}", "[1, 2]",
-                                       "{{{{", "{\"a\"}", "{\"a\": }"};
+    static const char *const none[] = {"",         "  \n",   "no braces", "void f() { return; }",
+                                       "{}",       "[1, 2]", "{{{{",      "{\"a\"}",
+                                       "{\"a\": }"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         kf_error error = {0};
-        if (kf_extract_json(none[i], strlen(none[i]), &error)) fail_msg("found an object in: %s", none[i]);
+        if (kf_extract_json(none[i], strlen(none[i]), &error))
+            fail_msg("found an object in: %s", none[i]);
         assert_true(error.text[0]);
     }
 }
 
-/* 0.4 s a piece on a slow machine; a sanitized build takes some ten times as long. What is quadratic takes hours. */
+/* 0.4 s a piece on a slow machine; a sanitized build takes some ten times as long. What is
+ * quadratic takes hours. */
 #ifdef __SANITIZE_ADDRESS__
 #define MAX_SECONDS 40
 #else
@@ -305,7 +360,8 @@ static void objects_are_read_as_models_write_them(void **state)
 static void hostile_objects_stay_cheap(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {"{\"a\":", "{\"", "{'\"", "[{", "{a:[", "{\"a\":1,", "{/*", "\"{\":"};
+    static const char *const pieces[] = {"{\"a\":", "{\"",       "{'\"", "[{",
+                                         "{a:[",    "{\"a\":1,", "{/*",  "\"{\":"};
     size_t size = 4u << 20;
     char *text = malloc(size);
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++) {

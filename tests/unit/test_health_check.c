@@ -1,4 +1,5 @@
-/* A worker whose jobs the machine fails with, one after the other: it asks whether the machine judges at all. The judge is made up. */
+/* A worker whose jobs the machine fails with, one after the other: it asks whether the machine
+ * judges at all. The judge is made up. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,23 +19,26 @@ static struct {
     int asked;   /* baselines judged as candidates */
 } world;
 
-/* ---- the judge ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the judge ------------------------------------------------------------------------------- */
 
-kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop, kf_error *error)
+kf_verdict *kf_judge_run(kf_judge *judge, const kf_job *job, const volatile int *stop,
+                         kf_error *error)
 {
     (void)judge, (void)stop, (void)error;
     kf_verdict *v = kf_verdict_new(job->id, kf_task_name(job->task), "cpu");
     const kf_task_file *baseline = kf_task_baseline(job->task);
     world.asked += strncmp(job->source, baseline->text, baseline->size) == 0;
     if (world.broken || strstr(job->source, "hostile"))
-        kf_verdict_add_finding(v, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", NAN, NAN, "on fire");
+        kf_verdict_add_finding(v, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", NAN, NAN,
+                               "on fire");
     else
         kf_verdict_add_workload(v, "main", false)->status = KF_CORRECT;
     kf_verdict_conclude(v);
     return v;
 }
 
-kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more, const volatile int *stop, kf_error *error)
+kf_verdict *kf_judge_measure(kf_judge *judge, kf_prepared *prepared, bool more,
+                             const volatile int *stop, kf_error *error)
 {
     (void)prepared, (void)more;
     return kf_judge_run(judge, NULL, stop, error);
@@ -63,9 +67,10 @@ size_t kf_judge_jobs(const kf_judge *judge)
     return 1;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Judges one after the other, as whoever hands out jobs counts them. The number of those after which the worker was given up; 0: it was not. */
+/* Judges one after the other, as whoever hands out jobs counts them. The number of those after
+ * which the worker was given up; 0: it was not. */
 static int judge_all(int count, const char *source)
 {
     kf_job_queue hand;
@@ -74,13 +79,15 @@ static int judge_all(int count, const char *source)
     assert_true(kf_job_queue_open(&hand, NULL, &error));
     for (int i = 0; i < count && !given_up; i++) {
         kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
-        kf_job *job = task ? kf_job_new("job", task, source, strlen(source), NULL, 0, &error) : NULL;
+        kf_job *job =
+            task ? kf_job_new("job", task, source, strlen(source), NULL, 0, &error) : NULL;
         if (!job) fail_msg("%s", error.text);
         kf_job_queue_add(&hand, job, NULL);
         kf_auto(kf_verdict) verdict = kf_job_queue_measure(&hand, 0, NULL, &error);
         kf_job_queue_let_go(&hand, 0);
         assert_non_null(verdict);
-        if (!kf_machine_failures_count(&row, KF_MACHINE_FAILURES, verdict, &error)) given_up = i + 1;
+        if (!kf_machine_failures_count(&row, KF_MACHINE_FAILURES, verdict, &error))
+            given_up = i + 1;
     }
     kf_job_queue_close(&hand);
     return given_up;

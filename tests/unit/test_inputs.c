@@ -1,4 +1,5 @@
-/* Inputs: Philox against its published vectors, bulk code against the scalar formulas, and what each distribution promises. */
+/* Inputs: Philox against its published vectors, bulk code against the scalar formulas, and what
+ * each distribution promises. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 
 static const kf_key key = {0x0123456789abcdefull, 3, 7};
 
-static kf_problem_argument argument_of(kf_dtype dtype, kf_distribution distribution, int64_t rows, int64_t columns)
+static kf_problem_argument argument_of(kf_dtype dtype, kf_distribution distribution, int64_t rows,
+                                       int64_t columns)
 {
     return (kf_problem_argument){.name = "x",
                                  .kind = KF_INPUT,
@@ -43,7 +45,8 @@ static void philox_known_answers(void **state)
     const uint32_t rows[][10] = {
         {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
         {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
-        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
+         0x94fdcceb, 0x5001e420, 0x24126ea1},
     };
     for (size_t i = 0; i < 3; i++) {
         uint32_t out[4];
@@ -55,7 +58,8 @@ static void philox_known_answers(void **state)
 /* Element i of a stream of values, one word each, from the public primitive alone. */
 static uint32_t word_of(uint64_t word, uint32_t purpose)
 {
-    const uint32_t counter[4] = {(uint32_t)(word / 4), (uint32_t)(word / 4 >> 32) | purpose << 16, key.argument, key.set};
+    const uint32_t counter[4] = {(uint32_t)(word / 4), (uint32_t)(word / 4 >> 32) | purpose << 16,
+                                 key.argument, key.set};
     const uint32_t philox_key[2] = {(uint32_t)key.secret, (uint32_t)(key.secret >> 32)};
     uint32_t out[4];
     kf_philox(counter, philox_key, out);
@@ -66,10 +70,14 @@ static void bulk_equals_the_formulas(void **state)
 {
     (void)state;
     enum { COUNT = 5000 };
-    kf_problem_argument normal = argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .a = 0.5, .b = 2}, 1, COUNT);
-    kf_problem_argument uniform = argument_of(KF_F32, (kf_distribution){.kind = KF_UNIFORM, .a = -1, .b = 3}, 1, COUNT);
-    kf_problem_argument wide = argument_of(KF_F64, (kf_distribution){.kind = KF_NORMAL, .a = 0, .b = 1}, 1, COUNT);
-    kf_problem_argument integers = argument_of(KF_I64, (kf_distribution){.kind = KF_INTEGERS, .a = -5, .b = 1e15}, 1, COUNT);
+    kf_problem_argument normal =
+        argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .a = 0.5, .b = 2}, 1, COUNT);
+    kf_problem_argument uniform =
+        argument_of(KF_F32, (kf_distribution){.kind = KF_UNIFORM, .a = -1, .b = 3}, 1, COUNT);
+    kf_problem_argument wide =
+        argument_of(KF_F64, (kf_distribution){.kind = KF_NORMAL, .a = 0, .b = 1}, 1, COUNT);
+    kf_problem_argument integers =
+        argument_of(KF_I64, (kf_distribution){.kind = KF_INTEGERS, .a = -5, .b = 1e15}, 1, COUNT);
     kf_autofree float *n = filled(&normal, KF_VARY_NONE), *u = filled(&uniform, KF_VARY_NONE);
     kf_autofree double *w = filled(&wide, KF_VARY_NONE);
     kf_autofree int64_t *k = filled(&integers, KF_VARY_NONE);
@@ -81,7 +89,8 @@ static void bulk_equals_the_formulas(void **state)
         kf_normal_pair(word_of(4 * (i / 2), 0), word_of(4 * (i / 2) + 1, 0), &z[0], &z[1]);
         assert_true(w[i] == kf_refine_normal(z[i & 1], word_of(4 * (i / 2) + 2 + i % 2, 0)));
         unsigned __int128 product =
-            (unsigned __int128)((uint64_t)word_of(2 * i, 0) << 32 | word_of(2 * i + 1, 0)) * 1000000000000005ull;
+            (unsigned __int128)((uint64_t)word_of(2 * i, 0) << 32 | word_of(2 * i + 1, 0)) *
+            1000000000000005ull;
         assert_true(k[i] == -5 + (int64_t)(product >> 64));
     }
 }
@@ -91,17 +100,20 @@ static void parts_equal_the_whole(void **state)
     (void)state;
     for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
         for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
-            kf_problem_argument x =
-                argument_of((kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 1, 20, true, true}, 61, 67);
+            kf_problem_argument x = argument_of(
+                (kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 1, 20, true, true},
+                61, 67);
             kf_variation variation = (kf_variation)(kind + dtype) % KF_VARIATION_COUNT;
             kf_autofree char *whole = filled(&x, variation), *parts = calloc(1, x.bytes + 16);
-            for (int64_t first = 0, count = 1; first < x.elements; first += count, count = count * 7 % 1500 + 1)
+            for (int64_t first = 0, count = 1; first < x.elements;
+                 first += count, count = count * 7 % 1500 + 1)
                 kf_input_fill(&x, key, variation, parts, first, count);
             assert_memory_equal(whole, parts, x.bytes + 16); /* and nothing behind it was touched */
             kf_autofree char *other = calloc(1, x.bytes);
-            kf_input_fill(&x, (kf_key){key.secret + 1, key.set, key.argument}, variation, other, 0, x.elements);
-            bool fixed =
-                kind == KF_CONSTANT || kind == KF_OFFSETS /* of total 1 */ || dtype == KF_BOOL || kind == KF_POSITIVE_DEFINITE;
+            kf_input_fill(&x, (kf_key){key.secret + 1, key.set, key.argument}, variation, other, 0,
+                          x.elements);
+            bool fixed = kind == KF_CONSTANT || kind == KF_OFFSETS /* of total 1 */ ||
+                         dtype == KF_BOOL || kind == KF_POSITIVE_DEFINITE;
             if (!fixed && memcmp(whole, other, x.bytes) == 0)
                 fail_msg("kind %d dtype %d does not depend on the secret", kind, dtype);
         }
@@ -112,7 +124,8 @@ static void moments(void **state)
 {
     (void)state;
     const int64_t count = 1 << 20;
-    kf_problem_argument x = argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 1}, 1, count);
+    kf_problem_argument x =
+        argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 1}, 1, count);
     kf_autofree float *values = filled(&x, KF_VARY_NONE);
     double sums[5] = {0}, products = 0, beyond_two = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -137,28 +150,35 @@ static void moments(void **state)
         bins[(int)((values[i] - 2) / 3 * 16)]++;
     }
     double chi_square = 0;
-    for (int b = 0; b < 16; b++) chi_square += ((double)bins[b] - n / 16) * ((double)bins[b] - n / 16) / (n / 16);
+    for (int b = 0; b < 16; b++)
+        chi_square += ((double)bins[b] - n / 16) * ((double)bins[b] - n / 16) / (n / 16);
     assert_true(chi_square < 40); /* 15 degrees of freedom: one in 2000 */
 }
 
 static void uniform_stays_in_its_interval(void **state)
 {
     (void)state;
-    const double bounds[][2] = {{0, 1}, {-1, 0}, {1, 1.001}, {-3, -2.9}, {0.1, 0.3}, {-1e-3, 1e-3}, {100, 300}};
+    const double bounds[][2] = {{0, 1},     {-1, 0},       {1, 1.001}, {-3, -2.9},
+                                {0.1, 0.3}, {-1e-3, 1e-3}, {100, 300}};
     for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
         if (!kf_dtype_is_float((kf_dtype)dtype)) continue;
         for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
             for (int kind = 0; kind < 2; kind++) {
-                kf_distribution d = {.kind = kind ? KF_SORTED : KF_UNIFORM, .a = bounds[b][0], .b = bounds[b][1]};
+                kf_distribution d = {
+                    .kind = kind ? KF_SORTED : KF_UNIFORM, .a = bounds[b][0], .b = bounds[b][1]};
                 kf_problem_argument x = argument_of((kf_dtype)dtype, d, 4, 5000);
                 kf_autofree char *data = filled(&x, KF_VARY_NONE);
                 kf_autofree double *values = calloc(20000, sizeof *values);
                 kf_load_doubles((kf_dtype)dtype, data, 20000, values);
                 /* Coarse types may have no number in a narrow interval. */
-                double slack = bounds[b][1] - bounds[b][0] < 0.2 && kf_dtype_roundoff((kf_dtype)dtype) > 1e-4 ? 0.3 : 0;
+                double slack =
+                    bounds[b][1] - bounds[b][0] < 0.2 && kf_dtype_roundoff((kf_dtype)dtype) > 1e-4
+                        ? 0.3
+                        : 0;
                 for (int i = 0; i < 20000; i++) {
                     if (!(values[i] >= d.a - slack && values[i] < d.b + slack))
-                        fail_msg("%s: %g not in [%g, %g)", kf_dtype_name((kf_dtype)dtype), values[i], d.a, d.b);
+                        fail_msg("%s: %g not in [%g, %g)", kf_dtype_name((kf_dtype)dtype),
+                                 values[i], d.a, d.b);
                     if (kind && i % 5000) assert_true(values[i] >= values[i - 1]);
                 }
             }
@@ -169,7 +189,8 @@ static void uniform_stays_in_its_interval(void **state)
 static void integers_and_structures(void **state)
 {
     (void)state;
-    kf_problem_argument x = argument_of(KF_I32, (kf_distribution){.kind = KF_INTEGERS, .a = -3, .b = 7}, 1, 100000);
+    kf_problem_argument x =
+        argument_of(KF_I32, (kf_distribution){.kind = KF_INTEGERS, .a = -3, .b = 7}, 1, 100000);
     kf_autofree int32_t *k = filled(&x, KF_VARY_NONE);
     int counts[10] = {0};
     for (int i = 0; i < 100000; i++) {
@@ -194,7 +215,8 @@ static void integers_and_structures(void **state)
 
     const double skews[] = {1, 3, 0.3};
     for (int s = 0; s < 3; s++) {
-        x = argument_of(KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 1e6, .b = skews[s]}, 1, 30001);
+        x = argument_of(KF_I32, (kf_distribution){.kind = KF_OFFSETS, .a = 1e6, .b = skews[s]}, 1,
+                        30001);
         kf_autofree int32_t *o = filled(&x, KF_VARY_NONE);
         assert_int_equal(o[0], 0);
         assert_int_equal(o[30000], 1000000);
@@ -232,7 +254,8 @@ static void positive_definite_is(void **state)
 {
     (void)state;
     enum { N = 33 };
-    kf_problem_argument x = argument_of(KF_F64, (kf_distribution){.kind = KF_POSITIVE_DEFINITE, .a = 1}, N, N);
+    kf_problem_argument x =
+        argument_of(KF_F64, (kf_distribution){.kind = KF_POSITIVE_DEFINITE, .a = 1}, N, N);
     x.dims = 3;
     x.shape[0] = 2, x.shape[1] = N, x.shape[2] = N;
     x.elements = 2 * N * N, x.bytes = (uint64_t)x.elements * 8;
@@ -257,9 +280,11 @@ static void square_matrices_have_their_structure(void **state)
 {
     (void)state;
     enum { N = 37 };
-    static const kf_distribution_kind kinds[] = {KF_SYMMETRIC, KF_UPPER_TRIANGULAR, KF_LOWER_TRIANGULAR};
+    static const kf_distribution_kind kinds[] = {KF_SYMMETRIC, KF_UPPER_TRIANGULAR,
+                                                 KF_LOWER_TRIANGULAR};
     for (int k = 0; k < 3; k++) {
-        kf_problem_argument x = argument_of(KF_F32, (kf_distribution){.kind = kinds[k], .a = 1, .b = 3}, N, N);
+        kf_problem_argument x =
+            argument_of(KF_F32, (kf_distribution){.kind = kinds[k], .a = 1, .b = 3}, N, N);
         x.dims = 3;
         x.shape[0] = 2, x.shape[1] = N, x.shape[2] = N;
         x.elements = 2 * N * N, x.bytes = (uint64_t)x.elements * 4;
@@ -269,7 +294,8 @@ static void square_matrices_have_their_structure(void **state)
         for (int m = 0; m < 2; m++)
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < N; j++) {
-                    float here = values[m * N * N + i * N + j], mirrored = values[m * N * N + j * N + i];
+                    float here = values[m * N * N + i * N + j],
+                          mirrored = values[m * N * N + j * N + i];
                     bool zero = (k == 1 && i > j) || (k == 2 && i < j);
                     if (zero) assert_true(here == 0);
                     if (zero) continue;
@@ -299,11 +325,15 @@ static void signs_are_two(void **state)
 static void variations_do_what_they_say(void **state)
 {
     (void)state;
-    kf_problem_argument x =
-        argument_of(KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 2, .vary = true, .nonfinite = true}, 1, 8192);
-    kf_autofree float *plain = filled(&x, KF_VARY_NONE), *up = filled(&x, KF_VARY_SCALE_UP), *down = filled(&x, KF_VARY_SCALE_DOWN);
-    kf_autofree float *offset = filled(&x, KF_VARY_OFFSET), *cancel = filled(&x, KF_VARY_CANCELLATION);
-    kf_autofree float *outlier = filled(&x, KF_VARY_OUTLIER), *strange = filled(&x, KF_VARY_NONFINITE);
+    kf_problem_argument x = argument_of(
+        KF_F32, (kf_distribution){.kind = KF_NORMAL, .b = 2, .vary = true, .nonfinite = true}, 1,
+        8192);
+    kf_autofree float *plain = filled(&x, KF_VARY_NONE), *up = filled(&x, KF_VARY_SCALE_UP),
+                      *down = filled(&x, KF_VARY_SCALE_DOWN);
+    kf_autofree float *offset = filled(&x, KF_VARY_OFFSET),
+                      *cancel = filled(&x, KF_VARY_CANCELLATION);
+    kf_autofree float *outlier = filled(&x, KF_VARY_OUTLIER),
+                      *strange = filled(&x, KF_VARY_NONFINITE);
     int outliers = 0, nonfinite = 0;
     double sum = 0, absolute = 0;
     for (int i = 0; i < 8192; i++) {
@@ -318,28 +348,33 @@ static void variations_do_what_they_say(void **state)
     assert_true(fabs(sum) < absolute / 500);
 
     /* Only where they may, and never out of the type's range. */
-    assert_false(kf_variation_applies(&(kf_problem_argument){.dtype = KF_I32, .distribution = {.vary = true}}, KF_VARY_SCALE_UP));
+    assert_false(kf_variation_applies(
+        &(kf_problem_argument){.dtype = KF_I32, .distribution = {.vary = true}}, KF_VARY_SCALE_UP));
     x.distribution.vary = false;
     assert_false(kf_variation_applies(&x, KF_VARY_OFFSET));
     for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++) {
         for (int kind = 0; kind < KF_DISTRIBUTION_COUNT; kind++) {
             for (int v = 0; v < KF_VARY_NONFINITE; v++) {
-                kf_problem_argument y =
-                    argument_of((kf_dtype)dtype, (kf_distribution){(kf_distribution_kind)kind, 100, 3000, true, false}, 30, 30);
+                kf_problem_argument y = argument_of(
+                    (kf_dtype)dtype,
+                    (kf_distribution){(kf_distribution_kind)kind, 100, 3000, true, false}, 30, 30);
                 kf_autofree char *data = filled(&y, (kf_variation)v);
                 double values[900];
                 kf_load_doubles((kf_dtype)dtype, data, 900, values);
                 for (int i = 0; i < 900; i++)
                     if (!isfinite(values[i]))
-                        fail_msg("%s kind %d variation %d: %g", kf_dtype_name((kf_dtype)dtype), kind, v, values[i]);
+                        fail_msg("%s kind %d variation %d: %g", kf_dtype_name((kf_dtype)dtype),
+                                 kind, v, values[i]);
             }
         }
     }
     int chosen[KF_VARIATION_COUNT] = {0};
     x.distribution.vary = true;
-    for (uint32_t set = 0; set < 1000; set++) chosen[kf_variation_choose(&x, (kf_key){1, set, 0})]++;
+    for (uint32_t set = 0; set < 1000; set++)
+        chosen[kf_variation_choose(&x, (kf_key){1, set, 0})]++;
     assert_in_range(chosen[KF_VARY_NONE], 450, 700);
-    for (int v = 1; v < KF_VARIATION_COUNT; v++) assert_true(chosen[v] > 30 && strlen(kf_variation_name((kf_variation)v)) > 3);
+    for (int v = 1; v < KF_VARIATION_COUNT; v++)
+        assert_true(chosen[v] > 30 && strlen(kf_variation_name((kf_variation)v)) > 3);
 }
 
 static void bulk_conversions_equal_single_ones(void **state)
@@ -353,12 +388,14 @@ static void bulk_conversions_equal_single_ones(void **state)
             float values[1024];
             char bulk[4096], single[4];
             for (uint32_t i = 0; i < 1024; i++)
-                values[i] = kf_float_of_bits(word_of(block * 1024 + i, 1) & 0xff7fffff); /* finite */
+                values[i] =
+                    kf_float_of_bits(word_of(block * 1024 + i, 1) & 0xff7fffff); /* finite */
             kf_store_floats(dtypes[t], values, 1024, bulk);
             for (int i = 0; i < 1024; i++) {
                 double value = fmax(-most, fmin(most, (double)values[i]));
                 kf_dtype_store(dtypes[t], single, value);
-                if (memcmp(bulk + (size_t)i * size, single, size) != 0) fail_msg("%s of %g", kf_dtype_name(dtypes[t]), value);
+                if (memcmp(bulk + (size_t)i * size, single, size) != 0)
+                    fail_msg("%s of %g", kf_dtype_name(dtypes[t]), value);
             }
         }
         if (size > 2) continue;
@@ -366,7 +403,8 @@ static void bulk_conversions_equal_single_ones(void **state)
             double wide, expected = kf_dtype_load(dtypes[t], &code);
             kf_load_doubles(dtypes[t], &code, 1, &wide);
             if (!(memcmp(&wide, &expected, 8) == 0 || (isnan(wide) && isnan(expected))))
-                fail_msg("%s code %x: %g, expected %g", kf_dtype_name(dtypes[t]), code, wide, expected);
+                fail_msg("%s code %x: %g, expected %g", kf_dtype_name(dtypes[t]), code, wide,
+                         expected);
         }
     }
 }

@@ -1,4 +1,5 @@
-/* What one thread of a device computes is what the CPU's vectorised loops compute, bit for bit: every distribution, type and variation. */
+/* What one thread of a device computes is what the CPU's vectorised loops compute, bit for bit:
+ * every distribution, type and variation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,13 +15,18 @@
 
 #define MOST 5003
 
-static void compare(kf_distribution_kind kind, kf_dtype dtype, kf_variation variation, double a, double b, int64_t rows,
-                    int64_t columns)
+static void compare(kf_distribution_kind kind, kf_dtype dtype, kf_variation variation, double a,
+                    double b, int64_t rows, int64_t columns)
 {
-    kf_problem_argument argument = {
-        .name = "x", .kind = KF_INPUT, .dtype = dtype, .dims = 2, .shape = {rows, columns}, .elements = rows * columns};
+    kf_problem_argument argument = {.name = "x",
+                                    .kind = KF_INPUT,
+                                    .dtype = dtype,
+                                    .dims = 2,
+                                    .shape = {rows, columns},
+                                    .elements = rows * columns};
     argument.bytes = (uint64_t)argument.elements * kf_dtype_size(dtype);
-    argument.distribution = (kf_distribution){.kind = kind, .a = a, .b = b, .vary = true, .nonfinite = true};
+    argument.distribution =
+        (kf_distribution){.kind = kind, .a = a, .b = b, .vary = true, .nonfinite = true};
     kf_key key = {.secret = 0x9d2c5680a5f1e37bu + (uint64_t)kind, .set = 3, .argument = 5};
     static unsigned char expected[MOST * 8 + 64], got[MOST * 8 + 64];
     size_t size = kf_dtype_size(dtype);
@@ -31,12 +37,14 @@ static void compare(kf_distribution_kind kind, kf_dtype dtype, kf_variation vari
     for (uint64_t group = 0; 4 * group < plan.elements; group++) {
         uint64_t bits[4];
         kf_input_four(&plan, group, bits);
-        for (uint64_t i = 0; i < 4 && 4 * group + i < plan.elements; i++) memcpy(got + (4 * group + i) * size, &bits[i], size);
+        for (uint64_t i = 0; i < 4 && 4 * group + i < plan.elements; i++)
+            memcpy(got + (4 * group + i) * size, &bits[i], size);
     }
     if (memcmp(expected, got, argument.bytes) == 0) return;
     size_t at = 0;
     while (expected[at] == got[at]) at++;
-    fail_msg("kind %d, %s, %s: element %zu differs", (int)kind, kf_dtype_name(dtype), kf_variation_name(variation), at / size);
+    fail_msg("kind %d, %s, %s: element %zu differs", (int)kind, kf_dtype_name(dtype),
+             kf_variation_name(variation), at / size);
 }
 
 static void a_thread_computes_what_the_loops_compute(void **state)
@@ -56,8 +64,10 @@ static void a_thread_computes_what_the_loops_compute(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (int dtype = 0; dtype < KF_DTYPE_COUNT; dtype++)
             for (int variation = 0; variation < KF_VARIATION_COUNT; variation++) {
-                compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a, rows[r].b, 1, MOST);
-                compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a, rows[r].b, 37, 41);
+                compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a,
+                        rows[r].b, 1, MOST);
+                compare(rows[r].kind, (kf_dtype)dtype, (kf_variation)variation, rows[r].a,
+                        rows[r].b, 37, 41);
             }
 }
 

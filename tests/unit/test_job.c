@@ -1,4 +1,5 @@
-/* Jobs: round trip, defaults, the error for each way to be a bad one, allowed and refused flags, and memory running out. */
+/* Jobs: round trip, defaults, the error for each way to be a bad one, allowed and refused flags,
+ * and memory running out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "kforge/job.h"
 #include "kforge/json.h"
 
-/* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------------------------------------------------------- */
+/* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------- */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -36,7 +37,7 @@ void *__wrap_calloc(size_t count, size_t size)
     return may_allocate() ? __real_calloc(count, size) : NULL;
 }
 
-/* ---- helpers ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static const char source[] = "// caf\xc3\xa9\nextern \"C\" void axpy();\n";
 
@@ -70,14 +71,16 @@ static kf_job *read_job(const char *text, kf_error *error)
     return json ? kf_job_from_json(json, error) : NULL;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void round_trip(void **state)
 {
     (void)state;
     kf_auto(kf_job) job = make_job();
-    assert_true(job->options.seconds == 0 && job->options.timeout_seconds == 120 && job->options.build_seconds == 60);
-    assert_true(job->options.half_width == 0.01 && !job->options.verify && !job->options.baseline && !job->options.replay_key);
+    assert_true(job->options.seconds == 0 && job->options.timeout_seconds == 120 &&
+                job->options.build_seconds == 60);
+    assert_true(job->options.half_width == 0.01 && !job->options.verify && !job->options.baseline &&
+                !job->options.replay_key);
     job->options.seconds = 2.5;
     job->options.check_only = job->options.asan = true;
     job->options.baseline = strdup("cublas");
@@ -155,13 +158,15 @@ static void bad_jobs_are_named(void **state)
         {"flags", "[\"-O2\",\"-I/etc\"]", "job: flags[1]: compiler flag \"-I/etc\" is not allowed"},
         {"device", "\"cpu;ls\"", "job: device: expected"},
         {"options", "[]", "job: options: expected an object, found an array"},
-        {"options", "{\"second\":3}", "job: options.second: unknown key; did you mean \"seconds\"?"},
+        {"options", "{\"second\":3}",
+         "job: options.second: unknown key; did you mean \"seconds\"?"},
         {"options", "{\"seconds\":-1}", "job: options.seconds: -1 is out of range"},
         {"options", "{\"seconds\":\"nan\"}", "job: options.seconds: expected a number"},
         {"options", "{\"counters\":true}", "job: options.counters: expected a string"},
         {"options", "{\"counters\":\"a b\"}", "job: options.counters: \"a b\" is no list of names"},
         {"options", "{\"verify\":1}", "job: options.verify: expected true or false"},
-        {"options", "{\"replay_key\":\"0x12\"}", "job: options.replay_key: expected hexadecimal digits"},
+        {"options", "{\"replay_key\":\"0x12\"}",
+         "job: options.replay_key: expected hexadecimal digits"},
         {"options", "{\"baseline\":\"\"}", "job: options.baseline: expected 1 to 128 characters"},
         {"extra", "1", "job: extra: unknown key"},
     };
@@ -305,7 +310,8 @@ static void memory_runs_out(void **state)
         allocations_left = limit;
         cJSON *out = kf_job_to_json(job);
         allocations_left = -1;
-        if (!copy && error.code != KF_ERROR_MEMORY) fail_msg("allocation %ld: %s", limit, error.text);
+        if (!copy && error.code != KF_ERROR_MEMORY)
+            fail_msg("allocation %ld: %s", limit, error.text);
         read = copy != NULL;
         written = out != NULL;
         kf_job_free(copy);

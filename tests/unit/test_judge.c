@@ -1,4 +1,5 @@
-/* The judge on whole candidates that are checked and not timed: those of tests/hostile and tests/honest, and what a verdict holds. */
+/* The judge on whole candidates that are checked and not timed: those of tests/hostile and
+ * tests/honest, and what a verdict holds. */
 #include "test_judge_common.h"
 
 #include "judge_internal.h"
@@ -29,8 +30,9 @@ static void the_selftest_passes(void **state)
     assert_int_equal(sum.late, 0);
 }
 
-/* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct, "w" wrong, "g" cheating of another kind; how many of them
- * are made where each takes so many seconds of 60. */
+/* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct,
+ * "w" wrong, "g" cheating of another kind; how many of them are made where each takes so many
+ * seconds of 60. */
 static int rounds_made(const char *statuses, double seconds)
 {
     kf_rounds rounds = {0};
@@ -39,11 +41,21 @@ static int rounds_made(const char *statuses, double seconds)
         kf_workload_verdict *w = v ? kf_verdict_add_workload(v, "main", true) : NULL;
         assert_non_null(w);
         char what = statuses[rounds.made];
-        if (what == 'm') kf_verdict_add_finding(v, w, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged", 1, 0, "merged");
-        if (what == 'e') kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early", 1, 0, "early");
-        if (what == 'g') kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", 1, 0, "forged");
-        if (what == 'w') kf_verdict_add_finding(v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 1, 0, "wrong");
-        if (what == 'i') kf_verdict_add_finding(v, w, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", 1, 0, "disturbed");
+        if (what == 'm')
+            kf_verdict_add_finding(v, w, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged", 1, 0,
+                                   "merged");
+        if (what == 'e')
+            kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early", 1, 0,
+                                   "early");
+        if (what == 'g')
+            kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", 1, 0,
+                                   "forged");
+        if (what == 'w')
+            kf_verdict_add_finding(v, w, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", 1,
+                                   0, "wrong");
+        if (what == 'i')
+            kf_verdict_add_finding(v, w, KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.disturbed", 1,
+                                   0, "disturbed");
         w->status = what == 'c' ? KF_CORRECT : w->status;
         kf_verdict_conclude(v);
         if (!kf_judge_tries_again(&rounds, v, (rounds.made + 1) * seconds, 60)) return rounds.made;
@@ -64,7 +76,8 @@ static void what_is_disturbed_is_measured_again(void **state)
     assert_int_equal(rounds_made("ii", 20.5), 2);
 }
 
-/* What only the clock says has to be said three times, and its contrary as often then; what a candidate did is said once. */
+/* What only the clock says has to be said three times, and its contrary as often then; what a
+ * candidate did is said once. */
 static void the_clock_alone_convicts_nobody_at_once(void **state)
 {
     (void)state;
@@ -90,7 +103,8 @@ static void another_function_is_other_code(void **state)
         snprintf(source, sizeof source,
                  "#include <cuda_runtime.h>\n#include <math.h>\n#include <stdint.h>\n"
                  "static float (*volatile f)(float) = %s;\n"
-                 "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t stream)\n"
+                 "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, "
+                 "cudaStream_t stream)\n"
                  "{\n    for (int64_t i = 0; i < n; i++) y[i] = f(a * x[i]);\n}\n",
                  functions[i]);
         kf_error error = {0};
@@ -109,7 +123,8 @@ static void another_function_is_other_code(void **state)
     assert_string_equal(hashes[1], hashes[2]);
 }
 
-/* As a GPU whose memory holds the truth of one set only: each is computed right before its set is compared. */
+/* As a GPU whose memory holds the truth of one set only: each is computed right before its set is
+ * compared. */
 static struct {
     const kf_device_operations *real;
     uint32_t set; /* whose truth is there */
@@ -207,7 +222,8 @@ static void a_replay_key_repeats_the_inputs(void **state)
 static void sanitised_builds_name_the_line(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/hostile/scale/guard_behind.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale",
+                         KFORGE_SOURCE_DIR "/tests/hostile/scale/guard_behind.cu");
     job->options.asan = true;
     kf_verdict *verdict = judged(job);
     const kf_finding *finding = first_finding(verdict);
@@ -231,13 +247,15 @@ static void stopping_gives_no_verdict(void **state)
     (void)state;
     volatile int stop = 1;
     kf_error error = {0};
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/hostile/scale/infinite_loop.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale",
+                         KFORGE_SOURCE_DIR "/tests/hostile/scale/infinite_loop.cu");
     assert_null(kf_judge_run(judge, job, &stop, &error));
     assert_int_equal(error.code, KF_ERROR_BUSY);
     kf_job_free(job);
 }
 
-/* Bytes a second of the C library's loop over memory that is in no cache: the slowest of some, since other programs slow the judge, too. */
+/* Bytes a second of the C library's loop over memory that is in no cache: the slowest of some,
+ * since other programs slow the judge, too. */
 static double rate_of_one_thread(void)
 {
     const size_t size = 256u << 20;
@@ -263,8 +281,10 @@ static void devices_have_names(void **state)
     assert_string_equal(kf_judge_device(judge), "cpu");
     assert_true(strncmp(kf_judge_hardware(judge), "cpu ", 4) == 0);
     cJSON *described = kf_judge_describe(judge);
-    /* A judge that was built with a sanitizer, or without optimisation, must not take the memory for slower than it is. */
-    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble > 0.25 * rate_of_one_thread());
+    /* A judge that was built with a sanitizer, or without optimisation, must not take the memory
+     * for slower than it is. */
+    assert_true(cJSON_GetObjectItem(described, "read_bytes_per_second")->valuedouble >
+                0.25 * rate_of_one_thread());
     cJSON_Delete(described);
 }
 
@@ -277,7 +297,8 @@ static void take_report(void *context, const kf_lint_finding *finding)
 {
     reports *all = context;
     all->count++;
-    snprintf(all->rules + strlen(all->rules), sizeof all->rules - strlen(all->rules), "%s ", finding->rule);
+    snprintf(all->rules + strlen(all->rules), sizeof all->rules - strlen(all->rules), "%s ",
+             finding->rule);
 }
 
 /* The task as it is, and with an oracle that ignores its input. */
@@ -298,7 +319,8 @@ static void lint_runs_the_oracle(void **state)
     cJSON_ReplaceItemInObject(
         files, "oracle.cu",
         cJSON_CreateString("#include <stdint.h>\n#include <cuda_runtime.h>\n"
-                           "extern \"C\" void scale_oracle(const float *x, double *y, float a, int64_t n, cudaStream_t s)\n"
+                           "extern \"C\" void scale_oracle(const float *x, double *y, float a, "
+                           "int64_t n, cudaStream_t s)\n"
                            "{ for (int64_t i = 0; i < n; i++) y[i] = 0; }\n"));
     kf_task *degenerate = kf_task_from_bundle(bundle, &error);
     if (!degenerate) fail_msg("%s", error.text);
@@ -311,14 +333,17 @@ static void lint_runs_the_oracle(void **state)
 }
 
 /* scale, with sources of the host that take so many seconds for a call. */
-static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candidate_seconds, double timeout)
+static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candidate_seconds,
+                                 double timeout)
 {
     static const char pattern[] =
         "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
         "extern \"C\" void scale%s(const float *x, %s *y, float a, int64_t n, cudaStream_t s)\n"
-        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now); double end = now.tv_sec + 1e-9 * now.tv_nsec + %s;\n"
+        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now); double end = now.tv_sec + "
+        "1e-9 * now.tv_nsec + %s;\n"
         "  for (int64_t i = 0; i < n; i++) y[i] = (%s)a * x[i];\n"
-        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); }\n";
+        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); "
+        "}\n";
     kf_error error = {0};
     char oracle[1024], baseline[1024], candidate[1024];
     snprintf(oracle, sizeof oracle, pattern, "_oracle", "double", oracle_seconds, "double");
@@ -339,7 +364,8 @@ static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candida
     return judged(job);
 }
 
-/* What is left of a job's time may be less than any call needs: who is waited for then is not to blame for where the rest has gone. */
+/* What is left of a job's time may be less than any call needs: who is waited for then is not to
+ * blame for where the rest has gone. */
 static void what_is_left_of_the_time_is_no_limit(void **state)
 {
     (void)state;
@@ -347,27 +373,31 @@ static void what_is_left_of_the_time_is_no_limit(void **state)
     assert_string_equal(kf_status_name(late->status), "judge_error");
     assert_string_equal(first_finding(late)->rule, "time.budget");
     assert_false(kf_verdict_is_fault(late));
-    kf_auto(kf_verdict) endless =
-        judged_slowly("0", "1000", 16); /* the baseline takes some 3 s of it, on a busy machine twice that */
+    kf_auto(kf_verdict) endless = judged_slowly(
+        "0", "1000", 16); /* the baseline takes some 3 s of it, on a busy machine twice that */
     assert_string_equal(kf_status_name(endless->status), "timeout");
 }
 
-/* A candidate that is slow in one workload, and hangs in the next so that the job's time ends there, where hardly any of it was the candidate's yet. */
+/* A candidate that is slow in one workload, and hangs in the next so that the job's time ends
+ * there, where hardly any of it was the candidate's yet. */
 static void the_time_of_earlier_workloads_counts(void **state)
 {
     (void)state;
-    static const char source[] = "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
-                                 "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
-                                 "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n"
-                                 "  double end = now.tv_sec + 1e-9 * now.tv_nsec + (n < 2000 ? 0.45 : 1000);\n"
-                                 "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i];\n"
-                                 "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); }\n";
+    static const char source[] =
+        "#include <stdint.h>\n#include <time.h>\n#include <cuda_runtime.h>\n"
+        "extern \"C\" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t s)\n"
+        "{ struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n"
+        "  double end = now.tv_sec + 1e-9 * now.tv_nsec + (n < 2000 ? 0.45 : 1000);\n"
+        "  for (int64_t i = 0; i < n; i++) y[i] = a * x[i];\n"
+        "  do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + 1e-9 * now.tv_nsec < end); "
+        "}\n";
     kf_error error = {0};
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
-    kf_auto(kf_job) job = task ? kf_job_new("later", task, source, strlen(source), NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        task ? kf_job_new("later", task, source, strlen(source), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
-    job->options.timeout_seconds =
-        3.2; /* 2.7 s in the first workload; what precedes the candidate in the second one takes most of the rest */
+    job->options.timeout_seconds = 3.2; /* 2.7 s in the first workload; what precedes the candidate
+                                           in the second one takes most of the rest */
     kf_auto(kf_verdict) verdict = judged(job);
     if (verdict->status != KF_TIMEOUT) fail_msg("%s", verdict->message);
     assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);

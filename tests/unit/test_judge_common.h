@@ -1,4 +1,5 @@
-/* Shared by the tests of the judge on whole candidates: test_judge.c, which looks at no times, and test_judge_timed.c, which runs alone. */
+/* Shared by the tests of the judge on whole candidates: test_judge.c, which looks at no times, and
+ * test_judge_timed.c, which runs alone. */
 #ifndef TEST_JUDGE_COMMON_H
 #define TEST_JUDGE_COMMON_H
 
@@ -52,13 +53,16 @@ static inline void tell_case(void *context, const kf_selftest_case *row)
 {
     (void)context;
     if (!row->passed && missed_count < 4)
-        snprintf(missed[missed_count++], sizeof missed[0], "/%s/%s/%s", row->hostile ? "hostile" : "honest", row->task, row->name);
+        snprintf(missed[missed_count++], sizeof missed[0], "/%s/%s/%s",
+                 row->hostile ? "hostile" : "honest", row->task, row->name);
     if (!row->passed)
-        print_error("%s/%s/%s: expected %s, got %s %s: %s\n", row->hostile ? "hostile" : "honest", row->task, row->name,
-                    row->expected, row->status, row->finding, row->verdict->message);
+        print_error("%s/%s/%s: expected %s, got %s %s: %s\n", row->hostile ? "hostile" : "honest",
+                    row->task, row->name, row->expected, row->status, row->finding,
+                    row->verdict->message);
 }
 
-/* The sanitized build looks at the judge's own memory, for which the cases of one task do; the release build judges all. */
+/* The sanitized build looks at the judge's own memory, for which the cases of one task do; the
+ * release build judges all. */
 #ifdef __SANITIZE_ADDRESS__
 static const char *const which = "/scale/";
 #else
@@ -69,7 +73,8 @@ static inline kf_selftest_summary run_cases(kf_selftest_part part, const char *f
 {
     kf_error error = {0};
     kf_selftest_summary sum;
-    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", part, filter, tell_case, NULL, NULL, &sum, &error))
+    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", part, filter, tell_case, NULL, NULL,
+                         &sum, &error))
         fail_msg("%s", error.text);
     return sum;
 }
@@ -94,7 +99,8 @@ static inline int close_judge(void **state)
     kf_error error = {0};
     kf_buffer left = {0};
     kf_judge_free(judge);
-    /* Hundreds of candidates were judged, most of them hostile: no process, descriptor or file of theirs is there, nor anything else that is new. */
+    /* Hundreds of candidates were judged, most of them hostile: no process, descriptor or file of
+     * theirs is there, nor anything else that is new. */
     kf_leak_snapshot *after = kf_leak_snapshot_take(folder, &error);
     if (!after) fail_msg("%s", error.text);
     kf_leak_snapshot_news news = kf_leak_snapshot_compare(before, after, &left);

@@ -1,4 +1,5 @@
-/* The judge on candidates whose time is looked at, so that nothing may run beside them; test_judge.c has the others. */
+/* The judge on candidates whose time is looked at, so that nothing may run beside them;
+ * test_judge.c has the others. */
 #include "test_judge_common.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -7,11 +8,13 @@ enum { MIN_HOSTILE = 2, MIN_HONEST = 0 };
 enum { MIN_HOSTILE = 20, MIN_HONEST = 1 };
 #endif
 
-/* For what is about times: on a busy machine they may be disturbed, or the fixed cost may hide so short a batch. */
+/* For what is about times: on a busy machine they may be disturbed, or the fixed cost may hide so
+ * short a batch. */
 static kf_verdict *judged_in_peace(kf_job *job)
 {
     kf_verdict *verdict = judged(job);
-    for (int turn = 0; turn < 4 && (verdict->status == KF_INTERFERENCE || isnan(verdict->speedup.low)); turn++) {
+    for (int turn = 0;
+         turn < 4 && (verdict->status == KF_INTERFERENCE || isnan(verdict->speedup.low)); turn++) {
         kf_verdict_free(verdict);
         verdict = judged(job);
     }
@@ -25,7 +28,8 @@ static void the_selftest_passes(void **state)
     assert_true(sum.hostile >= MIN_HOSTILE && sum.honest >= MIN_HONEST);
     assert_int_equal(sum.accepted, sum.honest);
     assert_int_equal(sum.late, 0);
-    /* `kforge selftest` forgives nothing. Here one case may be judged again: whoever else is on the machine that tests must not stop a change. */
+    /* `kforge selftest` forgives nothing. Here one case may be judged again: whoever else is on the
+     * machine that tests must not stop a change. */
     assert_true(sum.hostile - sum.caught <= 1);
     for (int i = 0, count = missed_count; i < count; i++) {
         kf_selftest_summary again = run_cases(KF_SELFTEST_ALL, missed[i]);
@@ -36,16 +40,19 @@ static void the_selftest_passes(void **state)
 static void a_timed_verdict_is_complete(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale",
+                         KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
     job->options.seconds = 0.3;
     kf_verdict *verdict = judged_in_peace(job);
-    for (int turn = 0; turn < 6 && !(verdict->speedup.value < 0.7); turn++) { /* so it is where the machine lets it */
+    /* so it is where the machine lets it */
+    for (int turn = 0; turn < 6 && !(verdict->speedup.value < 0.7); turn++) {
         kf_verdict_free(verdict);
         verdict = judged_in_peace(job);
     }
     assert_string_equal(kf_status_name(verdict->status), "correct");
     assert_true(verdict->speedup.value < 0.7);
-    assert_true(verdict->speedup.low <= verdict->speedup.value && verdict->speedup.value <= verdict->speedup.high);
+    assert_true(verdict->speedup.low <= verdict->speedup.value &&
+                verdict->speedup.value <= verdict->speedup.high);
     assert_int_equal(verdict->workload_count, 2);
     const kf_workload_verdict *timed = &verdict->workloads[1]; /* what is not timed comes first */
     assert_string_equal(timed->workload, "main");
@@ -54,7 +61,8 @@ static void a_timed_verdict_is_complete(void **state)
     assert_true(timed->batch_cost_seconds > 0 && timed->floor_seconds > 0);
     int sides[256] = {0};
     for (size_t i = 0; i < timed->sample_count; i++) sides[(unsigned char)timed->samples[i].side]++;
-    assert_true(sides['b'] > timed->pairs && sides['c'] == sides['b'] && sides['n'] >= 8 && sides['a'] >= 7);
+    assert_true(sides['b'] > timed->pairs && sides['c'] == sides['b'] && sides['n'] >= 8 &&
+                sides['a'] >= 7);
     assert_int_equal(timed->output_count, 1);
     assert_true(timed->outputs[0].figures.compared >= 2 * 2 * 60000);
     assert_int_equal(timed->outputs[0].figures.mismatched, 0);
@@ -75,7 +83,8 @@ static void a_timed_verdict_is_complete(void **state)
 static void verifying_measures_twice(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale",
+                         KFORGE_SOURCE_DIR "/tests/honest/scale/three_times_slower.cu");
     job->options.seconds = 0.3;
     job->options.verify = true;
     kf_verdict *verdict = judged_in_peace(job);
@@ -93,7 +102,8 @@ static const kf_sample *sample_of(const kf_workload_verdict *w, char side, int p
     return NULL;
 }
 
-/* A candidate that leaves out a call now and then must not go by chance: the outputs of every call that has a time are compared, in batches and alone. */
+/* A candidate that leaves out a call now and then must not go by chance: the outputs of every call
+ * that has a time are compared, in batches and alone. */
 static void every_call_is_compared(void **state)
 {
     (void)state;
@@ -113,18 +123,21 @@ static void every_call_is_compared(void **state)
     kf_job_free(job);
 }
 
-/* Of a candidate that was slow in its warm-up the batches are short ones; no longer once they take less than half of the baseline's. */
+/* Of a candidate that was slow in its warm-up the batches are short ones; no longer once they take
+ * less than half of the baseline's. */
 static void slow_at_first_is_not_judged_on_few_calls(void **state)
 {
     (void)state;
-    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", KFORGE_SOURCE_DIR "/tests/hostile/scale/slow_at_first.cu");
+    kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale",
+                         KFORGE_SOURCE_DIR "/tests/hostile/scale/slow_at_first.cu");
     job->options.seconds = 0.3;
     kf_verdict *verdict = judged_in_peace(job);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     int pairs = 0;
     for (size_t i = 0; i < verdict->workload_count; i++)
         for (int pair = 0; pair < verdict->workloads[i].pairs; pair++) {
-            const kf_sample *b = sample_of(&verdict->workloads[i], 'b', pair), *c = sample_of(&verdict->workloads[i], 'c', pair);
+            const kf_sample *b = sample_of(&verdict->workloads[i], 'b', pair),
+                            *c = sample_of(&verdict->workloads[i], 'c', pair);
             assert_true(b && c);
             if (c->calls < b->calls) assert_true(c->seconds >= b->seconds / 2);
             pairs++;
@@ -134,7 +147,7 @@ static void slow_at_first_is_not_judged_on_few_calls(void **state)
     kf_job_free(job);
 }
 
-/* ---- less exact than the baseline, and many times faster -------------------------------------------------------------------------------- */
+/* ---- less exact than the baseline, and many times faster ------------------------------------- */
 
 static void write_text(const char *directory, const char *name, const char *text)
 {
@@ -144,39 +157,52 @@ static void write_text(const char *directory, const char *name, const char *text
     free(path);
 }
 
-/* In one batch of the candidate are then more ways to vary an input than the baseline was seen on, all of them doubtful. */
+/* In one batch of the candidate are then more ways to vary an input than the baseline was seen on,
+ * all of them doubtful. */
 static void every_doubtful_set_is_heard(void **state)
 {
     (void)state;
     static const char task[] =
-        "{\"schema\": \"kforge-task/1\", \"name\": \"fused\", \"description\": \"y = a b + c\", \"params\": {\"n\": 2048},"
-        " \"arguments\": [{\"name\": \"a\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"], \"distribution\": "
+        "{\"schema\": \"kforge-task/1\", \"name\": \"fused\", \"description\": \"y = a b + c\", "
+        "\"params\": {\"n\": 2048},"
+        " \"arguments\": [{\"name\": \"a\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": "
+        "[\"n\"], \"distribution\": "
         "{\"kind\": \"normal\"}},"
-        "  {\"name\": \"b\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"], \"distribution\": {\"kind\": "
+        "  {\"name\": \"b\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"], "
+        "\"distribution\": {\"kind\": "
         "\"normal\"}},"
-        "  {\"name\": \"c\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"], \"distribution\": {\"kind\": "
+        "  {\"name\": \"c\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"], "
+        "\"distribution\": {\"kind\": "
         "\"normal\"}},"
         "  {\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [\"n\"]},"
         "  {\"name\": \"n\", \"kind\": \"scalar\", \"dtype\": \"i64\", \"value\": \"n\"}],"
-        " \"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"}, \"tolerance\": {\"error_ratio\": 8},"
+        " \"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"}, "
+        "\"tolerance\": {\"error_ratio\": 8},"
         " \"workloads\": [{\"name\": \"main\"}]}";
     static const char oracle[] =
         "#include <cuda_runtime.h>\n#include <stdint.h>\n"
-        "__global__ void all(const float *a, const float *b, const float *c, double *y, int64_t n)\n"
-        "{ int64_t i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = (double)a[i] * b[i] + c[i]; }\n"
-        "extern \"C\" void fused_oracle(const float *a, const float *b, const float *c, double *y, int64_t n, cudaStream_t s)\n"
+        "__global__ void all(const float *a, const float *b, const float *c, double *y, int64_t "
+        "n)\n"
+        "{ int64_t i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = (double)a[i] * b[i] + "
+        "c[i]; }\n"
+        "extern \"C\" void fused_oracle(const float *a, const float *b, const float *c, double *y, "
+        "int64_t n, cudaStream_t s)\n"
         "{ all<<<(unsigned)((n + 255) / 256), 256, 0, s>>>(a, b, c, y, n); }\n";
     static const char kernel[] =
         "#include <cuda_runtime.h>\n#include <stdint.h>\n"
         "__global__ void all(const float *a, const float *b, const float *c, float *y, int64_t n)\n"
-        "{ int64_t i = blockIdx.x * 256 + threadIdx.x; if (i >= n) return; float r = a[i] * b[i] + c[i];\n"
+        "{ int64_t i = blockIdx.x * 256 + threadIdx.x; if (i >= n) return; float r = a[i] * b[i] + "
+        "c[i];\n"
         "%s"
         "  y[i] = r; }\n"
-        "extern \"C\" void fused(const float *a, const float *b, const float *c, float *y, int64_t n, cudaStream_t s)\n"
+        "extern \"C\" void fused(const float *a, const float *b, const float *c, float *y, int64_t "
+        "n, cudaStream_t s)\n"
         "{ all<<<(unsigned)((n + 255) / 256), 256, 0, s>>>(a, b, c, y, n); }\n";
-    /* 60 units of rounding, where the baseline has 10: over the 32 that anything may have, under 32 and eight times the baseline's */
-    static const char *const bodies[] = {
-        "  for (float k = 0; k < 3000; k++) r = k < 0 ? k : -(-r + 0.0f * k);\n  r *= 1.0000006f;\n", "  r *= 1.0000036f;\n"};
+    /* 60 units of rounding, where the baseline has 10: over the 32 that anything may have, under 32
+     * and eight times the baseline's */
+    static const char *const bodies[] = {"  for (float k = 0; k < 3000; k++) r = k < 0 ? k : -(-r "
+                                         "+ 0.0f * k);\n  r *= 1.0000006f;\n",
+                                         "  r *= 1.0000036f;\n"};
     char baseline[2048], candidate[2048];
     snprintf(baseline, sizeof baseline, kernel, bodies[0]);
     snprintf(candidate, sizeof candidate, kernel, bodies[1]);
@@ -192,10 +218,12 @@ static void every_doubtful_set_is_heard(void **state)
     job->options.seconds = 0.1;
     for (int turn = 0, fast = 0; fast < 3; turn++) {
         kf_verdict *verdict = judged_in_peace(job);
-        if (verdict->status != KF_CORRECT) fail_msg("%s: %s", kf_status_name(verdict->status), verdict->message);
+        if (verdict->status != KF_CORRECT)
+            fail_msg("%s: %s", kf_status_name(verdict->status), verdict->message);
         const kf_error_figures *f = &verdict->workloads[0].outputs[0].figures;
         assert_true(f->rms > 0 && f->baseline_rms > 0);
-        fast += verdict->speedup.value > 4; /* that far ahead of its baseline, but where others use the machine, too */
+        /* that far ahead of its baseline, but where others use the machine, too */
+        fast += verdict->speedup.value > 4;
         assert_true(turn < 12);
         kf_verdict_free(verdict);
     }

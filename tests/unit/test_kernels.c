@@ -1,4 +1,5 @@
-/* The judge's kernels compile for every architecture that is asked for; skipped where there is no NVRTC. What they compute is tested on a GPU. */
+/* The judge's kernels compile for every architecture that is asked for; skipped where there is no
+ * NVRTC. What they compute is tested on a GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@ static void they_compile(void **state)
     for (size_t i = 0; i < 2; i++) {
         kf_error error = {0};
         size_t size = 0;
-        char *image = kf_kernels_image(NULL, architectures[i][0], architectures[i][1], &size, &error);
+        char *image =
+            kf_kernels_image(NULL, architectures[i][0], architectures[i][1], &size, &error);
         if (!image) fail_msg("%s", error.text);
         assert_true(size > 1000);
         assert_memory_equal(image, "\177ELF", 4);

@@ -1,4 +1,5 @@
-/* Which processor the runners of each GPU launch from: one that nobody else has, next to the GPU where that is known. */
+/* Which processor the runners of each GPU launch from: one that nobody else has, next to the GPU
+ * where that is known. */
 #include "launch_cpu.h"
 #include "cgroup_cpu_limit.h"
 
@@ -36,7 +37,8 @@ static void halves(int processor, cpu_set_t *core) /* as many servers count: 0 a
     CPU_SET(processor % 8 + 8, core);
 }
 
-static int launcher(const cpu_set_t *allowed, const kf_gpu_place *places, size_t gpus, size_t which, kf_core *core_of)
+static int launcher(const cpu_set_t *allowed, const kf_gpu_place *places, size_t gpus, size_t which,
+                    kf_core *core_of)
 {
     kf_launch_cpu p;
     if (!kf_launch_cpu_assign(allowed, places, gpus, which, core_of, &p)) return -1;
@@ -56,11 +58,13 @@ static void each_gpu_has_one_next_to_it(void **state)
     assert_int_equal(launcher(&all, unknown, 1, 0, alone), 15);
     assert_int_equal(launcher(&all, unknown, 4, 3, alone), 12);
     /* Two sockets; the first two GPUs are next to the first. */
-    kf_gpu_place places[] = {{range(0, 7), 0}, {range(0, 7), 1}, {range(8, 15), 2}, {range(8, 15), 3}};
+    kf_gpu_place places[] = {
+        {range(0, 7), 0}, {range(0, 7), 1}, {range(8, 15), 2}, {range(8, 15), 3}};
     static const int chosen[] = {7, 6, 13, 12};
     for (size_t i = 0; i < 4; i++) assert_int_equal(launcher(&all, places, 4, i, alone), chosen[i]);
     /* Whoever sees only some of them comes to the same. */
-    for (size_t i = 0; i < 4; i++) assert_int_equal(launcher(&all, &places[i], 1, 0, alone), chosen[i]);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(launcher(&all, &places[i], 1, 0, alone), chosen[i]);
     assert_int_equal(launcher(&all, &places[2], 2, 1, alone), chosen[3]);
     /* Numbers go round, and what is taken is taken. */
     kf_gpu_place same[] = {{range(0, 7), 0}, {range(0, 7), 8}};
@@ -106,7 +110,8 @@ static void few_processors_are_everybody_s(void **state)
     assert_int_equal(launcher(&four, places, 1, 0, alone), 3);
     assert_int_equal(launcher(&four, places, 2, 0, alone), -1);
     assert_int_equal(launcher(&four, places, 1, 1, alone), -1); /* there is no such GPU */
-    assert_int_equal(launcher(&all, places, KF_LAUNCH_CPU_GPUS, KF_LAUNCH_CPU_GPUS - 1, alone), 192);
+    assert_int_equal(launcher(&all, places, KF_LAUNCH_CPU_GPUS, KF_LAUNCH_CPU_GPUS - 1, alone),
+                     192);
 }
 
 static void put(const char *folder, const char *name, const char *text)

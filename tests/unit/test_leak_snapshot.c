@@ -61,7 +61,8 @@ static void descriptors_are_counted_whatever_their_numbers(void **state)
     news = news_since(before, &text);
     assert_int_equal(news.own, 1);
     assert_non_null(
-        strstr(text.data, "descriptor anon_inode:[eventfd]\n")); /* beside what other programs leave in /tmp meanwhile */
+        strstr(text.data, "descriptor anon_inode:[eventfd]\n")); /* beside what other programs leave
+                                                                    in /tmp meanwhile */
     close(first);
     close(second);
     kf_buffer_free(&text);

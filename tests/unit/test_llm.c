@@ -32,7 +32,9 @@ static kf_llm *open_spec(const char *spec)
 static void submit(kf_llm *llm, const char *prompt, int64_t tag)
 {
     kf_error error = {0};
-    if (!kf_llm_submit(llm, &(kf_llm_request){.prompt = prompt, .temperature = -1, .tag = tag}, &error)) fail_msg("%s", error.text);
+    if (!kf_llm_submit(llm, &(kf_llm_request){.prompt = prompt, .temperature = -1, .tag = tag},
+                       &error))
+        fail_msg("%s", error.text);
 }
 
 /* Submits one prompt and waits for its reply. */
@@ -72,7 +74,8 @@ static void specs_are_checked(void **state)
         {"exec,parallel=1000:cat", "parallel=1000 is not a number from 1 to 64"},
         {"replay:/nonexistent/store.db#1h3w", "/nonexistent/store.db"},
         {"replay:/nonexistent/file", "/nonexistent/file: No such file"},
-        {"openai:m", "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
+        {"openai:m",
+         "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
         {"openai,effort=huge:m@http://127.0.0.1:1/v1",
          "openai: effort=huge is none of default, none, minimal, low, medium, high, xhigh"},
         {"openai,price_in=1:m@http://127.0.0.1:1/v1", "price_in and price_out belong together"},
@@ -111,7 +114,8 @@ static void specs_are_checked(void **state)
     assert_int_equal(kf_llm_poll(none, 0, &reply), 0);
     for (int i = 0; i <= KF_LLM_EXHAUSTED; i++) {
         kf_llm_outcome back;
-        assert_true(kf_llm_outcome_parse(kf_llm_outcome_name((kf_llm_outcome)i), &back) && (int)back == i);
+        assert_true(kf_llm_outcome_parse(kf_llm_outcome_name((kf_llm_outcome)i), &back) &&
+                    (int)back == i);
     }
 }
 
@@ -123,21 +127,24 @@ static void traits_are_read(void **state)
     kf_auto(kf_llm) plain = open_spec("exec:cat");
     const kf_llm_traits *t = kf_llm_traits_of(plain);
     assert_true(t->weight == 1 && t->role == KF_LLM_PROPOSER && kf_llm_temperature(t, 5) == -1);
-    kf_auto(kf_llm) set =
-        open_spec("exec,weight=2.5,timeout=3,role=both,temperature_from=0.2,temperature_to=1,temperature_calls=5:cat");
+    kf_auto(kf_llm) set = open_spec("exec,weight=2.5,timeout=3,role=both,temperature_from=0.2,"
+                                    "temperature_to=1,temperature_calls=5:cat");
     t = kf_llm_traits_of(set);
     assert_true(t->weight == 2.5 && t->role == KF_LLM_BOTH);
     assert_true(kf_llm_temperature(t, 0) == 0.2 && fabs(kf_llm_temperature(t, 2) - 0.6) < 1e-12);
     assert_true(kf_llm_temperature(t, 4) == 1 && kf_llm_temperature(t, 400) == 1);
     kf_auto(kf_llm) list = open_spec("fallback,weight=3,role=critic:exec,weight=9:cat");
-    assert_true(kf_llm_traits_of(list)->weight == 3 && kf_llm_traits_of(list)->role == KF_LLM_CRITIC);
-    kf_autofree char *frozen = kf_llm_freeze("fallback,weight=3:openai:o3@http://127.0.0.1:1/v1 then exec:cat", &error);
+    assert_true(kf_llm_traits_of(list)->weight == 3 &&
+                kf_llm_traits_of(list)->role == KF_LLM_CRITIC);
+    kf_autofree char *frozen =
+        kf_llm_freeze("fallback,weight=3:openai:o3@http://127.0.0.1:1/v1 then exec:cat", &error);
     assert_non_null(frozen);
-    assert_string_equal(frozen, "fallback,weight=3:openai,price_in=2,price_out=8,price_cached=0.5,price_cache_write=2:o3@http://"
+    assert_string_equal(frozen, "fallback,weight=3:openai,price_in=2,price_out=8,price_cached=0.5,"
+                                "price_cache_write=2:o3@http://"
                                 "127.0.0.1:1/v1 then exec:cat");
 }
 
-/* ---- exec ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- exec ------------------------------------------------------------------------------------ */
 
 static void exec_answers(void **state)
 {
@@ -154,7 +161,8 @@ static void exec_answers(void **state)
     kf_autobuffer large = {0};
     for (int i = 0; i < 300000; i++) kf_buffer_format(&large, "line %6d\n", i);
     kf_error error;
-    assert_true(kf_llm_submit(again, &(kf_llm_request){.system = "SYSTEM", .prompt = large.data}, &error));
+    assert_true(
+        kf_llm_submit(again, &(kf_llm_request){.system = "SYSTEM", .prompt = large.data}, &error));
     assert_int_equal(kf_llm_poll(again, 20, &reply), 1);
     assert_non_null(strstr(reply.text, "line 299999\n"));
     assert_string_equal(reply.text + reply.size - 6, "SYSTEM");
@@ -165,17 +173,20 @@ static void exec_json_replies(void **state)
 {
     (void)state;
     kf_auto(kf_llm) llm = open_spec("exec:cat");
-    kf_llm_reply reply = ask(llm, "{\"text\": \"code\\n\", \"model\": \"m-1\", \"usage\": {\"prompt_tokens\": 12, "
-                                  "\"completion_tokens\": 3}, \"cost_usd\": 0.25}");
+    kf_llm_reply reply =
+        ask(llm, "{\"text\": \"code\\n\", \"model\": \"m-1\", \"usage\": {\"prompt_tokens\": 12, "
+                 "\"completion_tokens\": 3}, \"cost_usd\": 0.25}");
     assert_string_equal(reply.text, "code\n");
     assert_string_equal(reply.model, "m-1");
-    assert_true(reply.prompt_tokens == 12 && reply.completion_tokens == 3 && reply.cost_usd == 0.25);
+    assert_true(reply.prompt_tokens == 12 && reply.completion_tokens == 3 &&
+                reply.cost_usd == 0.25);
     kf_llm_reply_free(&reply);
     reply = ask(llm, "{\"text\": \"cut\", \"outcome\": \"truncated\", \"usage\": 7}");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
     kf_llm_reply_free(&reply);
     /* Anything else is text. */
-    const char *const plain[] = {"{\"answer\": 1}", "{\"text\": 1}", "{\"text\": \"a\"} and more", "{ int a; }"};
+    const char *const plain[] = {"{\"answer\": 1}", "{\"text\": 1}", "{\"text\": \"a\"} and more",
+                                 "{ int a; }"};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         reply = ask(llm, plain[i]);
         assert_int_equal(reply.outcome, KF_LLM_OK);
@@ -201,7 +212,8 @@ static void exec_failures_are_told(void **state)
         {"exec:printf ' \\n'", KF_LLM_EMPTY, ""},
         {"exec:printf 'a\\0b'", KF_LLM_FAILED, "NUL byte"},
         {"exec:head -c 9000000 /dev/zero | tr '\\0' x", KF_LLM_FAILED, "more than 8388608 bytes"},
-        {"exec:yes too much | head -c 3000000 >&2; exit 1", KF_LLM_FAILED, "wrote to stderr: too much too much"},
+        {"exec:yes too much | head -c 3000000 >&2; exit 1", KF_LLM_FAILED,
+         "wrote to stderr: too much too much"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_llm_reply reply = ask_spec(rows[i].spec, "x");
@@ -226,12 +238,15 @@ static char *file_of(const char *directory, const char *what, int number)
     return path;
 }
 
-/* Eight requests at once, each answered when it is done, whatever became of those before it: the last one asked for is let go first. */
+/* Eight requests at once, each answered when it is done, whatever became of those before it: the
+ * last one asked for is let go first. */
 static void exec_runs_many_at_once(void **state)
 {
     (void)state;
     kf_autofree char *directory = kf_directory_temporary("kforge-llm", NULL), *spec = NULL;
-    assert_true(asprintf(&spec, "exec,parallel=8:read n; : > %s/begun-$n; until [ -e %s/go-$n ]; do sleep 0.01; done; echo $n",
+    assert_true(asprintf(&spec,
+                         "exec,parallel=8:read n; : > %s/begun-$n; until [ -e %s/go-$n ]; do sleep "
+                         "0.01; done; echo $n",
                          directory, directory) > 0);
     kf_auto(kf_llm) llm = open_spec(spec);
     char prompt[8];
@@ -289,8 +304,8 @@ static void exec_leaves_nothing_behind(void **state)
     /* Closing ends what is in flight, children of the shell included. */
     kf_autofree char *directory = kf_directory_temporary("kforge-llm", NULL);
     kf_autofree char *spec = NULL;
-    assert_true(
-        asprintf(&spec, "exec:sleep 62 & echo $! > %s/pid.tmp; mv %s/pid.tmp %s/pid; wait", directory, directory, directory) > 0);
+    assert_true(asprintf(&spec, "exec:sleep 62 & echo $! > %s/pid.tmp; mv %s/pid.tmp %s/pid; wait",
+                         directory, directory, directory) > 0);
     kf_llm *llm = open_spec(spec);
     submit(llm, "x", 1);
     kf_autofree char *path = kf_path_join(directory, "pid");
@@ -322,9 +337,11 @@ static void exec_inherits_no_descriptors(void **state)
     close(leaked[1]);
 }
 
-/* ---- replay ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
-#define HEADER "{\"schema\": \"kforge-cassette/1\", \"source\": \"written for this test\", \"model\": \"m\"}\n"
+#define HEADER                                                                               \
+    "{\"schema\": \"kforge-cassette/1\", \"source\": \"written for this test\", \"model\": " \
+    "\"m\"}\n"
 
 typedef struct cassette {
     char *directory, *path;
@@ -364,12 +381,14 @@ static void replay_prefers_the_matching_prompt(void **state)
     char hex[KF_HASH_HEX], text[2000];
     kf_hash_hex(&hash, hex);
     snprintf(text, sizeof text,
-             HEADER
-             "{\"match\": null, \"reply\": \"one\", \"tokens\": {\"prompt\": 5, \"completion\": 7}, \"seconds\": 1.5, "
-             "\"cost_usd\": 0.5}\n\n"
-             "{\"match\": \"%s\", \"reply\": \"two\", \"model\": \"other\"}\r\n{\"reply\": \"three\", \"outcome\": \"truncated\", "
-             "\"error\": \"\", \"tokens\": {\"prompt\": -1, \"completion\": -1}, \"cost_usd\": -1.0, \"asked\": 0, \"after\": 0}\n"
-             "{\"reply\": \"\", \"outcome\": \"failed\", \"error\": \"503\"}",
+             HEADER "{\"match\": null, \"reply\": \"one\", \"tokens\": {\"prompt\": 5, "
+                    "\"completion\": 7}, \"seconds\": 1.5, "
+                    "\"cost_usd\": 0.5}\n\n"
+                    "{\"match\": \"%s\", \"reply\": \"two\", \"model\": \"other\"}\r\n{\"reply\": "
+                    "\"three\", \"outcome\": \"truncated\", "
+                    "\"error\": \"\", \"tokens\": {\"prompt\": -1, \"completion\": -1}, "
+                    "\"cost_usd\": -1.0, \"asked\": 0, \"after\": 0}\n"
+                    "{\"reply\": \"\", \"outcome\": \"failed\", \"error\": \"503\"}",
              hex);
     cassette c = write_cassette(text);
     kf_auto(kf_llm) llm = open_spec(c.spec);
@@ -377,11 +396,14 @@ static void replay_prefers_the_matching_prompt(void **state)
     kf_llm_reply reply = ask(llm, "anything");
     assert_string_equal(reply.text, "one");
     assert_string_equal(reply.model, "m");
-    assert_true(reply.prompt_tokens == 5 && reply.completion_tokens == 7 && reply.seconds == 1.5 && reply.cost_usd == 0.5);
+    assert_true(reply.prompt_tokens == 5 && reply.completion_tokens == 7 && reply.seconds == 1.5 &&
+                reply.cost_usd == 0.5);
     kf_llm_reply_free(&reply);
     reply = ask(llm, "second");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
-    assert_true(reply.prompt_tokens == -1 && reply.completion_tokens == -1 && isnan(reply.cost_usd)); /* as if it did not say */
+    /* as if it did not say */
+    assert_true(reply.prompt_tokens == -1 && reply.completion_tokens == -1 &&
+                isnan(reply.cost_usd));
     assert_int_equal(reply.error.code, KF_ERROR_NONE);
     kf_llm_reply_free(&reply);
     reply = ask(llm, "x");
@@ -415,7 +437,8 @@ static void replies_come_when_they_came(void **state)
 {
     (void)state;
     kf_llm_reply reply;
-    cassette c = write_cassette(HEADER "{\"reply\": \"one\", \"after\": 7}\n{\"reply\": \"two\", \"after\": 9}\n");
+    cassette c = write_cassette(
+        HEADER "{\"reply\": \"one\", \"after\": 7}\n{\"reply\": \"two\", \"after\": 9}\n");
     kf_auto(kf_llm) llm = open_spec(c.spec);
     for (int i = 0; i < 3; i++) submit(llm, "p", i);
     kf_llm_progress(llm, 6);
@@ -432,7 +455,8 @@ static void replies_come_when_they_came(void **state)
     assert_int_equal(kf_llm_poll(llm, 0, &reply), 0);
     assert_int_equal(kf_llm_in_flight(llm), 2); /* a run that ends now has not had them */
     assert_int_equal(kf_llm_ready(llm), KF_LLM_USED_UP);
-    /* When nothing else is left to do they come at once; used up is what a model seems that never answers. */
+    /* When nothing else is left to do they come at once; used up is what a model seems that never
+     * answers. */
     kf_auto(kf_llm) idle = open_spec(c.spec);
     for (int i = 0; i < 3; i++) submit(idle, "p", i);
     kf_llm_progress(idle, 100);
@@ -448,7 +472,8 @@ static void replies_come_when_they_came(void **state)
     drop_cassette(&c);
 }
 
-/* Two calls with the same prompt, of which the second was answered first: each gets its own reply. */
+/* Two calls with the same prompt, of which the second was answered first: each gets its own reply.
+ */
 static void equal_prompts_are_told_apart(void **state)
 {
     (void)state;
@@ -487,17 +512,22 @@ static void malformed_cassettes_are_refused(void **state)
         {"{\"schema\": \"kforge-cassette/2\", \"source\": \"x\", \"model\": \"m\"}\n",
          "c.jsonl:1: schema: \"kforge-cassette/2\" is not"},
         {"{\"schema\": \"kforge-cassette/1\", \"model\": \"m\"}\n", "c.jsonl:1: source: missing"},
-        {"{\"schema\": \"kforge-cassette/1\", \"source\": \"\", \"model\": \"m\"}\n", "c.jsonl:1: source: empty"},
+        {"{\"schema\": \"kforge-cassette/1\", \"source\": \"\", \"model\": \"m\"}\n",
+         "c.jsonl:1: source: empty"},
         {"{\"reply\": \"x\"}\n", "c.jsonl:1: schema: missing"},
         {HEADER "{\"match\": null}\n", "c.jsonl:2: reply: missing"},
         {HEADER "\n{\"reply\": 1}\n", "c.jsonl:3: reply: expected a string"},
         {HEADER "{\"reply\": \"x\"\n", "c.jsonl:2:"},
-        {HEADER "{\"reply\": \"x\", \"match\": \"abc\"}\n", "c.jsonl:2: match: expected null or the 64"},
-        {HEADER "{\"reply\": \"x\", \"outcome\": \"good\"}\n", "c.jsonl:2: outcome: unknown outcome \"good\""},
-        {HEADER "{\"reply\": \"x\", \"tokens\": {\"prompt\": -2}}\n", "c.jsonl:2: tokens.prompt: -2 is out of range"},
+        {HEADER "{\"reply\": \"x\", \"match\": \"abc\"}\n",
+         "c.jsonl:2: match: expected null or the 64"},
+        {HEADER "{\"reply\": \"x\", \"outcome\": \"good\"}\n",
+         "c.jsonl:2: outcome: unknown outcome \"good\""},
+        {HEADER "{\"reply\": \"x\", \"tokens\": {\"prompt\": -2}}\n",
+         "c.jsonl:2: tokens.prompt: -2 is out of range"},
         {HEADER "{\"reply\": \"x\", \"tokens\": [1]}\n", "c.jsonl:2: tokens: expected an object"},
         {HEADER "{\"reply\": \"x\", \"reply\": \"y\"}\n", "comes twice"},
-        {HEADER "{\"replay\": \"x\", \"reply\": \"y\"}\n", "c.jsonl:2: replay: unknown key; did you mean \"reply\"?"},
+        {HEADER "{\"replay\": \"x\", \"reply\": \"y\"}\n",
+         "c.jsonl:2: replay: unknown key; did you mean \"reply\"?"},
         {HEADER "[]\n", "c.jsonl:2: expected an object"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -509,7 +539,8 @@ static void malformed_cassettes_are_refused(void **state)
     }
 }
 
-/* The conversations that come with kforge: every reply holds a source for its task, the last one declares tunables. */
+/* The conversations that come with kforge: every reply holds a source for its task, the last one
+ * declares tunables. */
 static void kept_conversations_hold_sources(void **state)
 {
     (void)state;

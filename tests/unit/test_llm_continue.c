@@ -26,7 +26,8 @@ static void what_is_open(void **state)
                 {"```markdown\n```cuda\nint x;\n```\n", false},
                 {"``\nx\n``\n", true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (kf_reply_is_open(rows[i].text, strlen(rows[i].text)) != rows[i].open) fail_msg("%s", rows[i].text);
+        if (kf_reply_is_open(rows[i].text, strlen(rows[i].text)) != rows[i].open)
+            fail_msg("%s", rows[i].text);
 }
 
 static void parts_meet(void **state)
@@ -39,26 +40,34 @@ static void parts_meet(void **state)
         {"abc", "", "abc"},
         {"```cuda\nint x", " = 1;\n```\n", "```cuda\nint x = 1;\n```\n"},
         {"```cuda\nint x", "int x = 1;\n```\n", "```cuda\nint x = 1;\n```\n"},
-        {"```cuda\nint x = threadIdx.", "x = threadIdx.y;\n", "```cuda\nint x = threadIdx.y;\n"}, /* 14 bytes */
-        {"```cuda\nint a = 1", "1;\n", "```cuda\nint a = 11;\n"},                                 /* one byte is chance */
+        /* 14 bytes */
+        {"```cuda\nint x = threadIdx.", "x = threadIdx.y;\n", "```cuda\nint x = threadIdx.y;\n"},
+        /* one byte is chance */
+        {"```cuda\nint a = 1", "1;\n", "```cuda\nint a = 11;\n"},
         {"```cuda\nint x;\n", "```cuda\nint y;\n```\n", "```cuda\nint x;\nint y;\n```\n"},
-        {"```cuda\nint x;\n", "Here is the rest:\n```cpp\nint y;\n```\n", "```cuda\nint x;\nint y;\n```\n"},
+        {"```cuda\nint x;\n", "Here is the rest:\n```cpp\nint y;\n```\n",
+         "```cuda\nint x;\nint y;\n```\n"},
         {"```cuda\nint x;\n", "```\nDone.", "```cuda\nint x;\n```\nDone."},
-        {"First some words, ", "then\n```cuda\nint x;\n```\n", "First some words, then\n```cuda\nint x;\n```\n"},
+        {"First some words, ", "then\n```cuda\nint x;\n```\n",
+         "First some words, then\n```cuda\nint x;\n```\n"},
         {"The kernel is bound by memory, so it loads float4, and then it goes on\n```cuda\nin",
-         "The kernel is bound by memory, so it loads float4, and then it goes on\n```cuda\nint x;\n```\n",
-         "The kernel is bound by memory, so it loads float4, and then it goes on\n```cuda\nint x;\n```\n"},
+         "The kernel is bound by memory, so it loads float4, and then it goes on\n```cuda\nint "
+         "x;\n```\n",
+         "The kernel is bound by memory, so it loads float4, and then it goes on\n```cuda\nint "
+         "x;\n```\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_autobuffer text = {0};
         kf_buffer_string(&text, rows[i].begun);
         kf_reply_join(&text, rows[i].more, strlen(rows[i].more));
-        if (strcmp(text.data ? text.data : "", rows[i].whole) != 0) fail_msg("%zu: %s", i, text.data);
+        if (strcmp(text.data ? text.data : "", rows[i].whole) != 0)
+            fail_msg("%zu: %s", i, text.data);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_open), cmocka_unit_test(parts_meet)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_open),
+                                       cmocka_unit_test(parts_meet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Everything that servers, proxies and networks do wrong: each row is a test of its own (unit.llm_fault.NAME). What has to hold for all: the reply or
- * its documented error, so many requests and no more, and books that say what was charged, once, with nothing left reserved. */
+/* Everything that servers, proxies and networks do wrong: each row is a test of its own
+ * (unit.llm_fault.NAME). What has to hold for all: the reply or its documented error, so many
+ * requests and no more, and books that say what was charged, once, with nothing left reserved. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +26,9 @@ typedef struct row {
     const char *text;  /* NULL: not looked at */
     const char *error; /* part of it */
     int requests;
-    int64_t prompt, completion; /* -1: the server did not say; -1 and 0: it refused all, and no tokens are booked */
-    double least, most;         /* seconds; 0: not looked at */
+    /* -1: the server did not say; -1 and 0: it refused all, and no tokens are booked */
+    int64_t prompt, completion;
+    double least, most; /* seconds; 0: not looked at */
 } row;
 
 /* 1 USD a million tokens in, 2 out: 11 and 7 tokens cost 25e-6 USD. */
@@ -39,31 +41,38 @@ static const row rows[] = {
     {"no_space", "no_space", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"multi_line", "multi_line", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"big_event", "big_event", "", KF_LLM_OK, NULL, "", 1, 11, 7, 0, 0},
-    {"too_big_event", "too_big_event", "", KF_LLM_FAILED, NULL, "an event of the stream has more than 5242880 bytes", 1, -1, -1, 0,
-     0},
+    {"too_big_event", "too_big_event", "", KF_LLM_FAILED, NULL,
+     "an event of the stream has more than 5242880 bytes", 1, -1, -1, 0, 0},
     {"no_done", "no_done", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
-    {"no_end_at_all", "no_end_at_all", "", KF_LLM_TRUNCATED, TEXT, "ended without saying that it was complete", 1, -1, -1, 0, 0},
+    {"no_end_at_all", "no_end_at_all", "", KF_LLM_TRUNCATED, TEXT,
+     "ended without saying that it was complete", 1, -1, -1, 0, 0},
     {"error_in_stream", "error_in_stream", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"lasting_error_in_stream", "lasting_error_in_stream", "", KF_LLM_FAILED, NULL,
      "invalid_request_error: This model does not like you", 1, -1, -1, 0, 0},
-    {"html", "html", ",retries=2", KF_LLM_FAILED, NULL, "status 200 with text/html, and no reply of a model in it: <!DOCTYPE html>",
-     3, -1, -1, 0, 0},
+    {"html", "html", ",retries=2", KF_LLM_FAILED, NULL,
+     "status 200 with text/html, and no reply of a model in it: <!DOCTYPE html>", 3, -1, -1, 0, 0},
     {"html_once", "html_once", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"gzip", "gzip", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"one_byte_chunks", "bytes", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
-    {"stalled", "stalled", ",stall=0.3,retries=1", KF_LLM_FAILED, NULL, "the reply stalled: nothing for 0.3 s", 2, -1, -1, 0.6, 25},
+    {"stalled", "stalled", ",stall=0.3,retries=1", KF_LLM_FAILED, NULL,
+     "the reply stalled: nothing for 0.3 s", 2, -1, -1, 0.6, 25},
     {"stalled_once", "stalled_once", ",stall=2", KF_LLM_OK, TEXT, "", 2, -1, -1, 2, 25},
-    {"silent", "silent", ",first_byte=1,retries=1", KF_LLM_FAILED, NULL, "no reply within 1 s (2 attempts)", 2, -1, -1, 2, 25},
-    {"thinks_in_silence", "thinking", ",stall=1,first_byte=10", KF_LLM_OK, TEXT, "", 1, 11, 7, 1.5, 25},
+    {"silent", "silent", ",first_byte=1,retries=1", KF_LLM_FAILED, NULL,
+     "no reply within 1 s (2 attempts)", 2, -1, -1, 2, 25},
+    {"thinks_in_silence", "thinking", ",stall=1,first_byte=10", KF_LLM_OK, TEXT, "", 1, 11, 7, 1.5,
+     25},
     {"thinks_for_ever", "thinking-ever", ",stall=20,first_byte=3,retries=0", KF_LLM_FAILED, NULL,
      "the reply stalled: nothing for 3 s", 1, -1, -1, 3, 15},
-    {"too_slow", "silent", ",timeout=1", KF_LLM_FAILED, NULL, "took longer than 1 s", 1, -1, -1, 1, 25},
-    {"closed", "closed", ",retries=1", KF_LLM_FAILED, NULL, "the connection was closed after", 2, -1, -1, 0, 0},
+    {"too_slow", "silent", ",timeout=1", KF_LLM_FAILED, NULL, "took longer than 1 s", 1, -1, -1, 1,
+     25},
+    {"closed", "closed", ",retries=1", KF_LLM_FAILED, NULL, "the connection was closed after", 2,
+     -1, -1, 0, 0},
     {"closed_once", "closed_once", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"closed_before", "closed_before", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"closed_after_end", "closed_after_end", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"redirect", "redirect", "", KF_LLM_FAILED, NULL,
-     "redirects to http://127.0.0.1:1/elsewhere (status 302), and a key is not sent on", 1, -1, 0, 0, 0},
+     "redirects to http://127.0.0.1:1/elsewhere (status 302), and a key is not sent on", 1, -1, 0,
+     0, 0},
     {"wrong_content_type", "wrong_type", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"not_streamed", "not_streamed", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"duplicate_keys", "duplicate_keys", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
@@ -73,42 +82,57 @@ static const row rows[] = {
     {"absurd_tokens", "absurd_tokens", "", KF_LLM_OK, TEXT, "", 1, -1, -1, 0, 0},
     {"retry_after_seconds", "wait_seconds", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 25},
     {"retry_after_date", "wait_date", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 0.9, 25},
-    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL, "it asks to wait 3600 s", 1, -1, 0, 0, 25},
+    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL, "it asks to wait 3600 s", 1,
+     -1, 0, 0, 25},
     {"rate_limit_reset", "wait_reset", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 25},
-    {"no_credit", "no_credit", "", KF_LLM_FAILED, NULL, "the account has no credit left", 1, -1, 0, 0, 0},
-    {"five_times_500", "fails-5", "", KF_LLM_OK, TEXT, "", 6, 11, 7, 0, 0},
-    {"always_500", "fails-99", ",retries=2", KF_LLM_FAILED, NULL, "status 500: <html>Internal Server Error</html> (3 attempts)", 3,
-     -1, 0, 0, 0},
-    {"status_401", "unauthorized", "", KF_LLM_FAILED, NULL,
-     "status 401: Incorrect API key provided: Bearer [key]; check the key in KFORGE_API_KEY", 1, -1, 0, 0, 0},
-    {"status_404", "no_model", "", KF_LLM_FAILED, NULL, "status 404: The model `m` does not exist; check the model's name", 1, -1,
-     0, 0, 0},
-    {"context_length", "too_long", "", KF_LLM_FAILED, NULL, "the prompt is too long for the model", 1, -1, 0, 0, 0},
-    {"content_filter", "filter", "", KF_LLM_REFUSED, NULL, "the server's filter refused the prompt", 1, -1, 0, 0, 0},
-    {"content_filter_in_stream", "filter_in_stream", "", KF_LLM_REFUSED, "half of", "stopped the reply (content_filter)", 1, 11, 7,
+    {"no_credit", "no_credit", "", KF_LLM_FAILED, NULL, "the account has no credit left", 1, -1, 0,
      0, 0},
-    {"refusal", "refusal", "", KF_LLM_REFUSED, "I'm sorry, no.", "the model declined", 1, 11, 7, 0, 0},
-    {"endless", "endless", "", KF_LLM_FAILED, NULL, "more than 8388608 bytes of text", 1, -1, -1, 0, 0},
-    {"endless_reasoning", "endless_thinking", "", KF_LLM_FAILED, NULL, "the reply has more than 67108864 bytes", 1, -1, -1, 0, 0},
-    {"only_reasoning", "only_reasoning", "", KF_LLM_EMPTY, "", "only reasoning came (12 bytes)", 1, 11, 7, 0, 0},
-    {"only_reasoning_to_the_limit", "only_reasoning-length", "", KF_LLM_EMPTY, "", "give a larger max_tokens or a lower effort", 1,
+    {"five_times_500", "fails-5", "", KF_LLM_OK, TEXT, "", 6, 11, 7, 0, 0},
+    {"always_500", "fails-99", ",retries=2", KF_LLM_FAILED, NULL,
+     "status 500: <html>Internal Server Error</html> (3 attempts)", 3, -1, 0, 0, 0},
+    {"status_401", "unauthorized", "", KF_LLM_FAILED, NULL,
+     "status 401: Incorrect API key provided: Bearer [key]; check the key in KFORGE_API_KEY", 1, -1,
+     0, 0, 0},
+    {"status_404", "no_model", "", KF_LLM_FAILED, NULL,
+     "status 404: The model `m` does not exist; check the model's name", 1, -1, 0, 0, 0},
+    {"context_length", "too_long", "", KF_LLM_FAILED, NULL, "the prompt is too long for the model",
+     1, -1, 0, 0, 0},
+    {"content_filter", "filter", "", KF_LLM_REFUSED, NULL, "the server's filter refused the prompt",
+     1, -1, 0, 0, 0},
+    {"content_filter_in_stream", "filter_in_stream", "", KF_LLM_REFUSED, "half of",
+     "stopped the reply (content_filter)", 1, 11, 7, 0, 0},
+    {"refusal", "refusal", "", KF_LLM_REFUSED, "I'm sorry, no.", "the model declined", 1, 11, 7, 0,
+     0},
+    {"endless", "endless", "", KF_LLM_FAILED, NULL, "more than 8388608 bytes of text", 1, -1, -1, 0,
+     0},
+    {"endless_reasoning", "endless_thinking", "", KF_LLM_FAILED, NULL,
+     "the reply has more than 67108864 bytes", 1, -1, -1, 0, 0},
+    {"only_reasoning", "only_reasoning", "", KF_LLM_EMPTY, "", "only reasoning came (12 bytes)", 1,
      11, 7, 0, 0},
-    {"tool_call", "tool", "", KF_LLM_EMPTY, "", "the model called a tool, and none was offered", 1, 11, 7, 0, 0},
+    {"only_reasoning_to_the_limit", "only_reasoning-length", "", KF_LLM_EMPTY, "",
+     "give a larger max_tokens or a lower effort", 1, 11, 7, 0, 0},
+    {"tool_call", "tool", "", KF_LLM_EMPTY, "", "the model called a tool, and none was offered", 1,
+     11, 7, 0, 0},
     {"empty", "empty", "", KF_LLM_EMPTY, "", "the reply is empty", 1, 11, 7, 0, 0},
     {"continued", "continued", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
     {"continued_from_the_line", "continued-line", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
     {"continued_in_a_new_block", "continued-fence", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
     {"continued_from_the_start", "continued-over", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
     {"continued_twice", "continued-twice", "", KF_LLM_OK,
-     "Here:\n```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x = 1; // and on\n```\n", "", 3, 33, 21, 0, 0},
-    {"not_continued_for_ever", "truncated", "", KF_LLM_TRUNCATED, NULL, "cut off at the limit of 16384 tokens", 3, 33, 21, 0, 0},
-    {"continuation_refused", "lost", "", KF_LLM_TRUNCATED, "```cuda\nint x", "could not be continued", 2, 11, 7, 0, 0},
-    {"whole_enough", "enough", "", KF_LLM_TRUNCATED, "```cuda\nint x;\n```\nThis is how", "cut off at the limit of 16384 tokens", 1,
-     11, 7, 0, 0},
-    {"truncated", "truncated", ",continue=0", KF_LLM_TRUNCATED, "```cuda\nint x", "cut off at the limit of 16384 tokens", 1, 11, 7,
-     0, 0},
-    {"not_json", "not_json", ",retries=1", KF_LLM_FAILED, NULL, "events that are no JSON: {oops", 2, -1, -1, 0, 0},
-    {"no_events", "no_events", ",retries=1", KF_LLM_FAILED, NULL, "no reply of a model in it: (an empty body)", 2, -1, -1, 0, 0},
+     "Here:\n```cuda\n// gr\xc3\xb6\xc3\x9f\x65 \xf0\x9f\x98\x80\nint x = 1; // and on\n```\n", "",
+     3, 33, 21, 0, 0},
+    {"not_continued_for_ever", "truncated", "", KF_LLM_TRUNCATED, NULL,
+     "cut off at the limit of 16384 tokens", 3, 33, 21, 0, 0},
+    {"continuation_refused", "lost", "", KF_LLM_TRUNCATED, "```cuda\nint x",
+     "could not be continued", 2, 11, 7, 0, 0},
+    {"whole_enough", "enough", "", KF_LLM_TRUNCATED, "```cuda\nint x;\n```\nThis is how",
+     "cut off at the limit of 16384 tokens", 1, 11, 7, 0, 0},
+    {"truncated", "truncated", ",continue=0", KF_LLM_TRUNCATED, "```cuda\nint x",
+     "cut off at the limit of 16384 tokens", 1, 11, 7, 0, 0},
+    {"not_json", "not_json", ",retries=1", KF_LLM_FAILED, NULL, "events that are no JSON: {oops", 2,
+     -1, -1, 0, 0},
+    {"no_events", "no_events", ",retries=1", KF_LLM_FAILED, NULL,
+     "no reply of a model in it: (an empty body)", 2, -1, -1, 0, 0},
     {"old_server", "old", ",effort=low", KF_LLM_OK, TEXT, "", 3, -1, -1, 0, 0},
 };
 
@@ -117,22 +141,29 @@ static const char *wanted; /* NULL: all rows */
 
 static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, double seconds)
 {
-    if (reply->outcome != r->outcome) fail_msg("outcome %s: %s", kf_llm_outcome_name(reply->outcome), reply->error.text);
-    if (r->text && strcmp(reply->text ? reply->text : "", r->text) != 0) fail_msg("text: %s", reply->text);
-    if (*r->error ? !strstr(reply->error.text, r->error) : reply->error.text[0]) fail_msg("error: %s", reply->error.text);
+    if (reply->outcome != r->outcome)
+        fail_msg("outcome %s: %s", kf_llm_outcome_name(reply->outcome), reply->error.text);
+    if (r->text && strcmp(reply->text ? reply->text : "", r->text) != 0)
+        fail_msg("text: %s", reply->text);
+    if (*r->error ? !strstr(reply->error.text, r->error) : reply->error.text[0])
+        fail_msg("error: %s", reply->error.text);
     assert_null(strstr(reply->error.text, KEY));
     assert_int_equal(reply->requests, r->requests);
-    if (reply->prompt_tokens != r->prompt || reply->completion_tokens != (r->prompt < 0 ? -1 : r->completion))
-        fail_msg("tokens %lld %lld", (long long)reply->prompt_tokens, (long long)reply->completion_tokens);
+    if (reply->prompt_tokens != r->prompt ||
+        reply->completion_tokens != (r->prompt < 0 ? -1 : r->completion))
+        fail_msg("tokens %lld %lld", (long long)reply->prompt_tokens,
+                 (long long)reply->completion_tokens);
     if (r->most > 0 && !(seconds >= r->least && seconds < r->most)) fail_msg("%g s", seconds);
     /* The books. */
-    assert_true(budget->reserved.nanodollars == 0 && budget->reserved.tokens == 0 && budget->reserved.requests == 0);
+    assert_true(budget->reserved.nanodollars == 0 && budget->reserved.tokens == 0 &&
+                budget->reserved.requests == 0);
     assert_int_equal(budget->spent.requests, r->requests);
     if (r->prompt >= 0) {
         assert_int_equal(budget->spent.tokens, r->prompt + r->completion);
         assert_int_equal(budget->spent.nanodollars, 1000 * r->prompt + 2000 * r->completion);
     }
-    if (r->prompt < 0 && r->completion == 0) assert_true(budget->spent.tokens == 0 && budget->spent.nanodollars == 0);
+    if (r->prompt < 0 && r->completion == 0)
+        assert_true(budget->spent.tokens == 0 && budget->spent.nanodollars == 0);
     double cost = isnan(reply->cost_usd) ? 0 : reply->cost_usd;
     assert_true(fabs(cost - kf_dollars(budget->spent.nanodollars)) < 1e-12);
     cJSON *log = model_server_log(&server, r->scenario);
@@ -141,7 +172,8 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
     const cJSON *request;
     cJSON_ArrayForEach(request, log)
     {
-        const cJSON *key = cJSON_GetObjectItem(cJSON_GetObjectItem(request, "headers"), "authorization");
+        const cJSON *key =
+            cJSON_GetObjectItem(cJSON_GetObjectItem(request, "headers"), "authorization");
         had_key &= cJSON_IsString(key) && strcmp(key->valuestring, "Bearer " KEY) == 0;
     }
     cJSON_Delete(log);
@@ -156,14 +188,17 @@ static void row_holds(void **state)
     kf_error error = {0};
     kf_budget budget = {.limit = {kf_nanodollars(1), 10000000, 1000}};
     server = model_server_start();
-    snprintf(spec, sizeof spec, "compatible,backoff=0.01,price_in=1,price_out=2%s:m@http://127.0.0.1:%d/%s/v1", r->options,
-             server.port, r->scenario);
+    snprintf(spec, sizeof spec,
+             "compatible,backoff=0.01,price_in=1,price_out=2%s:m@http://127.0.0.1:%d/%s/v1",
+             r->options, server.port, r->scenario);
     kf_llm *llm = kf_llm_open(spec, &error);
     if (!llm) fail_msg("%s", error.text);
     kf_llm_set_budget(llm, &budget);
     double start = kf_now();
-    assert_true(
-        kf_llm_submit(llm, &(kf_llm_request){.system = "Be good.", .prompt = "Write.", .temperature = -1, .tag = 7}, &error));
+    assert_true(kf_llm_submit(
+        llm,
+        &(kf_llm_request){.system = "Be good.", .prompt = "Write.", .temperature = -1, .tag = 7},
+        &error));
     kf_llm_reply reply = {0};
     assert_int_equal(kf_llm_poll(llm, 30, &reply), 1);
     assert_int_equal(reply.tag, 7);
@@ -186,8 +221,10 @@ int main(int argc, char **argv)
     setenv("KFORGE_API_KEY", KEY, 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!wanted || strcmp(wanted, rows[i].name) == 0)
-            tests[count++] =
-                (struct CMUnitTest){.name = rows[i].name, .test_func = row_holds, .initial_state = (void *)(uintptr_t)&rows[i]};
+            tests[count++] = (struct CMUnitTest){.name = rows[i].name,
+                                                 .test_func = row_holds,
+                                                 .initial_state = (void *)(uintptr_t)&rows[i]};
     if (!count) fprintf(stderr, "no row %s\n", wanted);
-    return count ? _cmocka_run_group_tests(wanted ? wanted : "faults", tests, count, NULL, NULL) : 1;
+    return count ? _cmocka_run_group_tests(wanted ? wanted : "faults", tests, count, NULL, NULL)
+                 : 1;
 }

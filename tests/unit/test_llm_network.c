@@ -1,4 +1,5 @@
-/* Providers over the network where everything goes well, and what they do with many requests: formats, fall-back, limits, budgets, cancelling. */
+/* Providers over the network where everything goes well, and what they do with many requests:
+ * formats, fall-back, limits, budgets, cancelling. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,10 @@ static kf_llm *open_at(const char *before, const char *scenario)
 
 static bool submit(kf_llm *llm, int64_t tag, kf_error *error)
 {
-    return kf_llm_submit(llm, &(kf_llm_request){.system = "Be good.", .prompt = "Write.", .temperature = -1, .tag = tag}, error);
+    return kf_llm_submit(
+        llm,
+        &(kf_llm_request){.system = "Be good.", .prompt = "Write.", .temperature = -1, .tag = tag},
+        error);
 }
 
 static kf_llm_reply ask(kf_llm *llm)
@@ -67,7 +71,8 @@ static kf_llm_reply ask(kf_llm *llm)
 }
 
 /* The body of the last request of a scenario, or a header of it. */
-static void expect_request(const char *scenario, const char *path, const char *body, const char *header, const char *value)
+static void expect_request(const char *scenario, const char *path, const char *body,
+                           const char *header, const char *value)
 {
     kf_auto(cJSON) log = model_server_log(&server, scenario);
     const cJSON *request = cJSON_GetArrayItem(log, cJSON_GetArraySize(log) - 1);
@@ -75,7 +80,8 @@ static void expect_request(const char *scenario, const char *path, const char *b
     assert_string_equal(kf_dialect_member_text(request, "path"), path);
     if (!strstr(json, body)) fail_msg("%s: not in the request: %s in %s", scenario, body, json);
     const char *got = kf_dialect_member_text(kf_dialect_member(request, "headers"), header);
-    if (strcmp(got ? got : "", value) != 0) fail_msg("%s: %s: %s", scenario, header, got ? got : "(none)");
+    if (strcmp(got ? got : "", value) != 0)
+        fail_msg("%s: %s: %s", scenario, header, got ? got : "(none)");
 }
 
 static void formats(void **state)
@@ -85,33 +91,44 @@ static void formats(void **state)
         const char *spec, *scenario, *model, *path, *body, *header, *value, *settings;
     } rows[] = {
         {"openai,effort=high,max_tokens=999:gpt-x", "one", "served-1", "/one/v1/chat/completions",
-         "\"messages\":[{\"role\":\"system\",\"content\":\"Be good.\"},{\"role\":\"user\",\"content\":\"Write.\"}],\"stream\":true,"
-         "\"stream_options\":{\"include_usage\":true},\"max_tokens\":999,\"reasoning_effort\":\"high\"}",
-         "authorization", "Bearer openai-key", "{\"max_tokens\":999,\"reasoning_effort\":\"high\"}"},
+         "\"messages\":[{\"role\":\"system\",\"content\":\"Be "
+         "good.\"},{\"role\":\"user\",\"content\":\"Write.\"}],\"stream\":true,"
+         "\"stream_options\":{\"include_usage\":true},\"max_tokens\":999,\"reasoning_effort\":"
+         "\"high\"}",
+         "authorization", "Bearer openai-key",
+         "{\"max_tokens\":999,\"reasoning_effort\":\"high\"}"},
         {"openai,api=responses,effort=low:gpt-x", "two", "served-2", "/two/v1/responses",
          "\"instructions\":\"Be "
-         "good.\",\"input\":\"Write.\",\"stream\":true,\"store\":false,\"max_output_tokens\":16384,\"reasoning\":{\"effort\":"
+         "good.\",\"input\":\"Write.\",\"stream\":true,\"store\":false,\"max_output_tokens\":16384,"
+         "\"reasoning\":{\"effort\":"
          "\"low\"}}",
-         "authorization", "Bearer openai-key", "{\"max_output_tokens\":16384,\"reasoning\":{\"effort\":\"low\"}}"},
+         "authorization", "Bearer openai-key",
+         "{\"max_output_tokens\":16384,\"reasoning\":{\"effort\":\"low\"}}"},
         {"anthropic,thinking=2000:claude-x", "three", "served-3", "/three/v1/messages",
          "\"system\":[{\"type\":\"text\",\"text\":\"Be "
          "good.\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\","
          "\"content\":\"Write.\"}],\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}",
-         "x-api-key", "anthropic-key", "{\"max_tokens\":16384,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}"},
-        {"anthropic,temperature=0.5:claude-x", "threeb", "served-3", "/threeb/v1/messages", "\"temperature\":0.5}",
-         "anthropic-version", "2023-06-01", "{\"temperature\":0.5,\"max_tokens\":16384}"},
-        {"gemini,thinking=500:gemini-x", "four", "served-4", "/four/v1/models/gemini-x:streamGenerateContent?alt=sse",
+         "x-api-key", "anthropic-key",
+         "{\"max_tokens\":16384,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}}"},
+        {"anthropic,temperature=0.5:claude-x", "threeb", "served-3", "/threeb/v1/messages",
+         "\"temperature\":0.5}", "anthropic-version", "2023-06-01",
+         "{\"temperature\":0.5,\"max_tokens\":16384}"},
+        {"gemini,thinking=500:gemini-x", "four", "served-4",
+         "/four/v1/models/gemini-x:streamGenerateContent?alt=sse",
          "{\"systemInstruction\":{\"parts\":[{\"text\":\"Be "
          "good.\"}]},\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Write.\"}]}],"
-         "\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":500}}}",
+         "\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":"
+         "500}}}",
          "x-goog-api-key", "gemini-key",
-         "{\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":500}}}"},
-        {"azure:deployed", "five", "served-1", "/five/v1/chat/completions", "\"model\":\"deployed\"", "api-key", "azure-key",
+         "{\"generationConfig\":{\"maxOutputTokens\":16384,\"thinkingConfig\":{\"thinkingBudget\":"
+         "500}}}"},
+        {"azure:deployed", "five", "served-1", "/five/v1/chat/completions",
+         "\"model\":\"deployed\"", "api-key", "azure-key", "{\"max_tokens\":16384}"},
+        {"openrouter:a/b", "six", "served-1", "/six/v1/chat/completions",
+         "\"usage\":{\"include\":true}}", "authorization", "Bearer openrouter-key",
          "{\"max_tokens\":16384}"},
-        {"openrouter:a/b", "six", "served-1", "/six/v1/chat/completions", "\"usage\":{\"include\":true}}", "authorization",
-         "Bearer openrouter-key", "{\"max_tokens\":16384}"},
-        {"qwen2.5:7b", "seven", "served-1", "/seven/v1/chat/completions", "\"model\":\"qwen2.5:7b\"", "authorization", "",
-         "{\"max_tokens\":16384}"},
+        {"qwen2.5:7b", "seven", "served-1", "/seven/v1/chat/completions",
+         "\"model\":\"qwen2.5:7b\"", "authorization", "", "{\"max_tokens\":16384}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
@@ -120,9 +137,11 @@ static void formats(void **state)
         assert_string_equal(reply.text, TEXT);
         assert_string_equal(reply.model, rows[i].model);
         if (reply.prompt_tokens != 11 || reply.completion_tokens != 7)
-            fail_msg("%s: %lld %lld", rows[i].spec, (long long)reply.prompt_tokens, (long long)reply.completion_tokens);
+            fail_msg("%s: %lld %lld", rows[i].spec, (long long)reply.prompt_tokens,
+                     (long long)reply.completion_tokens);
         expect_request(rows[i].scenario, rows[i].path, rows[i].body, rows[i].header, rows[i].value);
-        if (strcmp(reply.settings, rows[i].settings) != 0) fail_msg("%s: %s", rows[i].spec, reply.settings);
+        if (strcmp(reply.settings, rows[i].settings) != 0)
+            fail_msg("%s: %s", rows[i].spec, reply.settings);
         kf_llm_reply_free(&reply);
     }
 }
@@ -143,7 +162,8 @@ static void faults_of_other_formats(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_auto(kf_llm) llm = open_at(rows[i].spec, rows[i].scenario);
         kf_llm_reply reply = ask(llm);
-        if (reply.outcome != rows[i].outcome) fail_msg("%s: %s", rows[i].scenario, reply.error.text);
+        if (reply.outcome != rows[i].outcome)
+            fail_msg("%s: %s", rows[i].scenario, reply.error.text);
         assert_int_equal(reply.requests, rows[i].requests);
         assert_true(reply.seconds >= rows[i].least);
         kf_llm_reply_free(&reply);
@@ -224,9 +244,11 @@ static void tokens_a_minute(void **state)
     kf_auto(kf_llm) llm = open_at("compatible,tpm=1000:m", "heavy"); /* 1020 tokens each */
     double start_time = kf_now();
     kf_llm_reply first = ask(llm);
-    kf_llm_reply second = ask(llm); /* 20 tokens and one more at 16.7 a second, counted from the first reply */
+    /* 20 tokens and one more at 16.7 a second, counted from the first reply */
+    kf_llm_reply second = ask(llm);
     assert_true(kf_now() - start_time >= 1.2);
-    assert_true(first.outcome == KF_LLM_OK && second.outcome == KF_LLM_OK && second.completion_tokens == 1020);
+    assert_true(first.outcome == KF_LLM_OK && second.outcome == KF_LLM_OK &&
+                second.completion_tokens == 1020);
     kf_llm_reply_free(&first);
     kf_llm_reply_free(&second);
 }
@@ -245,7 +267,8 @@ static void servers_that_say_what_they_charge(void **state)
     kf_llm_reply_free(&reply);
 }
 
-/* A port of this machine that refuses connections, or, with `full`, lets them wait for ever. *fds keep it so. */
+/* A port of this machine that refuses connections, or, with `full`, lets them wait for ever. *fds
+ * keep it so. */
 static int deaf_port(bool full, int fds[16])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -269,25 +292,29 @@ static void servers_that_are_not_there(void **state)
         bool full;
         const char *options;
         double least;
-    } rows[] = {{false, "retries=2,backoff=0.01", 0}, {true, "retries=2,backoff=0.01,connect=0.3", 0.8}};
+    } rows[] = {{false, "retries=2,backoff=0.01", 0},
+                {true, "retries=2,backoff=0.01,connect=0.3", 0.8}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int fds[16];
         char spec[200];
         kf_error error = {0};
         kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
         int port = deaf_port(rows[i].full, fds);
-        snprintf(spec, sizeof spec, "compatible,price_in=1,price_out=2,%s:m@http://127.0.0.1:%d/v1", rows[i].options, port);
+        snprintf(spec, sizeof spec, "compatible,price_in=1,price_out=2,%s:m@http://127.0.0.1:%d/v1",
+                 rows[i].options, port);
         kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
         if (!llm) fail_msg("%s", error.text);
         kf_llm_set_budget(llm, &budget);
         double start_time = kf_now();
         kf_llm_reply reply = ask(llm);
         assert_int_equal(reply.outcome, KF_LLM_FAILED);
-        if (!strstr(reply.error.text, "no connection: ") || !strstr(reply.error.text, "(3 attempts)"))
+        if (!strstr(reply.error.text, "no connection: ") ||
+            !strstr(reply.error.text, "(3 attempts)"))
             fail_msg("%s", reply.error.text);
         assert_true(kf_now() - start_time >= rows[i].least);
         assert_int_equal(reply.requests, 3);
-        assert_true(budget.spent.tokens == 0 && budget.spent.nanodollars == 0 && budget.reserved.nanodollars == 0);
+        assert_true(budget.spent.tokens == 0 && budget.spent.nanodollars == 0 &&
+                    budget.reserved.nanodollars == 0);
         kf_llm_reply_free(&reply);
         for (int k = 0; k < 16; k++)
             if (fds[k] >= 0) close(fds[k]);
@@ -300,20 +327,21 @@ static void addresses_from_the_environment(void **state)
     (void)state;
     static const struct {
         const char *variable, *end, *spec, *path;
-    } rows[] = {{"OPENAI_BASE_URL", "/gate1/v1", "openai:gpt-x", "/gate1/v1/chat/completions"},
-                {"OPENAI_BASE_URL", "/gate2/v1/", "openai,api=responses:gpt-x", "/gate2/v1/responses"},
-                {"ANTHROPIC_BASE_URL", "/gate3", "anthropic:c", "/gate3/v1/messages"},
-                {"ANTHROPIC_BASE_URL", "/gate4/v1", "anthropic:c", "/gate4/v1/messages"},
-                {"AZURE_OPENAI_ENDPOINT", "/gate5/", "azure:d", "/gate5/openai/v1/chat/completions"},
-                {"OPENAI_BASE_URL", "/wrong/v1", "openai:gpt-x@%s/gate6/v1", "/gate6/v1/chat/completions"}};
+    } rows[] = {
+        {"OPENAI_BASE_URL", "/gate1/v1", "openai:gpt-x", "/gate1/v1/chat/completions"},
+        {"OPENAI_BASE_URL", "/gate2/v1/", "openai,api=responses:gpt-x", "/gate2/v1/responses"},
+        {"ANTHROPIC_BASE_URL", "/gate3", "anthropic:c", "/gate3/v1/messages"},
+        {"ANTHROPIC_BASE_URL", "/gate4/v1", "anthropic:c", "/gate4/v1/messages"},
+        {"AZURE_OPENAI_ENDPOINT", "/gate5/", "azure:d", "/gate5/openai/v1/chat/completions"},
+        {"OPENAI_BASE_URL", "/wrong/v1", "openai:gpt-x@%s/gate6/v1", "/gate6/v1/chat/completions"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char base[100], address[200], spec[300], scenario[8];
         kf_error error = {0};
         snprintf(base, sizeof base, "http://127.0.0.1:%d", server.port);
         snprintf(address, sizeof address, "%s%s", base, rows[i].end);
         const char *at = strstr(rows[i].spec, "%s");
-        snprintf(spec, sizeof spec, "%.*s%s%s", (int)(at ? at - rows[i].spec : 300), rows[i].spec, at ? base : "",
-                 at ? at + 2 : "");
+        snprintf(spec, sizeof spec, "%.*s%s%s", (int)(at ? at - rows[i].spec : 300), rows[i].spec,
+                 at ? base : "", at ? at + 2 : "");
         snprintf(scenario, sizeof scenario, "gate%zu", i + 1);
         setenv(rows[i].variable, address, 1);
         kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
@@ -339,7 +367,8 @@ static void budgets_hold_with_many_in_flight(void **state)
     kf_error error = {0};
     kf_llm_reply reply;
     kf_auto(kf_llm) llm = open_at("compatible,price_in=1,price_out=2,max_tokens=1000:m", "booked");
-    /* 14 bytes of prompt and 512 of overhead, 1000 tokens of reply: 2526e-6 USD; 25e-6 are used each time. */
+    /* 14 bytes of prompt and 512 of overhead, 1000 tokens of reply: 2526e-6 USD; 25e-6 are used
+     * each time. */
     kf_budget budget = {.limit = {kf_nanodollars(2600e-6), 0, 0}};
     assert_true(kf_llm_check_budget(llm, &budget, &error));
     kf_llm_set_budget(llm, &budget);
@@ -347,10 +376,12 @@ static void budgets_hold_with_many_in_flight(void **state)
     int answered = 0, refused = 0;
     for (int i = 0; i < 8; i++) {
         assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
-        assert_true(budget.spent.nanodollars + budget.reserved.nanodollars <= budget.limit.nanodollars);
+        assert_true(budget.spent.nanodollars + budget.reserved.nanodollars <=
+                    budget.limit.nanodollars);
         answered += reply.outcome == KF_LLM_OK;
         refused += reply.outcome == KF_LLM_EXHAUSTED;
-        if (reply.outcome == KF_LLM_EXHAUSTED) assert_non_null(strstr(reply.error.text, "the money is spent"));
+        if (reply.outcome == KF_LLM_EXHAUSTED)
+            assert_non_null(strstr(reply.error.text, "the money is spent"));
         kf_llm_reply_free(&reply);
     }
     assert_int_equal(answered + refused, 8);
@@ -378,8 +409,10 @@ static void what_is_cancelled_is_booked(void **state)
     assert_true(budget.reserved.nanodollars > 0);
     kf_llm_cancel(llm);
     assert_int_equal(kf_llm_poll(llm, 0, &reply), 1);
-    assert_true(reply.outcome == KF_LLM_FAILED && reply.requests == 1 && reply.cost_usd > 0 && reply.tag == 5);
-    assert_true(budget.reserved.nanodollars == 0 && kf_dollars(budget.spent.nanodollars) == reply.cost_usd);
+    assert_true(reply.outcome == KF_LLM_FAILED && reply.requests == 1 && reply.cost_usd > 0 &&
+                reply.tag == 5);
+    assert_true(budget.reserved.nanodollars == 0 &&
+                kf_dollars(budget.spent.nanodollars) == reply.cost_usd);
     kf_llm_reply_free(&reply);
 }
 
@@ -410,23 +443,30 @@ static void prices(void **state)
     (void)state;
     kf_error error = {0};
     kf_price price;
-    assert_true(kf_price_find("openai", "gpt-4o-2024-08-06", &price, &error) && price.known && price.input == 2.5);
-    assert_true(kf_price_find("anthropic", "claude-3-5-haiku-latest", &price, &error) && price.known && price.cache_write == 1);
+    assert_true(kf_price_find("openai", "gpt-4o-2024-08-06", &price, &error) && price.known &&
+                price.input == 2.5);
+    assert_true(kf_price_find("anthropic", "claude-3-5-haiku-latest", &price, &error) &&
+                price.known && price.cache_write == 1);
     assert_true(kf_price_find("openai", "gpt-4o-mini", &price, &error) && price.input == 0.15);
     assert_true(kf_price_find("openai", "gpt-4o-audio", &price, &error) && !price.known);
     assert_true(kf_price_find("compatible", "gpt-4o", &price, &error) && !price.known);
     kf_price p = {.input = 10, .cached = 1, .cache_write = 12, .output = 20, .known = true};
-    assert_true(fabs(kf_price_of(&p, 1000, 600, 100, 50) - (300 * 10 + 600 * 1 + 100 * 12 + 50 * 20) * 1e-6) < 1e-15);
+    assert_true(fabs(kf_price_of(&p, 1000, 600, 100, 50) -
+                     (300 * 10 + 600 * 1 + 100 * 12 + 50 * 20) * 1e-6) < 1e-15);
     kf_autofree char *frozen = kf_llm_freeze("openai,effort=low:gpt-5-mini", &error);
-    assert_string_equal(frozen, "openai,effort=low,price_in=0.25,price_out=2,price_cached=0.025,price_cache_write=0.25:gpt-5-mini");
-    kf_autofree char *again = kf_llm_freeze(frozen, &error), *exec = kf_llm_freeze("exec:cat", &error);
+    assert_string_equal(frozen, "openai,effort=low,price_in=0.25,price_out=2,price_cached=0.025,"
+                                "price_cache_write=0.25:gpt-5-mini");
+    kf_autofree char *again = kf_llm_freeze(frozen, &error),
+                     *exec = kf_llm_freeze("exec:cat", &error);
     assert_string_equal(again, frozen);
     assert_string_equal(exec, "exec:cat");
     kf_autofree char *list = kf_llm_freeze("fallback:openai:o3 then exec:cat", &error);
-    assert_string_equal(list, "fallback:openai,price_in=2,price_out=8,price_cached=0.5,price_cache_write=2:o3 then exec:cat");
+    assert_string_equal(list, "fallback:openai,price_in=2,price_out=8,price_cached=0.5,price_cache_"
+                              "write=2:o3 then exec:cat");
     setenv("KFORGE_PRICES", KFORGE_SOURCE_DIR "/tests/llm/bad_prices.json", 1);
     assert_false(kf_price_find("openai", "gpt-5", &price, &error));
-    assert_non_null(strstr(error.text, "bad_prices.json: prices[0]: input and output are both needed"));
+    assert_non_null(
+        strstr(error.text, "bad_prices.json: prices[0]: input and output are both needed"));
     unsetenv("KFORGE_PRICES");
 }
 
@@ -449,7 +489,8 @@ static void keys_are_kept_apart(void **state)
     kf_autofclose FILE *maps = fopen("/proc/self/smaps", "r");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long low, high;
-        if (sscanf(line, "%lx-%lx ", &low, &high) == 2) inside = (uintptr_t)key >= low && (uintptr_t)key < high;
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2)
+            inside = (uintptr_t)key >= low && (uintptr_t)key < high;
         if (inside && strncmp(line, "VmFlags:", 8) == 0) left_out = strstr(line, " dd");
     }
     assert_true(left_out);

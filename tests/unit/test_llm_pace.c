@@ -44,7 +44,8 @@ static void waits_are_read(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double got = kf_wait_parse(rows[i].text, WALL);
-        if (!(got == rows[i].seconds || (isnan(got) && isnan(rows[i].seconds)))) fail_msg("\"%s\": %g", rows[i].text, got);
+        if (!(got == rows[i].seconds || (isnan(got) && isnan(rows[i].seconds))))
+            fail_msg("\"%s\": %g", rows[i].text, got);
     }
 }
 
@@ -59,14 +60,16 @@ static void servers_limits_are_understood(void **state)
 {
     (void)state;
     assert_true(wait_of((const char *const[]){"retry-after", "12", NULL}) == 12);
-    assert_true(wait_of((const char *const[]){"retry-after-ms", "1500", "retry-after", "2", NULL}) == 1.5);
-    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1m2s", NULL}) ==
-                62);
-    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-requests", "9", "x-ratelimit-reset-requests", "1m2s", NULL}) ==
-                0);
-    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "500ms", NULL}) ==
-                0.5);
-    assert_true(wait_of((const char *const[]){"anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset",
+    assert_true(
+        wait_of((const char *const[]){"retry-after-ms", "1500", "retry-after", "2", NULL}) == 1.5);
+    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-requests", "0",
+                                              "x-ratelimit-reset-requests", "1m2s", NULL}) == 62);
+    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-requests", "9",
+                                              "x-ratelimit-reset-requests", "1m2s", NULL}) == 0);
+    assert_true(wait_of((const char *const[]){"x-ratelimit-remaining-tokens", "0",
+                                              "x-ratelimit-reset-tokens", "500ms", NULL}) == 0.5);
+    assert_true(wait_of((const char *const[]){"anthropic-ratelimit-requests-remaining", "0",
+                                              "anthropic-ratelimit-requests-reset",
                                               "2015-10-21T07:28:09Z", NULL}) == 9);
     assert_true(wait_of((const char *const[]){"content-type", "0", NULL}) == 0);
 }
@@ -76,15 +79,19 @@ static void statuses_that_pass(void **state)
     (void)state;
     const int passing[] = {408, 409, 425, 429, 500, 502, 503, 504, 520, 529},
               lasting[] = {200, 301, 400, 401, 403, 404, 413, 422, 501, 505, 600};
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) assert_true(kf_status_is_passing(passing[i]));
-    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++) assert_false(kf_status_is_passing(lasting[i]));
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        assert_true(kf_status_is_passing(passing[i]));
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+        assert_false(kf_status_is_passing(lasting[i]));
 }
 
 static void backoff_doubles_to_a_minute(void **state)
 {
     (void)state;
-    assert_true(kf_backoff(0, 1, 0.5) == 0.5 && kf_backoff(3, 1, 0.5) == 4 && kf_backoff(3, 0.5, 0.999) < 4);
-    assert_true(kf_backoff(10, 1, 0.5) == 30 && kf_backoff(1000000, 1, 0.5) == 30 && kf_backoff(4, 1, 0) == 0);
+    assert_true(kf_backoff(0, 1, 0.5) == 0.5 && kf_backoff(3, 1, 0.5) == 4 &&
+                kf_backoff(3, 0.5, 0.999) < 4);
+    assert_true(kf_backoff(10, 1, 0.5) == 30 && kf_backoff(1000000, 1, 0.5) == 30 &&
+                kf_backoff(4, 1, 0) == 0);
 }
 
 static void buckets_hold_back(void **state)

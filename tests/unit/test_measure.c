@@ -37,20 +37,27 @@ static double floor_of_a_millisecond(const kf_device *device, const kf_problem *
 }
 
 static const kf_device_operations operations = {.kind = "cpu", .floor_seconds = no_floor},
-                                  operations_with_floor = {.kind = "cpu", .floor_seconds = floor_of_a_millisecond};
+                                  operations_with_floor = {.kind = "cpu",
+                                                           .floor_seconds = floor_of_a_millisecond};
 
-/* A batch of CALLS calls takes 0.2 ms beside them, a waking 50 us or, every second time, `late` more. */
+/* A batch of CALLS calls takes 0.2 ms beside them, a waking 50 us or, every second time, `late`
+ * more. */
 static figures *made(double baseline, double candidate, double late)
 {
     figures *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->device = (kf_device){.operations = &operations, .floor_margin = 0.5};
-    f->bench = (kf_workbench){.device = &f->device, .problem = &f->problem, .verdict = kf_verdict_new("id", "task", "cpu")};
+    f->bench = (kf_workbench){.device = &f->device,
+                              .problem = &f->problem,
+                              .verdict = kf_verdict_new("id", "task", "cpu")};
     f->bench.result = kf_verdict_add_workload(f->bench.verdict, "main", true);
     kf_measurement *r = &f->run;
-    *r = (kf_measurement){.bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .solo_calls = CALLS};
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0], &r->latency[1], &r->alone, &r->null};
-    const double calls[] = {baseline, candidate, baseline, candidate, baseline, 0}, batches[] = {CALLS, CALLS, 1, 1, CALLS, 1};
+    *r = (kf_measurement){
+        .bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .solo_calls = CALLS};
+    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],
+                        &r->latency[1],    &r->alone,         &r->null};
+    const double calls[] = {baseline, candidate, baseline, candidate, baseline, 0},
+                 batches[] = {CALLS, CALLS, 1, 1, CALLS, 1};
     for (int i = 0; i < 6; i++) {
         all[i]->seconds = f->values[2 * i];
         all[i]->woken = f->values[2 * i + 1];
@@ -97,13 +104,16 @@ static void the_fixed_cost_is_subtracted(void **state)
     kf_workload_verdict *w = concluded(f);
     assert_int_equal(w->finding_count, 0);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
-    assert_true(fabs(w->baseline_seconds / 0.002 - 1) < 0.001 && fabs(w->candidate_seconds / 0.001 - 1) < 0.001);
-    assert_true(fabs(w->speedup.value - 2) < 0.002 && w->speedup.low <= 2.002 && w->speedup.high >= 1.998);
+    assert_true(fabs(w->baseline_seconds / 0.002 - 1) < 0.001 &&
+                fabs(w->candidate_seconds / 0.001 - 1) < 0.001);
+    assert_true(fabs(w->speedup.value - 2) < 0.002 && w->speedup.low <= 2.002 &&
+                w->speedup.high >= 1.998);
     assert_true(fabs(w->latency_speedup.value - 2) < 0.002);
     drop(f);
 }
 
-/* Behind calls the judge wakes and stops later than behind nothing: 60 us more of each batch here, as the baseline's clock tells. */
+/* Behind calls the judge wakes and stops later than behind nothing: 60 us more of each batch here,
+ * as the baseline's clock tells. */
 static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
 {
     (void)state;
@@ -118,11 +128,13 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
     see_beside(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
-    assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001 && fabs(w->speedup.value - 20) < 0.02);
+    assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001 &&
+                fabs(w->speedup.value - 20) < 0.02);
     drop(f);
 }
 
-/* On a busy machine batches take milliseconds beside their calls, by chance: next to nothing of that is fixed cost. */
+/* On a busy machine batches take milliseconds beside their calls, by chance: next to nothing of
+ * that is fixed cost. */
 static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
 {
     (void)state;
@@ -142,11 +154,13 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += 0.005;
     see_beside(f, 0.0002);
     w = concluded(f);
-    assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 && fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
+    assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 &&
+                fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
     drop(f);
 }
 
-/* A machine that wakes every process late now and then is late for empty batches and for the baseline alone as well. */
+/* A machine that wakes every process late now and then is late for empty batches and for the
+ * baseline alone as well. */
 static void late_wakings_of_all_change_nothing(void **state)
 {
     (void)state;
@@ -158,12 +172,14 @@ static void late_wakings_of_all_change_nothing(void **state)
     drop(f);
 }
 
-/* Work done between waking and the request, too little to convict: it counts as if it had been done in time. */
+/* Work done between waking and the request, too little to convict: it counts as if it had been done
+ * in time. */
 static void early_work_is_charged(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < 64; k++) f->run.throughput[1].woken[k] += 0.0009, f->run.latency[1].woken[k] += 0.0009;
+    for (int k = 0; k < 64; k++)
+        f->run.throughput[1].woken[k] += 0.0009, f->run.latency[1].woken[k] += 0.0009;
     for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.0009;
     kf_workload_verdict *w = concluded(f);
     assert_int_equal(w->finding_count, 0);
@@ -182,13 +198,15 @@ static figures *made_on_a_gpu(double baseline, double candidate, double later)
     return f;
 }
 
-/* One that always wakes 20 us later than the baseline's is not slower for it, but what he may have done meanwhile makes nobody faster either. */
+/* One that always wakes 20 us later than the baseline's is not slower for it, but what he may have
+ * done meanwhile makes nobody faster either. */
 static void processes_may_wake_differently(void **state)
 {
     (void)state;
     figures *f = made_on_a_gpu(0.0003, 0.0003, 0);
     kf_interval same = concluded(f)->speedup;
-    assert_true(fabs(same.value - 1) < 1e-3 && same.low < 0.998 && same.high > 1.002); /* 5 us of 3 ms, on both sides */
+    /* 5 us of 3 ms, on both sides */
+    assert_true(fabs(same.value - 1) < 1e-3 && same.low < 0.998 && same.high > 1.002);
     drop(f);
 
     f = made_on_a_gpu(0.0003, 0.0003, 20e-6);
@@ -203,7 +221,8 @@ static void processes_may_wake_differently(void **state)
     drop(f);
 }
 
-/* Where two processes have their memory in other places, one is slower for as long as it lives: every interval has that in it. */
+/* Where two processes have their memory in other places, one is slower for as long as it lives:
+ * every interval has that in it. */
 static void processes_that_differ_widen_the_interval(void **state)
 {
     (void)state;
@@ -214,7 +233,8 @@ static void processes_that_differ_widen_the_interval(void **state)
     f->device.process_bias = 0.05;
     kf_interval wider = concluded(f)->speedup;
     assert_true(fabs(wider.value - same.value) < 1e-9);
-    assert_true(fabs(wider.low * 1.05 - same.low) < 1e-9 && fabs(wider.high / 1.05 - same.high) < 1e-9);
+    assert_true(fabs(wider.low * 1.05 - same.low) < 1e-9 &&
+                fabs(wider.high / 1.05 - same.high) < 1e-9);
     drop(f);
     for (int python = 0; python < 2; python++) {
         f = made(0.002, 0.001, 0);
@@ -227,8 +247,9 @@ static void processes_that_differ_widen_the_interval(void **state)
     }
 }
 
-/* Where both sides compute in Python the baseline's process makes the empty batches of both, and those without calls cost no more than those that go through some.
- * A busy machine woke it 0.3 ms late for them, and for no other batches: nobody is faster by that. */
+/* Where both sides compute in Python the baseline's process makes the empty batches of both, and
+ * those without calls cost no more than those that go through some. A busy machine woke it 0.3 ms
+ * late for them, and for no other batches: nobody is faster by that. */
 static void empty_batches_that_wake_late_make_nobody_faster(void **state)
 {
     (void)state;
@@ -239,22 +260,27 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
         f->run.empty_candidate = (kf_series){seconds, woken};
         f->run.empty_candidate_count = EMPTIES;
         f->run.empty_batch = 0.0002;
-        if (other_kind) {               /* of a third process, whose usual waking is known: they cost what they cost */
+        /* of a third process, whose usual waking is known: they cost what they cost */
+        if (other_kind) {
             f->run.idle = (kf_runner *)f; /* nobody asks it anything here */
             f->run.idle_waking[f->run.idle_wakings++] = 50e-6;
         }
         /* The baseline's go through 100 calls, and so do its batches. */
         for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.null.seconds[k] += 0.0004;
-        for (int k = 0; k < PAIRS && !other_kind; k++) f->run.throughput[0].seconds[k] += 0.0004 / CALLS;
+        for (int k = 0; k < PAIRS && !other_kind; k++)
+            f->run.throughput[0].seconds[k] += 0.0004 / CALLS;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
         assert_true(fabs(w->batch_cost_seconds - (other_kind ? 0.0005 : 0.0002)) < 1e-9);
-        if (!other_kind) assert_true(fabs(w->speedup.value - 1) < 1e-6 && fabs(w->latency_speedup.value - 1) < 1e-6);
+        if (!other_kind)
+            assert_true(fabs(w->speedup.value - 1) < 1e-6 &&
+                        fabs(w->latency_speedup.value - 1) < 1e-6);
         drop(f);
     }
 }
 
-/* A single call comes right behind a batch of its own process, and costs what an empty batch there does. */
+/* A single call comes right behind a batch of its own process, and costs what an empty batch there
+ * does. */
 static void single_calls_have_a_fixed_cost_of_their_own(void **state)
 {
     (void)state;
@@ -299,13 +325,15 @@ static void waiting_convicts_nobody(void **state)
     for (int worked = 0; worked < 2; worked++) {
         figures *f = made(0.002, 0.0001, 0);
         f->device.calls_block = true;
-        for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.004, f->run.worked[k] = worked ? 0.003 : 0.0001;
+        for (int k = 0; k < KF_WAKINGS; k++)
+            f->run.waking[1][k] += 0.004, f->run.worked[k] = worked ? 0.003 : 0.0001;
         assert_int_equal(concluded(f)->finding_count, worked);
         drop(f);
     }
 }
 
-/* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is accused of what a busy machine does by chance. */
+/* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is
+ * accused of what a busy machine does by chance. */
 static void chance_convicts_nobody(void **state)
 {
     (void)state;
@@ -329,7 +357,8 @@ static void faster_than_memory_is_impossible(void **state)
     drop(f);
     f = made(0.002, 0.0001, 0);
     f->device.operations = f->run.device = &operations_with_floor;
-    f->problem.work_bytes_derived = true; /* the task does not say what has to move: nobody is convicted of it */
+    /* the task does not say what has to move: nobody is convicted of it */
+    f->problem.work_bytes_derived = true;
     assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
 }
@@ -353,7 +382,8 @@ static void faster_than_launches_is_impossible(void **state)
         figures *f = made(4e-6, honest ? 1.5e-6 : 0.1e-6, 0);
         f->device.least_call = 1e-6;
         f->problem.work_bytes_derived = true; /* whatever has to be moved: that takes a launch */
-        for (int k = 0; k < 64; k++) f->run.throughput[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
+        for (int k = 0; k < 64; k++)
+            f->run.throughput[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, !honest);
         if (!honest) assert_string_equal(w->findings[0].rule, "launch.undercut");
@@ -362,9 +392,10 @@ static void faster_than_launches_is_impossible(void **state)
     }
 }
 
-/* A busy machine was later when nothing was called than in any batch: the calls seem to take less than nothing. Nobody's can, so that tells of the
- * machine, and there is no figure. With half of the empty batches as they should be, what was subtracted may have been too much, which convicts nobody
- * either. */
+/* A busy machine was later when nothing was called than in any batch: the calls seem to take less
+ * than nothing. Nobody's can, so that tells of the machine, and there is no figure. With half of
+ * the empty batches as they should be, what was subtracted may have been too much, which convicts
+ * nobody either. */
 static void less_than_nothing_convicts_nobody(void **state)
 {
     (void)state;
@@ -377,9 +408,8 @@ static void less_than_nothing_convicts_nobody(void **state)
         assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
         drop(f);
     }
-    figures *f =
-        made(0.00004, 0.00002,
-             0); /* of half of the pairs: their median ratio lies between 2 and infinity, their median time above nothing */
+    figures *f = made(0.00004, 0.00002, 0); /* of half of the pairs: their median ratio lies between
+                                               2 and infinity, their median time above nothing */
     for (int k = 0; k < 64; k++) f->run.throughput[1].seconds[k] -= k % 2 ? 0.000039 : 0;
     assert_true(concluded(f)->candidate_seconds > 0 && isnan(f->bench.result->speedup.value));
     drop(f);
@@ -397,12 +427,15 @@ static void calls_that_others_do_are_impossible(void **state)
     for (int trial = 0; trial < 6; trial++) {
         figures *f = made(0.0001, 0.00002, 0);
         f->device.merged_call = 10e-6;
-        if (trial == 5) f->bench.kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH; /* the interpreter's time */
+        /* the interpreter's time */
+        if (trial == 5) f->bench.kinds[KF_ROLE_CANDIDATE] = KF_RUNNER_TORCH;
         for (int k = 0; k < 64; k++) {
-            double noise = trial == 4 ? (k % 2 ? 2e-4 : 0) : 0; /* a machine that is late every second time */
-            double alone = trial == 1   ? 20e-6                 /* honest */
-                           : trial == 2 ? 60e-6                 /* honest: a dozen kernels, each launched with its code cold */
-                                        : 100e-6;
+            /* a machine that is late every second time */
+            double noise = trial == 4 ? (k % 2 ? 2e-4 : 0) : 0;
+            double alone =
+                trial == 1   ? 20e-6 /* honest */
+                : trial == 2 ? 60e-6 /* honest: a dozen kernels, each launched with its code cold */
+                             : 100e-6;
             f->run.latency[1].seconds[k] = alone + 0.0002 + noise;
             f->run.latency[0].seconds[k] = 100e-6 + 0.0002 + noise;
             /* its batches are as noisy as that */
@@ -416,8 +449,9 @@ static void calls_that_others_do_are_impossible(void **state)
     }
 }
 
-/* Beside the candidate the baseline takes 2 % more than alone: too little for interference, but no merit of the candidate's. A drift that other
- * calls show, too, is none: there the ends of the intervals meet. */
+/* Beside the candidate the baseline takes 2 % more than alone: too little for interference, but no
+ * merit of the candidate's. A drift that other calls show, too, is none: there the ends of the
+ * intervals meet. */
 static void a_slowed_baseline_makes_nobody_faster(void **state)
 {
     (void)state;
@@ -433,8 +467,9 @@ static void a_slowed_baseline_makes_nobody_faster(void **state)
     }
 }
 
-/* Others have the processors: seven of eight single calls of one side wait for one, two of the other's. Chance does that in a job of fifty. Calls that do
- * the work of a batch take it every time. */
+/* Others have the processors: seven of eight single calls of one side wait for one, two of the
+ * other's. Chance does that in a job of fifty. Calls that do the work of a batch take it every
+ * time. */
 static void processors_that_others_use_merge_no_calls(void **state)
 {
     (void)state;
@@ -454,14 +489,17 @@ static void processors_that_others_use_merge_no_calls(void **state)
     }
 }
 
-/* The candidate's process is woken 25 us later than the baseline's, of every single call, too; 60 us are more than processes differ by. */
+/* The candidate's process is woken 25 us later than the baseline's, of every single call, too; 60
+ * us are more than processes differ by. */
 static void a_process_that_wakes_late_merges_no_calls(void **state)
 {
     (void)state;
     for (int trial = 0; trial < 2; trial++) {
         figures *f = made_on_a_gpu(0.00001, 0.00001, 25e-6);
         f->device.merged_call = 10e-6;
-        for (int k = 0; k < 64; k++) f->run.latency[1].woken[k] += trial ? 60e-6 : 25e-6, f->run.latency[1].seconds[k] += 8e-6;
+        for (int k = 0; k < 64; k++)
+            f->run.latency[1].woken[k] += trial ? 60e-6 : 25e-6,
+                f->run.latency[1].seconds[k] += 8e-6;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, trial);
         if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");

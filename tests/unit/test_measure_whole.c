@@ -1,5 +1,6 @@
-/* Measuring from beginning to end where nothing is real: a clock that only moves when something is done, a device like a GPU on its host, and runners that
- * take what they are told to. What takes turns, wakes late or stalls does so as docs/results/README.md saw it on an H100. */
+/* Measuring from beginning to end where nothing is real: a clock that only moves when something is
+ * done, a device like a GPU on its host, and runners that take what they are told to. What takes
+ * turns, wakes late or stalls does so as docs/results/README.md saw it on an H100. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,34 +23,50 @@ double __wrap_kf_now(void); /* the linker has everybody ask this one */
 static struct {
     double now;
     uint64_t random;
-    const struct kf_runner *last;        /* who had the last batch */
-    double stall;                      /* seconds that one batch in fifty is held up for, on average */
-    double cold_python;                /* seconds more of a batch in Python whose process has not had the last one */
-    double cold_calls;                 /* and of one with calls, where those before were another process's */
-    double cold_later;                 /* and of one with calls, where inputs were drawn since its process made the last ones */
-    double unread;                     /* and of one with calls, where nobody has fetched its process's last results */
-    const struct kf_runner *called;      /* whose those were */
-    uint64_t inputs, rehearsed;        /* what was filled in last; what the candidate has last made a single call on */
-    int fills;                         /* all that were */
-    bool varied;                       /* some of the sets, in the last */
-    uint64_t timed_on;                 /* what a batch of the candidate with several calls was last made on */
-    uint64_t holds[1024], truth[1024]; /* by set: its inputs, and those that the oracle has computed the truth of */
-    double python_extra;               /* seconds by which batches of two processes of Python's differ, their standard deviation */
-    double disturbance;                /* times that the baseline's calls take beside a candidate's process; 0: none */
-    int candidates;                    /* processes with one */
-    bool wrong[1024];                  /* by set: the last call on it was left out */
-    bool of_candidate[1024];           /* by set: the last call on it was the candidate's */
-    double errors[2];                  /* RMS on one of four inputs: the baseline's, the candidate's */
-    int comparisons;                   /* of the job */
-    double set_seconds;                /* to fill, poison or look at a set */
-    double cached;                     /* part of its time that a call takes on sets called shortly before; 0: no cache holds any */
-    bool coarse;                       /* what the workbench said of the last job's baseline */
-    uint64_t later_calls;              /* of the candidate behind the comparisons of two pairs, two in each */
-    const struct behaviour *failing;   /* whose runner reports an error of the device with each call */
-    int failure;                       /* which; 0: none does */
-    double clearing; /* seconds that the driver clears memory behind a call of the oracle, which frees what it has computed in */
+    const struct kf_runner *last; /* who had the last batch */
+    /* seconds that one batch in fifty is held up for, on average */
+    double stall;
+    /* seconds more of a batch in Python whose process has not had the last one */
+    double cold_python;
+    /* and of one with calls, where those before were another process's */
+    double cold_calls;
+    /* and of one with calls, where inputs were drawn since its process made the last ones */
+    double cold_later;
+    /* and of one with calls, where nobody has fetched its process's last results */
+    double unread;
+    const struct kf_runner *called; /* whose those were */
+    /* what was filled in last; what the candidate has last made a single call on */
+    uint64_t inputs, rehearsed;
+    int fills;   /* all that were */
+    bool varied; /* some of the sets, in the last */
+    /* what a batch of the candidate with several calls was last made on */
+    uint64_t timed_on;
+    /* by set: its inputs, and those that the oracle has computed the truth of */
+    uint64_t holds[1024], truth[1024];
+    /* seconds by which batches of two processes of Python's differ, their standard deviation */
+    double python_extra;
+    /* times that the baseline's calls take beside a candidate's process; 0: none */
+    double disturbance;
+    int candidates;          /* processes with one */
+    bool wrong[1024];        /* by set: the last call on it was left out */
+    bool of_candidate[1024]; /* by set: the last call on it was the candidate's */
+    /* RMS on one of four inputs: the baseline's, the candidate's */
+    double errors[2];
+    int comparisons;    /* of the job */
+    double set_seconds; /* to fill, poison or look at a set */
+    /* part of its time that a call takes on sets called shortly before; 0: no cache holds any */
+    double cached;
+    bool coarse; /* what the workbench said of the last job's baseline */
+    /* of the candidate behind the comparisons of two pairs, two in each */
+    uint64_t later_calls;
+    /* whose runner reports an error of the device with each call */
+    const struct behaviour *failing;
+    int failure; /* which; 0: none does */
+    /* seconds that the driver clears memory behind a call of the oracle, which frees what it has
+     * computed in */
+    double clearing;
     double cleared, waited; /* when it will be; what was waited for that */
-    kf_runner *timed_last;    /* of the two sides */
+    kf_runner *timed_last;  /* of the two sides */
 } world;
 
 double __wrap_kf_now(void)
@@ -68,23 +85,29 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* ---- runners ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- runners --------------------------------------------------------------------------------- */
 
 typedef struct behaviour {
-    double call;           /* seconds of one */
-    double slow_for, slow; /* its first calls take `slow` times as long, that many seconds of them */
-    double jitter;         /* of a batch: part of it */
-    bool merged;           /* the calls of a batch are one launch: more of them cost nothing */
-    double ahead;          /* seconds of a batch\'s work that it does in the single call before */
-    double early;          /* and while it is woken for that */
-    uint64_t left_out;     /* does nothing in that call of those behind the first two pairs; 0: in none */
-    double frees; /* seconds that the driver clears what it gives back as a batch ends, if its own was the last before that */
+    double call; /* seconds of one */
+    /* its first calls take `slow` times as long, that many seconds of them */
+    double slow_for, slow;
+    double jitter; /* of a batch: part of it */
+    bool merged;   /* the calls of a batch are one launch: more of them cost nothing */
+    double ahead;  /* seconds of a batch\'s work that it does in the single call before */
+    double early;  /* and while it is woken for that */
+    /* does nothing in that call of those behind the first two pairs; 0: in none */
+    uint64_t left_out;
+    /* seconds that the driver clears what it gives back as a batch ends, if its own was the last
+     * before that */
+    double frees;
 } behaviour;
 
 struct kf_runner {
     kf_runner_kind kind;
-    const behaviour *does;        /* NULL: nothing is loaded */
-    double waking, extra, launch; /* what is peculiar to this process, for as long as it lives: seconds, the last of a short call */
+    const behaviour *does; /* NULL: nothing is loaded */
+    /* what is peculiar to this process, for as long as it lives: seconds, the last of a short call
+     */
+    double waking, extra, launch;
     double spent;
     uint64_t calls;
     uint32_t results; /* in Python: of calls, which it has until a batch has it forget them */
@@ -99,7 +122,10 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     (void)error;
     kf_runner *runner = calloc(1, sizeof *runner);
     assert_non_null(runner);
-    *runner = (kf_runner){.kind = spec->kind, .waking = 8e-6 * fabs(normal()), .extra = 3e-6 * normal(), .launch = 0.3e-6 * normal()};
+    *runner = (kf_runner){.kind = spec->kind,
+                          .waking = 8e-6 * fabs(normal()),
+                          .extra = 3e-6 * normal(),
+                          .launch = 0.3e-6 * normal()};
     if (spec->kind == KF_RUNNER_TORCH) runner->extra += world.python_extra * normal();
     return runner;
 }
@@ -114,7 +140,9 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
 bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
 {
     (void)error;
-    runner->does = strcmp(binary, "baseline") == 0 ? &baseline_does : strcmp(binary, "oracle") == 0 ? &oracle_does : &candidate_does;
+    runner->does = strcmp(binary, "baseline") == 0 ? &baseline_does
+                   : strcmp(binary, "oracle") == 0 ? &oracle_does
+                                                   : &candidate_does;
     world.candidates += runner->does == &candidate_does;
     return true;
 }
@@ -210,7 +238,8 @@ char *kf_runner_output(const kf_runner *runner, size_t most)
     return NULL;
 }
 
-void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing, kf_runner_explanation *explanation)
+void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
+                       kf_runner_explanation *explanation)
 {
     (void)runner, (void)event;
     if (!world.failure) fail_msg("a runner failed while %s", doing);
@@ -248,10 +277,10 @@ bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf
 bool __wrap_kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error)
 {
     return kf_runner_give(runner,
-                        request->role == KF_ROLE_BASELINE ? "baseline"
-                        : request->role == KF_ROLE_ORACLE ? "oracle"
-                                                          : "candidate",
-                        error);
+                          request->role == KF_ROLE_BASELINE ? "baseline"
+                          : request->role == KF_ROLE_ORACLE ? "oracle"
+                                                            : "candidate",
+                          error);
 }
 
 static double calls_take(kf_runner *runner, uint32_t count)
@@ -262,7 +291,8 @@ static double calls_take(kf_runner *runner, uint32_t count)
         double this = runner->spent + seconds < does->slow_for ? one * does->slow : one;
         seconds += does->merged && i ? 1e-9 : this;
     }
-    if (does == &baseline_does && world.candidates && world.disturbance > 0) seconds *= world.disturbance;
+    if (does == &baseline_does && world.candidates && world.disturbance > 0)
+        seconds *= world.disturbance;
     if (does != &oracle_does && world.now < world.cleared) seconds *= 1.12;
     runner->spent += seconds;
     runner->calls += count;
@@ -285,24 +315,31 @@ static void write_outputs(const kf_runner *runner, const kf_batch *batch)
     }
 }
 
-/* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30 and 55. */
+/* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30
+ * and 55. */
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     bool again = world.last == runner;
-    bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing; /* of a candidate: nobody looks at its results */
+    /* of a candidate: nobody looks at its results */
+    bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
-    if (world.failure && runner->does == world.failing && !batch->null) return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
+    if (world.failure && runner->does == world.failing && !batch->null)
+        return batch->code = world.failure, KF_RUNNER_DEVICE_ERROR;
     for (uint32_t i = 0; i < batch->count && !batch->null && runner->does != &oracle_does; i++)
         for (uint32_t k = 0; k < i; k++)
-            assert_true(batch->count > 900 || batch->count == 32 || batch->order[i] != batch->order[k]);
+            assert_true(batch->count > 900 || batch->count == 32 ||
+                        batch->order[i] != batch->order[k]);
     double stall = uniform() < 0.02 ? -world.stall * log(uniform()) : 0;
     batch->waking = (again ? 30e-6 : 55e-6) + runner->waking + 2e-6 * fabs(normal());
     batch->seconds = (again ? 160e-6 : 185e-6) + runner->extra + 3e-6 * normal() + stall;
-    if (!again && runner->kind == KF_RUNNER_TORCH) batch->seconds += world.cold_python * (1 + 0.1 * normal());
+    if (!again && runner->kind == KF_RUNNER_TORCH)
+        batch->seconds += world.cold_python * (1 + 0.1 * normal());
     if (!batch->null) {
-        if (runner->kind == KF_RUNNER_TORCH && world.called != runner) batch->seconds += world.cold_calls * (1 + 0.1 * normal());
-        if (runner->kind == KF_RUNNER_TORCH && runner->fills != world.fills) batch->seconds += world.cold_later * (1 + 0.1 * normal());
+        if (runner->kind == KF_RUNNER_TORCH && world.called != runner)
+            batch->seconds += world.cold_calls * (1 + 0.1 * normal());
+        if (runner->kind == KF_RUNNER_TORCH && runner->fills != world.fills)
+            batch->seconds += world.cold_later * (1 + 0.1 * normal());
         if (runner->kind == KF_RUNNER_TORCH && !runner->read) batch->seconds += world.unread;
         world.called = runner;
         runner->fills = world.fills;
@@ -310,20 +347,26 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         if (runner->does == &candidate_does && runner->kind == KF_RUNNER_TORCH && !batch->keep) {
             if (priming_call) {
                 world.rehearsed = world.inputs;
-                assert_true(!world.varied || world.timed_on == world.inputs); /* nothing tells which sets will be */
+                /* nothing tells which sets will be */
+                assert_true(!world.varied || world.timed_on == world.inputs);
             } else {
                 world.timed_on = world.inputs;
                 assert_true(world.rehearsed != world.inputs);
             }
-            batch->seconds += priming_call ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
+            batch->seconds +=
+                priming_call ? candidate_does.ahead : -candidate_does.ahead - candidate_does.early;
             if (priming_call) batch->waking += candidate_does.early;
         }
         double seconds = calls_take(runner, batch->count);
         batch->seconds +=
-            world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0] ? world.cached * seconds : seconds;
+            world.cached > 0 && batch->count == 32 && batch->order[3] == batch->order[0]
+                ? world.cached * seconds
+                : seconds;
         write_outputs(runner, batch);
-        if (runner->does == &oracle_does && world.clearing > 0) world.cleared = world.now + batch->seconds + world.clearing;
-        if (runner->does->frees > 0 && world.timed_last == runner) world.cleared = world.now + batch->seconds + runner->does->frees;
+        if (runner->does == &oracle_does && world.clearing > 0)
+            world.cleared = world.now + batch->seconds + world.clearing;
+        if (runner->does->frees > 0 && world.timed_last == runner)
+            world.cleared = world.now + batch->seconds + runner->does->frees;
         if (runner->does != &oracle_does) world.timed_last = runner;
     }
     batch->claimed = batch->seconds - 20e-6;
@@ -336,7 +379,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     return KF_RUNNER_OK;
 }
 
-/* ---- the device -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 #define ARGUMENTS 4 /* of the task, and elements of its output */
 #define ELEMENTS 60000
@@ -354,7 +397,8 @@ static bool place(kf_device *device, kf_runner_kind kind, kf_runner_place *place
     return true;
 }
 
-static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+static kf_sets *sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                         kf_error *error)
 {
     (void)device, (void)problem, (void)truth, (void)error;
     kf_sets *sets = calloc(1, sizeof *sets);
@@ -377,13 +421,15 @@ static kf_runner_event hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
     return KF_RUNNER_OK;
 }
 
-static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                 kf_error *error)
 {
     (void)error;
     world.now += sets->count * world.set_seconds;
     world.inputs = secret;
     world.varied = false;
-    for (uint32_t i = 0; i < sets->count; i++) world.varied = world.varied || variations[i].argument >= 0;
+    for (uint32_t i = 0; i < sets->count; i++)
+        world.varied = world.varied || variations[i].argument >= 0;
     world.fills++;
     for (uint32_t i = 0; i < sets->count; i++) world.holds[i] = secret + i;
     return true;
@@ -432,7 +478,8 @@ static bool settled(kf_sets *sets, kf_damage *damage, kf_error *error)
     return true;
 }
 
-static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error)
+static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+                           kf_device_compare *comparisons, kf_error *error)
 {
     (void)error;
     world.now += count * world.set_seconds / 2;
@@ -441,14 +488,17 @@ static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) assert_true(world.truth[list[i]] == world.holds[list[i]]);
     for (uint32_t i = 0; i < count * ARGUMENTS; i++) {
         uint32_t set = list[i / ARGUMENTS];
-        double deviation = (world.holds[set] * 0x9e3779b97f4a7c15u) >> 62 ? 0 : world.errors[world.of_candidate[set]];
-        comparisons[i] = (kf_device_compare){.known = !world.wrong[set],
-                                 .sums = {.sum_square = ELEMENTS * deviation * deviation,
-                                          .max = 3 * deviation,
-                                          .count = ELEMENTS,
-                                          .scale_square = ELEMENTS,
-                                          .scale_max = 4,
-                                          .first_nonfinite = -1}};
+        double deviation = (world.holds[set] * 0x9e3779b97f4a7c15u) >> 62
+                               ? 0
+                               : world.errors[world.of_candidate[set]];
+        comparisons[i] =
+            (kf_device_compare){.known = !world.wrong[set],
+                                .sums = {.sum_square = ELEMENTS * deviation * deviation,
+                                         .max = 3 * deviation,
+                                         .count = ELEMENTS,
+                                         .scale_square = ELEMENTS,
+                                         .scale_max = 4,
+                                         .first_nonfinite = -1}};
     }
     return true;
 }
@@ -495,8 +545,8 @@ static double floor_seconds(const kf_device *device, const kf_problem *problem)
     return 0.2e-6;
 }
 
-static bool fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *called,
-                  kf_fetch_fault *fault, kf_error *error)
+static bool fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+                  uint32_t count, const bool *called, kf_fetch_fault *fault, kf_error *error)
 {
     (void)sets, (void)role, (void)list, (void)called, (void)error;
     assert_true(runner->results >= count);
@@ -527,7 +577,7 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .copy_input = copy_input,
                                                 .fetch = fetch};
 
-/* ---- jobs -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 typedef struct machine {
     kf_device device; /* the figures are device_cuda.c's */
@@ -568,9 +618,11 @@ static machine *started(double baseline)
     m->pool = kf_runner_pool_new(&m->device);
     m->parallel = kf_parallel_new();
     m->task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", &error);
-    if (!m->pool || !m->parallel || !m->task || !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
+    if (!m->pool || !m->parallel || !m->task ||
+        !kf_task_resolve(m->task, 0, "cuda", &m->problem, &applies, &error))
         fail_msg("%s", error.text);
-    assert_true(m->problem.argument_count == ARGUMENTS && m->problem.arguments[1].elements == ELEMENTS);
+    assert_true(m->problem.argument_count == ARGUMENTS &&
+                m->problem.arguments[1].elements == ELEMENTS);
     m->options = kf_job_options_default();
     m->options.seconds = 3;
     return m;
@@ -610,7 +662,8 @@ static kf_verdict *judged(machine *m, int number)
                           .spare = 1,
                           .last = true,
                           .secret = &secret,
-                          .seconds = m->options.seconds > 0 ? m->options.seconds : m->device.default_seconds,
+                          .seconds = m->options.seconds > 0 ? m->options.seconds
+                                                            : m->device.default_seconds,
                           .deadline = world.now + 120,
                           .verdict = verdict,
                           .result = kf_verdict_add_workload(verdict, "main", true)};
@@ -619,7 +672,8 @@ static kf_verdict *judged(machine *m, int number)
     return verdict;
 }
 
-/* Calls in the samples of that letter that count. -1: they differ. `pairs`, unless NULL: how many there are. */
+/* Calls in the samples of that letter that count. -1: they differ. `pairs`, unless NULL: how many
+ * there are. */
 static int calls_of(const kf_workload_verdict *w, char side, int *pairs)
 {
     int calls = 0, count = 0;
@@ -639,8 +693,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Many jobs behind each other, on calls from those that wait for their launch to those of which one makes a batch: nobody is accused, every figure is
- * there, and the intervals hold what is true. */
+/* Many jobs behind each other, on calls from those that wait for their launch to those of which one
+ * makes a batch: nobody is accused, every figure is there, and the intervals hold what is true. */
 static void honest_candidates_are_judged_rightly(void **state)
 {
     (void)state;
@@ -658,10 +712,14 @@ static void honest_candidates_are_judged_rightly(void **state)
             for (int i = 0; i < JOBS; i++) {
                 kf_verdict *v = judged(m, i);
                 const kf_workload_verdict *w = v->workloads;
-                if (w->finding_count) fail_msg("%g us, %gx: %s", calls[c] * 1e6, speedups[s], w->findings[0].text);
-                assert_true(w->speedup.low > 0 && w->speedup.high >= w->speedup.low && isfinite(w->speedup.high));
-                assert_true(isfinite(w->speedup.value) && w->baseline_seconds > 0 && w->candidate_seconds > 0);
-                int pairs[2] = {0}, made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
+                if (w->finding_count)
+                    fail_msg("%g us, %gx: %s", calls[c] * 1e6, speedups[s], w->findings[0].text);
+                assert_true(w->speedup.low > 0 && w->speedup.high >= w->speedup.low &&
+                            isfinite(w->speedup.high));
+                assert_true(isfinite(w->speedup.value) && w->baseline_seconds > 0 &&
+                            w->candidate_seconds > 0);
+                int pairs[2] = {0},
+                    made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
                 assert_true(made[0] > 0 && made[1] > 0 && made[0] < w->sets && made[1] < w->sets);
                 assert_true(pairs[0] == w->pairs && pairs[1] == w->pairs && w->pairs >= 8);
                 inside += w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high;
@@ -670,17 +728,20 @@ static void honest_candidates_are_judged_rightly(void **state)
             }
             qsort(off, JOBS, sizeof *off, compare);
             if (getenv("KFORGE_TEST_WORDS"))
-                print_message("%g us, %gx: %d of %d inside, median deviation %.2f %%\n", calls[c] * 1e6, speedups[s], inside, JOBS,
-                              100 * off[JOBS / 2]);
+                print_message("%g us, %gx: %d of %d inside, median deviation %.2f %%\n",
+                              calls[c] * 1e6, speedups[s], inside, JOBS, 100 * off[JOBS / 2]);
             assert_true(inside >= 36);
-            assert_true(off[JOBS / 2] < (fmin(calls[c], candidate_does.call) < 10e-6 ? 0.15 : 0.01));
+            assert_true(off[JOBS / 2] <
+                        (fmin(calls[c], candidate_does.call) < 10e-6 ? 0.15 : 0.01));
             stopped(m);
         }
 }
 
-/* A process of Python's that has not had the last batch takes 0.1 ms longer for the next one, and longer still where others have made calls since its own; and where
- * memory is short a batch has a few calls only. What is cold comes off in a rehearsal, which a candidate has on other inputs than it is timed on: the figures are
- * those of the calls. What two such processes differ by anyway is in the interval. */
+/* A process of Python's that has not had the last batch takes 0.1 ms longer for the next one, and
+ * longer still where others have made calls since its own; and where memory is short a batch has a
+ * few calls only. What is cold comes off in a rehearsal, which a candidate has on other inputs than
+ * it is timed on: the figures are those of the calls. What two such processes differ by anyway is
+ * in the interval. */
 static void who_computes_in_python_rehearses(void **state)
 {
     (void)state;
@@ -708,7 +769,8 @@ static void who_computes_in_python_rehearses(void **state)
             for (int i = 0; i < JOBS; i++) {
                 kf_verdict *v = judged(m, i);
                 const kf_workload_verdict *w = v->workloads;
-                if (w->finding_count) fail_msg("%g us, kinds %zu: %s", calls[c] * 1e6, k, w->findings[0].text);
+                if (w->finding_count)
+                    fail_msg("%g us, kinds %zu: %s", calls[c] * 1e6, k, w->findings[0].text);
                 inside += w->speedup.low <= 1 && 1 <= w->speedup.high;
                 off[i] = w->speedup.value;
                 widths[i] = w->speedup.high / w->speedup.low - 1;
@@ -719,22 +781,30 @@ static void who_computes_in_python_rehearses(void **state)
                 singles[1][i] = w->latency_candidate_seconds;
                 kf_verdict_free(v);
             }
-            double middle = kf_median(off, JOBS), width = kf_median(widths, JOBS), batch = made * calls[c];
+            double middle = kf_median(off, JOBS), width = kf_median(widths, JOBS),
+                   batch = made * calls[c];
             if (getenv("KFORGE_TEST_WORDS"))
-                print_message(
-                    "kinds %zu, %g us, %d calls: %d of %d inside, median %.4f, width %.4f; %.1f and %.1f us, alone %.1f and %.1f\n",
-                    k, calls[c] * 1e6, made, inside, JOBS, middle, width, kf_median(times[0], JOBS) * 1e6,
-                    kf_median(times[1], JOBS) * 1e6, kf_median(singles[0], JOBS) * 1e6, kf_median(singles[1], JOBS) * 1e6);
+                print_message("kinds %zu, %g us, %d calls: %d of %d inside, median %.4f, width "
+                              "%.4f; %.1f and %.1f us, alone %.1f and %.1f\n",
+                              k, calls[c] * 1e6, made, inside, JOBS, middle, width,
+                              kf_median(times[0], JOBS) * 1e6, kf_median(times[1], JOBS) * 1e6,
+                              kf_median(singles[0], JOBS) * 1e6, kf_median(singles[1], JOBS) * 1e6);
             assert_true(inside >= 36);
             double bias = rows[k].candidate != rows[k].baseline ? m->device.python_cold : 4.3e-5;
             assert_true(width < 0.013 + pow(1 + 1.25 * bias / batch, 2) - 1);
             /* The baseline's is one process, all the time. */
-            double left_of_one = rows[k].candidate == KF_RUNNER_TORCH && rows[k].baseline != KF_RUNNER_TORCH ? world.cold_later : 0;
+            double left_of_one =
+                rows[k].candidate == KF_RUNNER_TORCH && rows[k].baseline != KF_RUNNER_TORCH
+                    ? world.cold_later
+                    : 0;
             assert_true(fabs(middle - 1 / (1 + left_of_one / batch)) < 0.003 + 4e-5 / batch);
             for (int side = 0; side < 2; side++) {
-                /* Beside a candidate in Python some is left: it must not rehearse on what it will be timed on, and its baseline has it no better. */
-                double left =
-                    rows[k].candidate == KF_RUNNER_TORCH && (side || rows[k].baseline == KF_RUNNER_TORCH) ? world.cold_later : 0;
+                /* Beside a candidate in Python some is left: it must not rehearse on what it will
+                 * be timed on, and its baseline has it no better. */
+                double left = rows[k].candidate == KF_RUNNER_TORCH &&
+                                      (side || rows[k].baseline == KF_RUNNER_TORCH)
+                                  ? world.cold_later
+                                  : 0;
                 double more = kf_median(times[side], JOBS) - calls[c] - left / made;
                 assert_true(fabs(more) < 4e-5 / made);
                 if (made > 1) assert_true(fabs(kf_median(singles[side], JOBS) - calls[c]) < 6e-5);
@@ -743,8 +813,9 @@ static void who_computes_in_python_rehearses(void **state)
         }
 }
 
-/* Nobody rehearses on a processor. A process of PyTorch's that has just handed its results over is faster in its next batch than one that has not, so the
- * baseline hands over its own, too, also where nobody looks at them. */
+/* Nobody rehearses on a processor. A process of PyTorch's that has just handed its results over is
+ * faster in its next batch than one that has not, so the baseline hands over its own, too, also
+ * where nobody looks at them. */
 static void both_sides_hand_over_what_they_computed(void **state)
 {
     (void)state;
@@ -763,7 +834,8 @@ static void both_sides_hand_over_what_they_computed(void **state)
         double alone = 0, beside = 0;
         int counts[2] = {0};
         for (size_t k = 0; k < w->sample_count; k++) {
-            if (w->samples[k].side == 'a') alone += w->samples[k].seconds / w->samples[k].calls, counts[0]++;
+            if (w->samples[k].side == 'a')
+                alone += w->samples[k].seconds / w->samples[k].calls, counts[0]++;
             if (w->samples[k].side == 'b' && w->samples[k].pair >= 0)
                 beside += w->samples[k].seconds / w->samples[k].calls, counts[1]++;
         }
@@ -773,8 +845,9 @@ static void both_sides_hand_over_what_they_computed(void **state)
     stopped(m);
 }
 
-/* One that is faster than the baseline has calls on sets that the baseline's single call has had other inputs in. What is compared is held to the truth of what it was
- * called on, as everywhere here (survey). */
+/* One that is faster than the baseline has calls on sets that the baseline's single call has had
+ * other inputs in. What is compared is held to the truth of what it was called on, as everywhere
+ * here (survey). */
 static void a_faster_one_in_python_has_its_own_inputs_truth(void **state)
 {
     (void)state;
@@ -805,7 +878,8 @@ static uint32_t one_truth(const kf_sets *sets)
     return 1;
 }
 
-/* Where memory has no room for three sets a batch is one call, on one of two, also where another time there would be room for more; and the truth of one is there at a time. */
+/* Where memory has no room for three sets a batch is one call, on one of two, also where another
+ * time there would be room for more; and the truth of one is there at a time. */
 static void two_sets_are_enough(void **state)
 {
     (void)state;
@@ -826,7 +900,8 @@ static void two_sets_are_enough(void **state)
                 const kf_workload_verdict *w = v->workloads;
                 if (w->finding_count) fail_msg("%g times: %s", speedups[s], w->findings[0].text);
                 assert_int_equal(w->sets, 2);
-                assert_true(calls_of(w, 'b', NULL) == 1 && calls_of(w, 'c', NULL) == 1 && w->pairs >= 8);
+                assert_true(calls_of(w, 'b', NULL) == 1 && calls_of(w, 'c', NULL) == 1 &&
+                            w->pairs >= 8);
                 assert_true(w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high);
                 assert_true(fabs(w->speedup.value / speedups[s] - 1) < 0.03);
                 kf_verdict_free(v);
@@ -835,8 +910,9 @@ static void two_sets_are_enough(void **state)
         }
 }
 
-/* Who has a rehearsal do what belongs to the batch, in the call or while it is woken for it (a signal handler, what is called when a result is let go of), gains nothing
- * beyond what is cold in it. */
+/* Who has a rehearsal do what belongs to the batch, in the call or while it is woken for it (a
+ * signal handler, what is called when a result is let go of), gains nothing beyond what is cold in
+ * it. */
 static void work_in_a_rehearsal_is_charged(void **state)
 {
     (void)state;
@@ -855,21 +931,26 @@ static void work_in_a_rehearsal_is_charged(void **state)
         kf_verdict_free(v);
         candidate_does.ahead = candidate_does.early = 0;
         v = judged(m, 10 + i);
-        if (!(fabs(v->workloads->speedup.value - 1) < 0.03)) fail_msg("honest: %g", v->workloads->speedup.value);
+        if (!(fabs(v->workloads->speedup.value - 1) < 0.03))
+            fail_msg("honest: %g", v->workloads->speedup.value);
         kf_verdict_free(v);
         stopped(m);
     }
 }
 
-/* Two processes with the same code differ by as much for whole lives, which no interval of one of them may call a speedup: much where calls wait for
- * their launch, little where they are long. */
+/* Two processes with the same code differ by as much for whole lives, which no interval of one of
+ * them may call a speedup: much where calls wait for their launch, little where they are long. */
 static void what_processes_differ_by_is_no_speedup(void **state)
 {
     (void)state;
     static const struct {
         double call, differs; /* a part of it */
         bool covered;
-    } rows[] = {{4e-6, 0.1, true}, {17.4e-6, 0.01, true}, {22e-6, 0.005, true}, {17.4e-6, 0.06, false}, {108e-6, 0.02, false}};
+    } rows[] = {{4e-6, 0.1, true},
+                {17.4e-6, 0.01, true},
+                {22e-6, 0.005, true},
+                {17.4e-6, 0.06, false},
+                {108e-6, 0.02, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine *m = started(rows[i].call);
         int covered = 0;
@@ -887,8 +968,8 @@ static void what_processes_differ_by_is_no_speedup(void **state)
     }
 }
 
-/* A job finds the baseline's figures as the one before left them, also when the baseline's process has had its time and another takes its place: that one
- * is measured as if it were the first. */
+/* A job finds the baseline's figures as the one before left them, also when the baseline's process
+ * has had its time and another takes its place: that one is measured as if it were the first. */
 static void a_new_process_of_the_baseline_is_measured_like_the_first(void **state)
 {
     (void)state;
@@ -903,11 +984,13 @@ static void a_new_process_of_the_baseline_is_measured_like_the_first(void **stat
             fail_msg("%d calls make a batch in job %d, %d in the first", calls, i, first);
         kf_verdict_free(v);
     }
-    assert_true(alone >= 3 && alone < 200); /* at the beginning, every 20 s, and for every process */
+    /* at the beginning, every 20 s, and for every process */
+    assert_true(alone >= 3 && alone < 200);
     stopped(m);
 }
 
-/* Ten times as slow until its warm-up is over, or its first pairs. It was to be judged on a tenth of the calls. */
+/* Ten times as slow until its warm-up is over, or its first pairs. It was to be judged on a tenth
+ * of the calls. */
 static void who_is_slow_at_first_gets_whole_batches(void **state)
 {
     (void)state;
@@ -916,7 +999,9 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
         if (trial % 2) kf_verdict_free(judged(m, 0)); /* the baseline's figures are recalled */
         candidate_does.slow = 10;
         candidate_does.slow_for =
-            trial < 2 ? 0.058 : 0.068; /* warming up takes it 30 ms, the first pair another 30, a short one 3 */
+            trial < 2
+                ? 0.058
+                : 0.068; /* warming up takes it 30 ms, the first pair another 30, a short one 3 */
         kf_verdict *v = judged(m, 1);
         const kf_workload_verdict *w = v->workloads;
         int pairs[2] = {0}, made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
@@ -924,18 +1009,21 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
         assert_int_equal(made[0], made[1]);
         assert_int_equal(pairs[0], w->pairs);
         assert_int_equal(pairs[1], w->pairs);
-        assert_true(w->speedup.low <= 1 && w->speedup.high >= 1 && fabs(w->speedup.value - 1) < 0.01);
+        assert_true(w->speedup.low <= 1 && w->speedup.high >= 1 &&
+                    fabs(w->speedup.value - 1) < 0.01);
         bool thrown = false; /* what was timed on few calls is kept, and counts for nothing */
         for (size_t i = 0; i < w->sample_count; i++)
-            thrown = thrown || (w->samples[i].side == 'c' && w->samples[i].calls < made[1] && w->samples[i].pair == -1);
+            thrown = thrown || (w->samples[i].side == 'c' && w->samples[i].calls < made[1] &&
+                                w->samples[i].pair == -1);
         assert_true(thrown);
         kf_verdict_free(v);
         stopped(m);
     }
 }
 
-/* The baseline's times alone are an earlier job's. If the machine has become slower since, they are found out to be old, nobody is accused, and the next
- * job takes new ones; if it is slower because of the candidate, that is interference. */
+/* The baseline's times alone are an earlier job's. If the machine has become slower since, they are
+ * found out to be old, nobody is accused, and the next job takes new ones; if it is slower because
+ * of the candidate, that is interference. */
 static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **state)
 {
     (void)state;
@@ -958,8 +1046,9 @@ static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **s
     }
 }
 
-/* What an oracle has computed in is freed, the driver clears it for 65 ms, and calls on memory take 12 % longer meanwhile, most of the baseline's and half of the
- * candidate's: "interference", or a speedup that nobody has earned. */
+/* What an oracle has computed in is freed, the driver clears it for 65 ms, and calls on memory take
+ * 12 % longer meanwhile, most of the baseline's and half of the candidate's: "interference", or a
+ * speedup that nobody has earned. */
 static void memory_that_is_cleared_is_waited_for(void **state)
 {
     (void)state;
@@ -973,8 +1062,10 @@ static void memory_that_is_cleared_is_waited_for(void **state)
         if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
         assert_true(fabs(w->speedup.value - 1) < 0.01);
         assert_true(world.waited > 0.065 * w->pairs);
-        for (size_t s = 0; s < w->sample_count; s++) /* each of them, the baseline's alone included */
-            if (strchr("abc", w->samples[s].side) && w->samples[s].seconds / w->samples[s].calls > 1.03 * calls[i % 2] + 300e-6)
+        /* each of them, the baseline's alone included */
+        for (size_t s = 0; s < w->sample_count; s++)
+            if (strchr("abc", w->samples[s].side) &&
+                w->samples[s].seconds / w->samples[s].calls > 1.03 * calls[i % 2] + 300e-6)
                 fail_msg("side %c, pair %d: %g s a call", w->samples[s].side, w->samples[s].pair,
                          w->samples[s].seconds / w->samples[s].calls);
         assert_int_equal(v->flag_count, 0);
@@ -983,7 +1074,8 @@ static void memory_that_is_cleared_is_waited_for(void **state)
     }
 }
 
-/* A candidate gives memory back for the driver to clear in the baseline's batch, and never before one of its own: it knows when it has been called twice. */
+/* A candidate gives memory back for the driver to clear in the baseline's batch, and never before
+ * one of its own: it knows when it has been called twice. */
 static void who_frees_memory_gains_nothing(void **state)
 {
     (void)state;
@@ -997,7 +1089,9 @@ static void who_frees_memory_gains_nothing(void **state)
         kf_verdict *v = judged(m, i);
         const kf_workload_verdict *w = v->workloads;
         if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
-        if (!(w->speedup.value < 1.01)) fail_msg("frees for %g s: %g times, of %d pairs", frees[i / 2], w->speedup.value, w->pairs);
+        if (!(w->speedup.value < 1.01))
+            fail_msg("frees for %g s: %g times, of %d pairs", frees[i / 2], w->speedup.value,
+                     w->pairs);
         assert_true(w->pairs >= 8);
         kf_verdict_free(v);
         stopped(m);
@@ -1013,7 +1107,8 @@ static void nobody_waits_for_ever(void **state)
     double before = world.now;
     kf_verdict *v = judged(m, 0);
     assert_int_equal(v->workloads->finding_count, 0);
-    assert_true(world.waited > 1 && world.waited <= 4.6 && world.now - before < m->options.seconds + 10);
+    assert_true(world.waited > 1 && world.waited <= 4.6 &&
+                world.now - before < m->options.seconds + 10);
     assert_true(kf_verdict_has_flag(v, "memory.unquiet:main"));
     kf_verdict_free(v);
     stopped(m);
@@ -1050,8 +1145,8 @@ static void one_launch_for_a_batch_is_impossible(void **state)
     }
 }
 
-/* One call of one batch, or a single one, is all that a candidate leaves out, long after the first pairs. When a quarter of the calls was compared
- * three of four such went by. */
+/* One call of one batch, or a single one, is all that a candidate leaves out, long after the first
+ * pairs. When a quarter of the calls was compared three of four such went by. */
 static void no_call_is_left_out_unnoticed(void **state)
 {
     (void)state;
@@ -1064,10 +1159,13 @@ static void no_call_is_left_out_unnoticed(void **state)
         kf_verdict_free(honest);
         for (uint64_t k = 0; k < 24; k++) {
             candidate_does.left_out =
-                k == 0 ? batch + 1 : 1 + k * (5 * batch) / 24; /* the first is a single call, if there are any */
+                k == 0
+                    ? batch + 1
+                    : 1 + k * (5 * batch) / 24; /* the first is a single call, if there are any */
             kf_verdict *v = judged(m, (int)k + 1);
             if (v->workloads->finding_count != 1)
-                fail_msg("%g us, call %d: not noticed", calls[c] * 1e6, (int)candidate_does.left_out);
+                fail_msg("%g us, call %d: not noticed", calls[c] * 1e6,
+                         (int)candidate_does.left_out);
             assert_string_equal(v->workloads->findings[0].rule, "output.mismatch");
             kf_verdict_free(v);
         }
@@ -1075,7 +1173,8 @@ static void no_call_is_left_out_unnoticed(void **state)
     }
 }
 
-/* Who errs as tf32 makes it is told so where the baseline does not, and only there: on inputs where both do, the baseline is heard first. */
+/* Who errs as tf32 makes it is told so where the baseline does not, and only there: on inputs where
+ * both do, the baseline is heard first. */
 static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
 {
     (void)state;
@@ -1089,14 +1188,16 @@ static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
             assert_int_equal(v->workloads->finding_count, 0);
             if (kf_verdict_has_flag(v, KF_FLAG_TF32) == both)
                 fail_msg("job %d, %s: %zu flags", i, both ? "both" : "one", v->flag_count);
-            if (!both) assert_true(world.comparisons < 2 * v->workloads->pairs + 4); /* heard once, which is enough */
+            /* heard once, which is enough */
+            if (!both) assert_true(world.comparisons < 2 * v->workloads->pairs + 4);
             kf_verdict_free(v);
         }
         stopped(m);
     }
 }
 
-/* No tolerance follows from a baseline that is a tenth of the output off. Where that may be tf32's doing, the judge is told so, and asks for f32. */
+/* No tolerance follows from a baseline that is a tenth of the output off. Where that may be tf32's
+ * doing, the judge is told so, and asks for f32. */
 static void a_baseline_too_coarse_in_tf32_is_told(void **state)
 {
     (void)state;
@@ -1112,14 +1213,15 @@ static void a_baseline_too_coarse_in_tf32_is_told(void **state)
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(world.coarse, rows[i].coarse);
         assert_int_equal(v->workloads->finding_count, rows[i].error > 0.1);
-        if (v->workloads->finding_count) assert_string_equal(v->workloads->findings[0].rule, "baseline.wrong");
+        if (v->workloads->finding_count)
+            assert_string_equal(v->workloads->findings[0].rule, "baseline.wrong");
         kf_verdict_free(v);
         stopped(m);
     }
 }
 
-/* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower makes for fewer of them, so that a job does not become
- * longer than its time for that. */
+/* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower
+ * makes for fewer of them, so that a job does not become longer than its time for that. */
 static void a_slow_oracle_does_not_make_a_job_long(void **state)
 {
     (void)state;
@@ -1132,17 +1234,20 @@ static void a_slow_oracle_does_not_make_a_job_long(void **state)
         kf_verdict *v = judged(m, 0);
         assert_int_equal(v->workloads->finding_count, 0);
         if (getenv("KFORGE_TEST_WORDS"))
-            print_message("oracle %g ms: %.2f s, %d and %d calls in %d pairs, %.2f [%.2f, %.2f]\n", oracles[o] * 1e3,
-                          world.now - before, calls_of(v->workloads, 'b', NULL), calls_of(v->workloads, 'c', NULL),
-                          v->workloads->pairs, v->workloads->speedup.value, v->workloads->speedup.low, v->workloads->speedup.high);
+            print_message("oracle %g ms: %.2f s, %d and %d calls in %d pairs, %.2f [%.2f, %.2f]\n",
+                          oracles[o] * 1e3, world.now - before, calls_of(v->workloads, 'b', NULL),
+                          calls_of(v->workloads, 'c', NULL), v->workloads->pairs,
+                          v->workloads->speedup.value, v->workloads->speedup.low,
+                          v->workloads->speedup.high);
         assert_true(v->workloads->pairs >= 8 && world.now - before < 1.5 * m->options.seconds);
         kf_verdict_free(v);
         stopped(m);
     }
 }
 
-/* 256 MiB of inputs take milliseconds to fill, and one call on them no longer than what comes with any batch. Batches of one such call tell next to
- * nothing (histogram on an H100: 1.90 [0.64, 3.18]), however many there are; a few longer ones do. */
+/* 256 MiB of inputs take milliseconds to fill, and one call on them no longer than what comes with
+ * any batch. Batches of one such call tell next to nothing (histogram on an H100: 1.90
+ * [0.64, 3.18]), however many there are; a few longer ones do. */
 static void dear_inputs_still_make_batches_that_tell(void **state)
 {
     (void)state;
@@ -1157,8 +1262,9 @@ static void dear_inputs_still_make_batches_that_tell(void **state)
         const kf_workload_verdict *w = v->workloads;
         assert_int_equal(w->finding_count, 0);
         if (getenv("KFORGE_TEST_WORDS"))
-            print_message("%.2f s, %d and %d calls in %d pairs, %.2f [%.2f, %.2f]\n", world.now - before, calls_of(w, 'b', NULL),
-                          calls_of(w, 'c', NULL), w->pairs, w->speedup.value, w->speedup.low, w->speedup.high);
+            print_message("%.2f s, %d and %d calls in %d pairs, %.2f [%.2f, %.2f]\n",
+                          world.now - before, calls_of(w, 'b', NULL), calls_of(w, 'c', NULL),
+                          w->pairs, w->speedup.value, w->speedup.low, w->speedup.high);
         assert_true(w->speedup.low <= speedups[s] && speedups[s] <= w->speedup.high);
         assert_true(w->speedup.high / w->speedup.low < 1.25);
         assert_true(world.now - before < 2.5);
@@ -1167,8 +1273,9 @@ static void dear_inputs_still_make_batches_that_tell(void **state)
     }
 }
 
-/* How long a batch is is the device's to say: with the default budget as well, and where a cache makes calls look shorter than they are while batches are
- * sized. Larger budgets are for longer ones. */
+/* How long a batch is is the device's to say: with the default budget as well, and where a cache
+ * makes calls look shorter than they are while batches are sized. Larger budgets are for longer
+ * ones. */
 static void batches_are_as_long_as_the_device_says(void **state)
 {
     (void)state;
@@ -1181,16 +1288,18 @@ static void batches_are_as_long_as_the_device_says(void **state)
                 world.set_seconds = 1e-6;
                 m->device.set_bytes = 1u << 30;
                 m->options.seconds = budgets[b];
-                double wanted = m->device.batch_seconds * fmax(budgets[b] / m->device.default_seconds, 1);
+                double wanted =
+                    m->device.batch_seconds * fmax(budgets[b] / m->device.default_seconds, 1);
                 for (int job = 0; job < 2; job++) { /* the second takes over what the first found */
                     kf_verdict *v = judged(m, job);
                     double length = calls_of(v->workloads, 'b', NULL) * calls[c];
                     if (length > 1.03 * wanted + calls[c] || length < 0.9 * wanted)
-                        fail_msg("%g us, %g s, job %d: batches of %g ms in place of %g", calls[c] * 1e6, budgets[b], job,
-                                 length * 1e3, wanted * 1e3);
+                        fail_msg("%g us, %g s, job %d: batches of %g ms in place of %g",
+                                 calls[c] * 1e6, budgets[b], job, length * 1e3, wanted * 1e3);
                     kf_verdict_free(v);
                 }
-                candidate_does.call = calls[c] / 2; /* gets more calls, in the first job as in others */
+                /* gets more calls, in the first job as in others */
+                candidate_does.call = calls[c] / 2;
                 double own[2];
                 for (int job = 0; job < 2; job++) {
                     kf_verdict *v = judged(m, 2 + job);
@@ -1200,8 +1309,9 @@ static void batches_are_as_long_as_the_device_says(void **state)
                     m->pool = kf_runner_pool_new(&m->device);
                 }
                 if (fabs(own[0] / own[1] - 1) > 0.1 || own[1] < 0.8 * m->device.batch_seconds)
-                    fail_msg("%g us, %g s: a candidate's batches of %g ms in a job after others, %g in the first", calls[c] * 1e6,
-                             budgets[b], own[0] * 1e3, own[1] * 1e3);
+                    fail_msg("%g us, %g s: a candidate's batches of %g ms in a job after others, "
+                             "%g in the first",
+                             calls[c] * 1e6, budgets[b], own[0] * 1e3, own[1] * 1e3);
                 stopped(m);
             }
 }
@@ -1225,11 +1335,12 @@ static void a_machine_that_stands_still_makes_no_short_batches(void **state)
         stopped(m);
     }
     if (getenv("KFORGE_TEST_WORDS")) print_message("%d of %d shorter\n", shorter, JOBS);
-    assert_true(shorter < JOBS / 100); /* what the oracle takes is looked at too few times to be sure of it */
+    /* what the oracle takes is looked at too few times to be sure of it */
+    assert_true(shorter < JOBS / 100);
 }
 
-/* What is neither the task's nor the candidate's doing is blamed on the machine where one of the task's own runners says so; a candidate's word clears
- * nobody, since it may say what it likes. */
+/* What is neither the task's nor the candidate's doing is blamed on the machine where one of the
+ * task's own runners says so; a candidate's word clears nobody, since it may say what it likes. */
 static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
 {
     (void)state;
@@ -1263,9 +1374,10 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
         kf_verdict *v = judged(m, (int)i);
         assert_int_equal(v->workloads->finding_count, 1);
         const kf_finding *f = &v->workloads->findings[0];
-        if (f->status != rows[i].status || f->blame != rows[i].blame || strcmp(f->rule, rows[i].rule) != 0)
-            fail_msg("error %d: %s, %s, %s: %s", rows[i].code, kf_status_name(f->status), kf_blame_name(f->blame), f->rule,
-                     f->text);
+        if (f->status != rows[i].status || f->blame != rows[i].blame ||
+            strcmp(f->rule, rows[i].rule) != 0)
+            fail_msg("error %d: %s, %s, %s: %s", rows[i].code, kf_status_name(f->status),
+                     kf_blame_name(f->blame), f->rule, f->text);
         kf_verdict_free(v);
         stopped(m);
     }

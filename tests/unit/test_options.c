@@ -21,7 +21,11 @@ typedef struct settings {
 } settings;
 
 static const kf_option options[] = {
-    {.name = "json", .letter = 'j', .type = KF_OPTION_FLAG, .offset = offsetof(settings, json), .help = "x"},
+    {.name = "json",
+     .letter = 'j',
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(settings, json),
+     .help = "x"},
     {.name = "counters",
      .letter = 'c',
      .type = KF_OPTION_FLAG,
@@ -35,7 +39,12 @@ static const kf_option options[] = {
      .offset = offsetof(settings, device),
      .config = true,
      .help = "x"},
-    {.name = "store", .type = KF_OPTION_PATH, .argument = "FILE", .offset = offsetof(settings, store), .config = true, .help = "x"},
+    {.name = "store",
+     .type = KF_OPTION_PATH,
+     .argument = "FILE",
+     .offset = offsetof(settings, store),
+     .config = true,
+     .help = "x"},
     {.name = "model",
      .letter = 'm',
      .type = KF_OPTION_LIST,
@@ -53,7 +62,12 @@ static const kf_option options[] = {
      .high = 64,
      .config = true,
      .help = "x"},
-    {.name = "ratio", .type = KF_OPTION_NUMBER, .argument = "X", .offset = offsetof(settings, ratio), .config = true, .help = "x"},
+    {.name = "ratio",
+     .type = KF_OPTION_NUMBER,
+     .argument = "X",
+     .offset = offsetof(settings, ratio),
+     .config = true,
+     .help = "x"},
     {.name = "build-budget",
      .letter = 'b',
      .type = KF_OPTION_DURATION,
@@ -81,13 +95,16 @@ static const kf_command eval = {.name = "eval",
                                 .most_arguments = 2,
                                 .options = options,
                                 .settings_size = sizeof(settings)};
-static const kf_command task_new = {
-    .name = "task new", .summary = "s", .most_arguments = 1, .least_arguments = 1, .synopsis = "NAME"};
+static const kf_command task_new = {.name = "task new",
+                                    .summary = "s",
+                                    .most_arguments = 1,
+                                    .least_arguments = 1,
+                                    .synopsis = "NAME"};
 static const kf_command task_lint = {.name = "task lint", .summary = "s", .most_arguments = 1};
 static const kf_command secret = {.name = "secret", .summary = "s", .hidden = true};
 static const kf_command *const commands[] = {&eval, &task_new, &task_lint, &secret, NULL};
 
-/* ---- helpers ---- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 #define MOST 16
 static kf_parsed parsed;
@@ -127,7 +144,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void test_defaults(void **state)
 {
@@ -184,7 +201,8 @@ static void test_durations(void **state)
         if (fabs(parse(line)->budget - good[i].seconds) > 1e-9)
             fail_msg("%s: %g", good[i].text, ((settings *)parsed.settings)->budget);
     }
-    static const char *const bad[] = {"x", "5x", "m", "30m1h", "1h1h", "1h30", "-5", "nan", "inf", "0x10", "1e999", "5sm", "ms"};
+    static const char *const bad[] = {"x",   "5x",  "m",    "30m1h", "1h1h", "1h30", "-5",
+                                      "nan", "inf", "0x10", "1e999", "5sm",  "ms"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[64];
         snprintf(line, sizeof line, "--build-budget=%s", bad[i]);
@@ -215,8 +233,10 @@ static void test_errors(void **state)
     refuse("--ratio=0x1p3", "--ratio: expected a number, found \"0x1p3\"");
     refuse("--ratio=1.5x", "--ratio: expected a number, found \"1.5x\"");
     refuse("-b 0.01", "-b: 0.01 is out of range; expected 0.1 to 86400");
-    refuse("-b soon", "-b: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"soon\"");
-    refuse("--mode=fats", "--mode: unknown value \"fats\"; did you mean fast? (auto, fast or slow)");
+    refuse("-b soon",
+           "-b: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"soon\"");
+    refuse("--mode=fats",
+           "--mode: unknown value \"fats\"; did you mean fast? (auto, fast or slow)");
     refuse("--mode=zzzzzz", "--mode: unknown value \"zzzzzz\"; expected auto, fast or slow");
     refuse("--mode=", "--mode: unknown value \"\"; expected auto, fast or slow");
     refuse("--store=", "--store: the path is empty");
@@ -247,7 +267,8 @@ static void test_too_many_items(void **state)
     assert_true(kf_options_parse(&eval, NULL, NULL, arguments, KF_OPTION_LIST_MAX, &full, &error));
     assert_int_equal(((settings *)full.settings)->model.count, KF_OPTION_LIST_MAX);
     kf_parsed_clear(&full);
-    assert_false(kf_options_parse(&eval, NULL, NULL, arguments, KF_OPTION_LIST_MAX + 1, &full, &error));
+    assert_false(
+        kf_options_parse(&eval, NULL, NULL, arguments, KF_OPTION_LIST_MAX + 1, &full, &error));
     assert_string_equal(error.text, "--model: given more than 64 times");
 }
 
@@ -262,7 +283,7 @@ static void test_help(void **state)
     assert_false(parsed.help);
 }
 
-/* ---- sources ---- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static kf_config *config_from(const char *text)
 {
@@ -277,9 +298,11 @@ static void test_precedence(void **state)
 {
     (void)state;
     kf_auto(kf_config) config =
-        config_from("{\"device\":\"file\",\"jobs\":7,\"build-budget\":\"2m\",\"counters\":true,\"store\":\"runs.db\","
+        config_from("{\"device\":\"file\",\"jobs\":7,\"build-budget\":\"2m\",\"counters\":true,"
+                    "\"store\":\"runs.db\","
                     "\"model\":[\"x\",\"y\"],\"ratio\":0.5,\"mode\":\"fast\",\"json\":true}");
-    const char *const environment[] = {"KFORGE_JOBS=8", "KFORGE_BUILD_BUDGET=3m", "KFORGE_JSON=1", "KFORGE_MODE=", NULL};
+    const char *const environment[] = {"KFORGE_JOBS=8", "KFORGE_BUILD_BUDGET=3m", "KFORGE_JSON=1",
+                                       "KFORGE_MODE=", NULL};
     assert_true(parse_with(config, environment, "--build-budget=4m"));
     const settings *s = parsed.settings;
     assert_string_equal(s->device, "file");
@@ -314,7 +337,7 @@ static void test_empty_list(void **state)
     assert_int_equal(((settings *)parsed.settings)->model.count, 0);
 }
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void test_commands(void **state)
 {
@@ -331,7 +354,10 @@ static void test_commands(void **state)
         {{"task"}, 1, NULL, "\"task\" takes one of: new, lint"},
         {{"task", "--json"}, 2, NULL, "\"task\" takes one of: new, lint"},
         {{"task", "lnt"}, 2, NULL, "unknown command \"task lnt\"; did you mean \"task lint\"?"},
-        {{"task", "zzzzzz"}, 2, NULL, "unknown command \"task zzzzzz\"; expected task and one of: new, lint"},
+        {{"task", "zzzzzz"},
+         2,
+         NULL,
+         "unknown command \"task zzzzzz\"; expected task and one of: new, lint"},
         {{"evel"}, 1, NULL, "unknown command \"evel\"; did you mean \"eval\"?"},
         {{"secrt"}, 1, NULL, "unknown command \"secrt\"; \"kforge help\" lists all"},
         {{"zzzzzzzzz"}, 1, NULL, "unknown command \"zzzzzzzzz\"; \"kforge help\" lists all"},
@@ -339,7 +365,8 @@ static void test_commands(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kf_error error = {0};
         size_t used = 0;
-        const kf_command *found = kf_command_find(commands, cases[i].words, cases[i].count, &used, &error);
+        const kf_command *found =
+            kf_command_find(commands, cases[i].words, cases[i].count, &used, &error);
         assert_ptr_equal(found, cases[i].command);
         if (found)
             assert_int_equal(used, strchr(found->name, ' ') ? 2 : 1);
@@ -358,10 +385,12 @@ static void test_environment(void **state)
         {"KFORGE_BUILD_BUDGET=x", NULL},
         {"KFORGE_ROOT=/", NULL},
         {"KFORGEX=1", NULL},
-        {"KFORGE_DEVCE=x", "environment: unknown variable KFORGE_DEVCE; did you mean KFORGE_DEVICE?"},
+        {"KFORGE_DEVCE=x",
+         "environment: unknown variable KFORGE_DEVCE; did you mean KFORGE_DEVICE?"},
         {"KFORGE_JSON=1", "environment: unknown variable KFORGE_JSON; did you mean KFORGE_JOBS?"},
         {"KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ=1",
-         "environment: unknown variable KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ; \"kforge help settings\" lists the known ones"},
+         "environment: unknown variable KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ; \"kforge help settings\" "
+         "lists the known ones"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const environment[] = {"PATH=/bin", cases[i].variable, NULL};
@@ -373,7 +402,7 @@ static void test_environment(void **state)
     }
 }
 
-/* ---- kforge.json ---- */
+/* ---- kforge.json ----------------------------------------------------------------------------- */
 
 static char *folder; /* of all files below */
 
@@ -403,7 +432,8 @@ static void put(const char *name, const char *text)
     assert_true(kf_file_write(path, text, strlen(text), &error));
 }
 
-/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home; `given` is KFORGE_CONFIG. */
+/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home; `given` is
+ * KFORGE_CONFIG. */
 static kf_config *load(const char *directory, const char *given, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(folder, directory);
@@ -415,14 +445,16 @@ static kf_config *load(const char *directory, const char *given, kf_error *error
     return kf_config_load(commands, &surroundings, error);
 }
 
-static void expect_files(const char *directory, const char *given, const char *first, const char *second)
+static void expect_files(const char *directory, const char *given, const char *first,
+                         const char *second)
 {
     kf_error error = {0};
     kf_auto(kf_config) config = load(directory, given, &error);
     if (!config) fail_msg("%s", error.text);
     const char *names[] = {first, second};
     assert_int_equal(config->count, (first != NULL) + (second != NULL));
-    for (size_t i = 0; i < config->count; i++) assert_string_equal(config->files[i].path + strlen(folder) + 1, names[i]);
+    for (size_t i = 0; i < config->count; i++)
+        assert_string_equal(config->files[i].path + strlen(folder) + 1, names[i]);
 }
 
 static void test_places(void **state)
@@ -436,7 +468,8 @@ static void test_places(void **state)
     put("home/repo/sub/x", "");
     put("home/kforge.json", "{}");
     expect_files("", NULL, "kforge.json", NULL);
-    expect_files("loose/in", NULL, NULL, NULL); /* FOLDER/kforge.json is outside of any repository and of home */
+    /* FOLDER/kforge.json is outside of any repository and of home */
+    expect_files("loose/in", NULL, NULL, NULL);
     expect_files("home/work/deep/er", NULL, "home/work/kforge.json", NULL);
     expect_files("home/repo/sub", NULL, NULL, NULL); /* stops at .git */
     expect_files("home", NULL, "home/kforge.json", NULL);
@@ -461,7 +494,8 @@ static void test_file_errors(void **state)
     } cases[] = {
         {"{\"devise\":\"cpu\"}", "devise: unknown key; did you mean \"device\"?"},
         {"{\"json\":true}", "json: no setting, only an option of the command line (--json)"},
-        {"{\"zzzzzzzzz\":1}", "zzzzzzzzz: unknown key; \"kforge help settings\" lists the known ones"},
+        {"{\"zzzzzzzzz\":1}",
+         "zzzzzzzzz: unknown key; \"kforge help settings\" lists the known ones"},
         {"{\"device\":1}", "device: expected a string"},
         {"{\"device\":null}", "device: expected a string"},
         {"{\"device\":[\"cpu\"]}", "device: expected a string"},
@@ -472,9 +506,11 @@ static void test_file_errors(void **state)
         {"{\"ratio\":\"1\"}", "ratio: expected a number"},
         {"{\"counters\":1}", "counters: expected true or false"},
         {"{\"build-budget\":true}", "build-budget: expected seconds or a string such as \"5m\""},
-        {"{\"build-budget\":\"soon\"}", "build-budget: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"soon\""},
+        {"{\"build-budget\":\"soon\"}",
+         "build-budget: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"soon\""},
         {"{\"build-budget\":0}", "build-budget: 0 is out of range; expected 0.1 to 86400"},
-        {"{\"mode\":\"fats\"}", "mode: unknown value \"fats\"; did you mean fast? (auto, fast or slow)"},
+        {"{\"mode\":\"fats\"}",
+         "mode: unknown value \"fats\"; did you mean fast? (auto, fast or slow)"},
         {"{\"model\":[1]}", "model: expected a string or an array of strings"},
         {"{\"model\":{}}", "model: expected a string or an array of strings"},
         {"{\"store\":\"\"}", "store: the path is empty"},
@@ -489,7 +525,8 @@ static void test_file_errors(void **state)
         kf_auto(kf_config) config = load("bad", NULL, &error);
         if (config) fail_msg("%s was accepted", cases[i].json);
         const char *text = error.text + strlen(folder);
-        if (!strstr(error.text, "/bad/kforge.json") || !strstr(text, cases[i].text)) fail_msg("%s: %s", cases[i].json, error.text);
+        if (!strstr(error.text, "/bad/kforge.json") || !strstr(text, cases[i].text))
+            fail_msg("%s: %s", cases[i].json, error.text);
         assert_int_equal(error.code, KF_ERROR_INPUT);
     }
 }
@@ -497,7 +534,8 @@ static void test_file_errors(void **state)
 static void test_file_values(void **state)
 {
     (void)state;
-    put("good/kforge.json", "{\"build-budget\": 12.25, \"ratio\": 0.1, \"jobs\": 64, \"model\": \"one\", \"store\": \"/abs.db\"}");
+    put("good/kforge.json", "{\"build-budget\": 12.25, \"ratio\": 0.1, \"jobs\": 64, \"model\": "
+                            "\"one\", \"store\": \"/abs.db\"}");
     kf_error error = {0};
     kf_auto(kf_config) config = load("good", NULL, &error);
     if (!config) fail_msg("%s", error.text);

@@ -13,7 +13,8 @@
 
 #define DRAWS 20000
 
-/* The 99.9 % quantile of chi-squared with k degrees of freedom (Wilson, Hilferty 1931). With fixed seeds the test either always passes or never. */
+/* The 99.9 % quantile of chi-squared with k degrees of freedom (Wilson, Hilferty 1931). With fixed
+ * seeds the test either always passes or never. */
 static double limit(int k)
 {
     double a = 2.0 / (9.0 * k);
@@ -33,7 +34,8 @@ static void check(const int *observed, const double *expected, int count, const 
         chi += (observed[i] - wanted) * (observed[i] - wanted) / wanted;
         freedom++;
     }
-    if (chi > limit(freedom)) fail_msg("%s: chi-squared %.1f with %d degrees of freedom", what, chi, freedom);
+    if (chi > limit(freedom))
+        fail_msg("%s: chi-squared %.1f with %d degrees of freedom", what, chi, freedom);
 }
 
 static kf_population *make(int count)
@@ -42,14 +44,16 @@ static kf_population *make(int count)
     assert_non_null(p);
     for (int i = 0; i < count; i++) { /* candidate 1 is the fastest; they come in another order */
         int which = (i * 7) % count;
-        kf_member member = {.candidate = which + 1, .speedup = 4 - 0.2 * which, .island = which % 2};
+        kf_member member = {
+            .candidate = which + 1, .speedup = 4 - 0.2 * which, .island = which % 2};
         snprintf(member.cell, sizeof member.cell, "cell %d", which % 3);
         assert_true(kf_population_add(p, &member));
     }
     return p;
 }
 
-static void draw_all(const kf_population *p, const kf_choice *choice, const double *expected, const char *what)
+static void draw_all(const kf_population *p, const kf_choice *choice, const double *expected,
+                     const char *what)
 {
     int observed[16] = {0};
     kf_draws draws = {.state = 42};
@@ -70,28 +74,35 @@ static void parents_follow_their_formulas(void **state)
     draw_all(p, &(kf_choice){.parents = KF_PARENTS_RANK, .island = -1}, expected, "rank");
     for (int k = 0; k < 10; k++) sum += pow(k + 1, -1.5);
     for (int k = 0; k < 10; k++) expected[k] = pow(k + 1, -1.5) / sum;
-    draw_all(p, &(kf_choice){.parents = KF_PARENTS_POWER, .island = -1, .exponent = 1.5}, expected, "power");
+    draw_all(p, &(kf_choice){.parents = KF_PARENTS_POWER, .island = -1, .exponent = 1.5}, expected,
+             "power");
     for (int k = 0; k < 10; k++) expected[k] = pow((10 - k) / 10.0, 3) - pow((9 - k) / 10.0, 3);
-    draw_all(p, &(kf_choice){.parents = KF_PARENTS_TOURNAMENT, .island = -1, .size = 3}, expected, "tournament");
+    draw_all(p, &(kf_choice){.parents = KF_PARENTS_TOURNAMENT, .island = -1, .size = 3}, expected,
+             "tournament");
     for (int k = 0; k < 10; k++) expected[k] = 0.1;
     draw_all(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1}, expected, "uniform");
     /* Candidates 1, 2 and 3 are the best of their cells. */
     for (int k = 0; k < 10; k++) expected[k] = k < 3 ? 1.0 / 3 : 0;
     draw_all(p, &(kf_choice){.parents = KF_PARENTS_GRID, .island = -1}, expected, "grid");
     for (int k = 0; k < 10; k++) expected[k] = k < 4 ? 0.25 : 0;
-    draw_all(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1, .beam = 4}, expected, "beam");
+    draw_all(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1, .beam = 4}, expected,
+             "beam");
     for (int k = 0; k < 10; k++) expected[k] = k % 2 == 1 && k != 3 ? 0.25 : 0;
-    draw_all(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = 1, .not = 4}, expected, "island without one");
+    draw_all(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = 1, .not = 4}, expected,
+             "island without one");
 }
 
-/* CUDA-L1's choice: the sum over all orders of drawing two distinct buckets, then a member of each. */
+/* CUDA-L1's choice: the sum over all orders of drawing two distinct buckets, then a member of each.
+ */
 static void contrast_follows_its_formula(void **state)
 {
     (void)state;
-    static const double speedups[] = {4, 3.9, 2, 1.95, 1.9, 1}; /* buckets of an octave: {4}, {3.9, 2}, {1.95, 1.9, 1} */
+    /* buckets of an octave: {4}, {3.9, 2}, {1.95, 1.9, 1} */
+    static const double speedups[] = {4, 3.9, 2, 1.95, 1.9, 1};
     kf_auto(kf_population) p = kf_population_new();
     for (int i = 0; i < 6; i++)
-        assert_true(kf_population_add(p, &(kf_member){.candidate = i + 1, .speedup = speedups[i], .island = -1}));
+        assert_true(kf_population_add(
+            p, &(kf_member){.candidate = i + 1, .speedup = speedups[i], .island = -1}));
     const double means[] = {2, (log2(3.9) + 1) / 2, (log2(1.95) + log2(1.9)) / 3};
     const double sizes[] = {1, 2, 3}, tau = 0.7;
     const int bucket_of[] = {0, 1, 1, 2, 2, 2};
@@ -99,26 +110,36 @@ static void contrast_follows_its_formula(void **state)
     for (int i = 0; i < 3; i++) sum += weights[i] = exp((means[i] - mu) / tau);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
-            if (i != k) pair[i < k ? i : k][i < k ? k : i] += weights[i] / sum * weights[k] / (sum - weights[i]);
+            if (i != k)
+                pair[i < k ? i : k][i < k ? k : i] +=
+                    weights[i] / sum * weights[k] / (sum - weights[i]);
     double expected[36] = {0};
     int observed[36] = {0};
     for (int i = 0; i < 6; i++)
         for (int k = i + 1; k < 6; k++)
-            expected[i * 6 + k] = pair[bucket_of[i]][bucket_of[k]] / sizes[bucket_of[i]] / sizes[bucket_of[k]];
+            expected[i * 6 + k] =
+                pair[bucket_of[i]][bucket_of[k]] / sizes[bucket_of[i]] / sizes[bucket_of[k]];
     kf_draws draws = {.state = 7};
     for (int i = 0; i < DRAWS; i++) {
         int64_t drawn[4];
-        assert_int_equal(kf_population_contrast(p, &(kf_contrast){.tau = tau, .width = 1, .count = 2}, &draws, drawn), 2);
+        assert_int_equal(kf_population_contrast(
+                             p, &(kf_contrast){.tau = tau, .width = 1, .count = 2}, &draws, drawn),
+                         2);
         assert_true(drawn[0] > drawn[1]); /* the slowest first */
         observed[(drawn[1] - 1) * 6 + drawn[0] - 1]++;
     }
     check(observed, expected, 36, "contrast");
     int64_t drawn[8];
-    assert_int_equal(kf_population_contrast(p, &(kf_contrast){.tau = 1, .width = 1, .count = 8}, &draws, drawn), 3);
+    assert_int_equal(
+        kf_population_contrast(p, &(kf_contrast){.tau = 1, .width = 1, .count = 8}, &draws, drawn),
+        3);
     /* A temperature near 0 takes the fastest bucket and leaves nothing of the others. */
-    assert_true(kf_population_contrast(p, &(kf_contrast){.tau = 1e-6, .width = 1, .count = 2}, &draws, drawn) >= 1);
+    assert_true(kf_population_contrast(p, &(kf_contrast){.tau = 1e-6, .width = 1, .count = 2},
+                                       &draws, drawn) >= 1);
     kf_auto(kf_population) none = kf_population_new();
-    assert_int_equal(kf_population_contrast(none, &(kf_contrast){.tau = 1, .width = 1, .count = 2}, &draws, drawn), 0);
+    assert_int_equal(kf_population_contrast(none, &(kf_contrast){.tau = 1, .width = 1, .count = 2},
+                                            &draws, drawn),
+                     0);
     assert_int_equal(kf_population_draw(none, &(kf_choice){.island = -1}, &draws), 0);
 }
 
@@ -129,12 +150,16 @@ static void members_keep_their_order(void **state)
     kf_draws draws = {.state = 3};
     for (int i = 1; i <= 5000; i++) {
         double speedup = floor(50 * kf_draw_fraction(&draws)) / 10 + 0.1; /* many equal ones */
-        assert_true(kf_population_add(p, &(kf_member){.candidate = i * INT64_C(1000003), .speedup = speedup, .island = i % 4}));
         assert_true(kf_population_add(
-            p, &(kf_member){.candidate = i * INT64_C(1000003), .speedup = 100, .island = 0})); /* stays what it is */
+            p,
+            &(kf_member){.candidate = i * INT64_C(1000003), .speedup = speedup, .island = i % 4}));
+        assert_true(kf_population_add(p, &(kf_member){.candidate = i * INT64_C(1000003),
+                                                      .speedup = 100,
+                                                      .island = 0})); /* stays what it is */
     }
     assert_int_equal(kf_population_size(p), 5000);
-    for (int i = 1; i <= 5000; i += 3) kf_population_update(p, i * INT64_C(1000003), i % 2 ? 0.5 + i % 7 : NAN);
+    for (int i = 1; i <= 5000; i += 3)
+        kf_population_update(p, i * INT64_C(1000003), i % 2 ? 0.5 + i % 7 : NAN);
     size_t count = kf_population_size(p);
     assert_in_range(count, 4100, 4200);
     for (size_t i = 1; i < count; i++) {
@@ -153,14 +178,18 @@ static void failing_branches_end(void **state)
     (void)state;
     kf_auto(kf_population) p = make(3);
     kf_draws draws = {.state = 1};
-    for (int i = 0; i < 3; i++) kf_population_child(p, 1, false, 3); /* the best stays, whatever its children do */
+    /* the best stays, whatever its children do */
+    for (int i = 0; i < 3; i++) kf_population_child(p, 1, false, 3);
     for (int i = 0; i < 3; i++) kf_population_child(p, 2, i == 1, 3);
     for (int i = 0; i < 3; i++) kf_population_child(p, 3, false, 3);
     assert_false(kf_population_find(p, 1)->pruned);
     assert_false(kf_population_find(p, 2)->pruned);
     assert_true(kf_population_find(p, 3)->pruned);
     for (int i = 0; i < 100; i++)
-        assert_int_not_equal(kf_population_draw(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1}, &draws), 3);
+        assert_int_not_equal(
+            kf_population_draw(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1},
+                               &draws),
+            3);
     kf_population_child(p, 12345, false, 3); /* of nobody known */
 }
 
@@ -169,7 +198,8 @@ static void the_best_travel(void **state)
     (void)state;
     kf_auto(kf_population) p = kf_population_new();
     for (int i = 0; i < 6; i++)
-        assert_true(kf_population_add(p, &(kf_member){.candidate = i + 1, .speedup = 6 - i, .island = i % 3}));
+        assert_true(kf_population_add(
+            p, &(kf_member){.candidate = i + 1, .speedup = 6 - i, .island = i % 3}));
     kf_choice choice = {.parents = KF_PARENTS_LATEST, .island = 1, .beam = 1};
     kf_draws draws = {.state = 1};
     assert_int_equal(kf_population_draw(p, &choice, &draws), 2);
@@ -179,7 +209,8 @@ static void the_best_travel(void **state)
     assert_int_equal(kf_population_draw(p, &choice, &draws), 2);
     choice.beam = 0;
     choice.island = 0;
-    assert_int_equal(kf_population_draw(p, &choice, &draws), 4); /* added last of 1, 4 and the guest 3 */
+    /* added last of 1, 4 and the guest 3 */
+    assert_int_equal(kf_population_draw(p, &choice, &draws), 4);
     assert_int_equal(kf_population_cells(p), 1);
 }
 

@@ -11,7 +11,9 @@
 
 static double reward_of(kf_reward reward, kf_status status, double value, double low, double high)
 {
-    kf_blame blame = status == KF_CORRECT ? KF_BLAME_NOBODY : status == KF_INTERFERENCE ? KF_BLAME_MACHINE : KF_BLAME_CANDIDATE;
+    kf_blame blame = status == KF_CORRECT        ? KF_BLAME_NOBODY
+                     : status == KF_INTERFERENCE ? KF_BLAME_MACHINE
+                                                 : KF_BLAME_CANDIDATE;
     kf_reward_input input = {status, blame, {value, low, high}, false};
     return kf_reward_of(reward, &input);
 }
@@ -51,7 +53,8 @@ static void test_cuda_l1_rounds_towards_one(void **state)
     close_to(reward_of(KF_REWARD_CUDA_L1, KF_CORRECT, 1.009, 1, 1.2), 1);
     close_to(reward_of(KF_REWARD_CUDA_L1, KF_CORRECT, 0.991, 0.9, 1), 1);
     close_to(reward_of(KF_REWARD_CUDA_L1, KF_CORRECT, 0.881, 0.8, 0.9), 0.89);
-    close_to(reward_of(KF_REWARD_CUDA_L1, KF_CORRECT, 1.15, 1.1, 1.2), 1.15); /* 1.15 * 100 is 114.99999999999999 */
+    /* 1.15 * 100 is 114.99999999999999 */
+    close_to(reward_of(KF_REWARD_CUDA_L1, KF_CORRECT, 1.15, 1.1, 1.2), 1.15);
 }
 
 static void test_milestones_need_the_interval(void **state)
@@ -69,8 +72,9 @@ static void test_milestones_need_the_interval(void **state)
 static void test_failures(void **state)
 {
     (void)state;
-    static const kf_status own_fault[] = {KF_COMPILE_ERROR,      KF_CRASH,   KF_TIMEOUT, KF_WRONG_RESULT,
-                                          KF_CONTRACT_VIOLATION, KF_CHEATING};
+    static const kf_status own_fault[] = {
+        KF_COMPILE_ERROR,      KF_CRASH,   KF_TIMEOUT, KF_WRONG_RESULT,
+        KF_CONTRACT_VIOLATION, KF_CHEATING};
     for (size_t i = 0; i < sizeof own_fault / sizeof *own_fault; i++) {
         close_to(reward_of(KF_REWARD_SPEEDUP, own_fault[i], NAN, NAN, NAN), 0);
         close_to(reward_of(KF_REWARD_CUDA_L1, own_fault[i], NAN, NAN, NAN), 0);
@@ -80,7 +84,8 @@ static void test_failures(void **state)
         /* A speedup that a failed one may carry along is worth nothing. */
         close_to(reward_of(KF_REWARD_KEVIN, own_fault[i], 50, 49, 51), 0);
     }
-    for (int i = 0; i < KF_REWARD_COUNT; i++) assert_true(isnan(reward_of((kf_reward)i, KF_INTERFERENCE, NAN, NAN, NAN)));
+    for (int i = 0; i < KF_REWARD_COUNT; i++)
+        assert_true(isnan(reward_of((kf_reward)i, KF_INTERFERENCE, NAN, NAN, NAN)));
 }
 
 static void test_significance(void **state)
@@ -104,8 +109,8 @@ static void test_of_verdict(void **state)
     workload->speedup = (kf_interval){1.5, 1.4, 1.6};
     kf_verdict_conclude(verdict);
     close_to(kf_reward_of_verdict(KF_REWARD_KEVIN, verdict, false), 0.3 + verdict->speedup.value);
-    kf_verdict_add_finding(verdict, NULL, KF_CHEATING, KF_BLAME_CANDIDATE, "unchosen.written", NAN, NAN,
-                           "wrote what was not asked");
+    kf_verdict_add_finding(verdict, NULL, KF_CHEATING, KF_BLAME_CANDIDATE, "unchosen.written", NAN,
+                           NAN, "wrote what was not asked");
     kf_verdict_conclude(verdict);
     close_to(kf_reward_of_verdict(KF_REWARD_KEVIN, verdict, false), 0);
     kf_verdict_free(verdict);

@@ -40,21 +40,28 @@ static void launches(void **state)
     static const char *const cases[][2] = {
         {"k<<<1, 2>>>(a);", "(::kfcpu::configure(1, 2) ? (void)0 : k (a));"},
         {"if (x) k<<<g, b, s, t>>>(); else l<<<1, 1>>>();",
-         "if (x) (::kfcpu::configure(g, b, s, t) ? (void)0 : k ()); else (::kfcpu::configure(1, 1) ? (void)0 : l ());"},
-        {"a::b<int, 3>::k<T><<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : a::b<int, 3>::k<T> (x))"},
+         "if (x) (::kfcpu::configure(g, b, s, t) ? (void)0 : k ()); else (::kfcpu::configure(1, 1) "
+         "? (void)0 : l ());"},
+        {"a::b<int, 3>::k<T><<<1, 2>>>(x)",
+         "(::kfcpu::configure(1, 2) ? (void)0 : a::b<int, 3>::k<T> (x))"},
         {"::k<<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : ::k (x))"},
-        {"k<sizeof(T) < 8><<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : k<sizeof(T) < 8> (x))"},
-        {"k<A<B<int>>><<<1, f<C<D<int>>>::v>>>(x)", "(::kfcpu::configure(1, f<C<D<int>>>::v) ? (void)0 : k<A<B<int>>> (x))"},
+        {"k<sizeof(T) < 8><<<1, 2>>>(x)",
+         "(::kfcpu::configure(1, 2) ? (void)0 : k<sizeof(T) < 8> (x))"},
+        {"k<A<B<int>>><<<1, f<C<D<int>>>::v>>>(x)",
+         "(::kfcpu::configure(1, f<C<D<int>>>::v) ? (void)0 : k<A<B<int>>> (x))"},
         {"k<a, b<c>><<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : k<a, b<c>> (x))"},
         {"(k)<<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : (k) (x))"},
         {"if (a) (k)<<<1, 2>>>(x)", "if (a) (::kfcpu::configure(1, 2) ? (void)0 : (k) (x))"},
         {"(a ? k : l)<<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : (a ? k : l) (x))"},
-        {"p->table[i].run<<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : p->table[i].run (x))"},
+        {"p->table[i].run<<<1, 2>>>(x)",
+         "(::kfcpu::configure(1, 2) ? (void)0 : p->table[i].run (x))"},
         {"get(1)(2)<<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : get(1)(2) (x))"},
-        {"o.template k<3><<<1, 2>>>(x)", "(::kfcpu::configure(1, 2) ? (void)0 : o.template k<3> (x))"},
+        {"o.template k<3><<<1, 2>>>(x)",
+         "(::kfcpu::configure(1, 2) ? (void)0 : o.template k<3> (x))"},
         {"return k<<<1, 2>>>(x)", "return (::kfcpu::configure(1, 2) ? (void)0 : k (x))"},
         {"k<<<1, 2>>>(f([]{ l<<<3, 4>>>(); }))",
-         "(::kfcpu::configure(1, 2) ? (void)0 : k (f([]{ (::kfcpu::configure(3, 4) ? (void)0 : l ()); })))"},
+         "(::kfcpu::configure(1, 2) ? (void)0 : k (f([]{ (::kfcpu::configure(3, 4) ? (void)0 : l "
+         "()); })))"},
         {"k<<<1\n,2>>>(\nx)", "(::kfcpu::configure(1 ,2) ? (void)0 : k \n(\nx))"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -100,22 +107,26 @@ static void no_launches(void **state)
 static void kernels(void **state)
 {
     (void)state;
-    assert_string_equal(
-        rewrite("__global__ void k(float *x, int n) { x[n] = 1; }"),
-        "__global__ void k(float *x, int n) { struct kfcpu_body { static KFCPU_BODY void run(float *x,int n) { x[n] = 1; } }; "
-        "static ::kfcpu::stub kfcpu_stub(\"k\", 0); ::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run, x, n); }");
+    assert_string_equal(rewrite("__global__ void k(float *x, int n) { x[n] = 1; }"),
+                        "__global__ void k(float *x, int n) { struct kfcpu_body { static "
+                        "KFCPU_BODY void run(float *x,int n) { x[n] = 1; } }; "
+                        "static ::kfcpu::stub kfcpu_stub(\"k\", 0); "
+                        "::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run, x, n); }");
     assert_int_equal(result.kernels, 1);
-    const char *text = rewrite("template <int N> __launch_bounds__(N * f(1, 2), 3) __global__ void ns::k<N>(void) {}");
+    const char *text = rewrite(
+        "template <int N> __launch_bounds__(N * f(1, 2), 3) __global__ void ns::k<N>(void) {}");
     assert_non_null(strstr(text, "run(void) {"));
-    assert_non_null(strstr(text, "kfcpu_stub(\"k\", N * f(1, 2)); ::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run);"));
+    assert_non_null(strstr(text, "kfcpu_stub(\"k\", N * f(1, 2)); "
+                                 "::kfcpu::enter<kfcpu_body>(kfcpu_stub, &kfcpu_body::run);"));
     /* Declarations stay. */
-    static const char *const declarations[] = {"__global__ void k(float *x);",
-                                               "extern template __global__ void k<float>(float *);",
-                                               "__device__ float x[3] = {1, 2};",
-                                               "__device__ std::pair<int, int> f(int) { return {}; }",
-                                               "__constant__ int c;",
-                                               "__device__ int (*f)(int) = nullptr;",
-                                               "struct __align__(8) S { int a; };"};
+    static const char *const declarations[] = {
+        "__global__ void k(float *x);",
+        "extern template __global__ void k<float>(float *);",
+        "__device__ float x[3] = {1, 2};",
+        "__device__ std::pair<int, int> f(int) { return {}; }",
+        "__constant__ int c;",
+        "__device__ int (*f)(int) = nullptr;",
+        "struct __align__(8) S { int a; };"};
     for (size_t i = 0; i < sizeof declarations / sizeof *declarations; i++)
         assert_string_equal(rewrite(declarations[i]), declarations[i]);
 }
@@ -124,23 +135,27 @@ static void kernels(void **state)
 static void waiting_kernels(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {
-        "__syncthreads();",
-        "f(); if (__syncthreads_or(a)) g();",
-        "__syncwarp();",
-        "x = __shfl_xor_sync(~0u, x, 1);",
-        "cg::this_thread_block().sync();",
-        "block->sync();",
-        "cg::thread_block::sync();",
-        "int f; sync(); \"__syncthreads()\"; block.sync; __sync_synchronize(); x.__shf_; __syncthread();"};
+    static const char *const bodies[] = {"__syncthreads();",
+                                         "f(); if (__syncthreads_or(a)) g();",
+                                         "__syncwarp();",
+                                         "x = __shfl_xor_sync(~0u, x, 1);",
+                                         "cg::this_thread_block().sync();",
+                                         "block->sync();",
+                                         "cg::thread_block::sync();",
+                                         "int f; sync(); \"__syncthreads()\"; block.sync; "
+                                         "__sync_synchronize(); x.__shf_; __syncthread();"};
     size_t count = sizeof bodies / sizeof *bodies;
     for (size_t i = 0; i < count; i++) {
         char text[300];
         snprintf(text, sizeof text, "__global__ void k(int a) { %s }", bodies[i]);
-        bool marked = strstr(rewrite(text), "struct kfcpu_body { enum { kfcpu_waits = 1 }; static KFCPU_BODY void run(") != NULL;
+        bool marked =
+            strstr(rewrite(text),
+                   "struct kfcpu_body { enum { kfcpu_waits = 1 }; static KFCPU_BODY void run(") !=
+            NULL;
         assert_int_equal(marked, i + 1 < count);
     }
-    const char *found = rewrite("__device__ void f() { c; } __global__ void k() { f(); } __global__ void l() { __syncthreads(); } "
+    const char *found = rewrite("__device__ void f() { c; } __global__ void k() { f(); } "
+                                "__global__ void l() { __syncthreads(); } "
                                 "__global__ void m() { b; }");
     assert_int_equal(result.kernels, 3);
     found = strstr(found, "kfcpu_waits");
@@ -148,9 +163,9 @@ static void waiting_kernels(void **state)
     assert_non_null(strstr(found, "kfcpu_stub(\"l\""));
     assert_null(strstr(found + 1, "kfcpu_waits"));
     /* Through the functions that it calls. */
-    found =
-        rewrite("template <int N> __device__ int warp_sum() { __syncwarp(); } __device__ int block_sum() { return warp_sum<4>(); } "
-                "__global__ void k() { int block_summ; } __global__ void l() { block_sum(); }");
+    found = rewrite("template <int N> __device__ int warp_sum() { __syncwarp(); } __device__ int "
+                    "block_sum() { return warp_sum<4>(); } "
+                    "__global__ void k() { int block_summ; } __global__ void l() { block_sum(); }");
     found = strstr(found, "kfcpu_waits");
     assert_non_null(found);
     assert_null(strstr(found, "kfcpu_stub(\"k\""));
@@ -195,31 +210,36 @@ static void parameters(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char source[512];
         snprintf(source, sizeof source, "__global__ void k(%s) {}", cases[i][0]);
-        if (!strstr(rewrite(source), cases[i][1])) fail_msg("%s: %s", cases[i][0], result.text.data);
+        if (!strstr(rewrite(source), cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], result.text.data);
     }
     /* An added name is added to the kernel's own list as well. */
-    assert_non_null(strstr(rewrite("__global__ void k(int, void (*)(int)) {}"), "void k(int kfcpu_p0, void (* kfcpu_p1)(int))"));
+    assert_non_null(strstr(rewrite("__global__ void k(int, void (*)(int)) {}"),
+                           "void k(int kfcpu_p0, void (* kfcpu_p1)(int))"));
 }
 
 static void shared_memory(void **state)
 {
     (void)state;
-    assert_non_null(strstr(rewrite("__device__ void f() { extern __shared__ __align__(16) float s[]; s[0] = 1; }"),
-                           "{ typedef float kfcpu_shared_1 [] ; [[maybe_unused]] kfcpu_shared_1 &s = *(kfcpu_shared_1 "
-                           "*)::kfcpu::dynamic_shared(); s[0] = 1; }"));
-    const char *text = rewrite(
-        "extern __shared__ T s[][2];\n__global__ void k() { s[0][0] = 1; }\n__device__ void f(int *s) { *s = 1; }\nvoid g() {}");
+    assert_non_null(strstr(
+        rewrite("__device__ void f() { extern __shared__ __align__(16) float s[]; s[0] = 1; }"),
+        "{ typedef float kfcpu_shared_1 [] ; [[maybe_unused]] kfcpu_shared_1 &s = *(kfcpu_shared_1 "
+        "*)::kfcpu::dynamic_shared(); s[0] = 1; }"));
+    const char *text = rewrite("extern __shared__ T s[][2];\n__global__ void k() { s[0][0] = 1; "
+                               "}\n__device__ void f(int *s) { *s = 1; }\nvoid g() {}");
     assert_non_null(strstr(text, "typedef T kfcpu_shared_1 [] [2] ;\n"));
-    assert_non_null(
-        strstr(text, "run() { kfcpu_shared_1 &s = *(kfcpu_shared_1 *)::kfcpu::dynamic_shared(); { s[0][0] = 1; }} }; static"));
+    assert_non_null(strstr(text, "run() { kfcpu_shared_1 &s = *(kfcpu_shared_1 "
+                                 "*)::kfcpu::dynamic_shared(); { s[0][0] = 1; }} }; static"));
     assert_non_null(strstr(text, "f(int *s) { *s = 1; }\nvoid g() {}"));
     assert_string_equal(rewrite("__device__ void f() { static __shared__ int x[3]; }"),
                         "__device__ void f() {  __shared__ int x[3]; }");
-    assert_string_equal(rewrite("__device__ void f() { __shared__ int x[3]; }"), "__device__ void f() { __shared__ int x[3]; }");
+    assert_string_equal(rewrite("__device__ void f() { __shared__ int x[3]; }"),
+                        "__device__ void f() { __shared__ int x[3]; }");
     text = rewrite_as("__device__ void f() { __shared__ int x[N + 1], y; }", true);
     assert_non_null(strstr(text, "typedef int kfcpu_shared_1 [N + 1] , kfcpu_shared_2 ;"));
     assert_non_null(strstr(text, "new_shared(sizeof(kfcpu_shared_2));"));
-    rewrite_as("__device__ void f() { __shared__ struct { int a, b; } x; __shared__ int (*p)[3]; }", true);
+    rewrite_as("__device__ void f() { __shared__ struct { int a, b; } x; __shared__ int (*p)[3]; }",
+               true);
 }
 
 static void pragmas(void **state)
@@ -227,18 +247,21 @@ static void pragmas(void **state)
     (void)state;
     assert_string_equal(rewrite("#pragma unroll\nfor(;;);"), "#pragma GCC unroll 16\nfor(;;);");
     assert_string_equal(rewrite("#pragma unroll 4\nwhile(1);"), "#pragma GCC unroll 4\nwhile(1);");
-    assert_string_equal(rewrite("#pragma unroll (1000000)\ndo;while(1);"), "#pragma GCC unroll 64\ndo;while(1);");
+    assert_string_equal(rewrite("#pragma unroll (1000000)\ndo;while(1);"),
+                        "#pragma GCC unroll 64\ndo;while(1);");
     assert_string_equal(rewrite("#pragma unroll N\nfor(;;);"), "#pragma GCC unroll 16\nfor(;;);");
     assert_string_equal(rewrite("#pragma unroll\nx++;"), "\nx++;");
     assert_string_equal(rewrite("#pragma once\n"), "#pragma once\n");
-    assert_string_equal(rewrite("#pragma kforge include <torch/types.h>\nint x;"), "#include <torch/types.h>\nint x;");
+    assert_string_equal(rewrite("#pragma kforge include <torch/types.h>\nint x;"),
+                        "#include <torch/types.h>\nint x;");
     assert_string_equal(rewrite("#pragma kforge other\n"), "#pragma kforge other\n");
     assert_string_equal(rewrite("#pragma kforge"), "#pragma kforge");
     assert_string_equal(rewrite("#pragma GCC pch_preprocess \"x\"\n"), "\n");
     assert_string_equal(rewrite("#"), "#");
     assert_string_equal(rewrite("#pragma"), "#pragma");
-    assert_string_equal(rewrite("__noinline__ int f(); __attribute__((__noinline__, cold)) int g();"),
-                        "__attribute__((noinline)) int f(); __attribute__((__noinline__, cold)) int g();");
+    assert_string_equal(
+        rewrite("__noinline__ int f(); __attribute__((__noinline__, cold)) int g();"),
+        "__attribute__((noinline)) int f(); __attribute__((__noinline__, cold)) int g();");
 }
 
 static size_t count_lines(const char *text)
@@ -251,38 +274,49 @@ static size_t count_lines(const char *text)
 static void lines_stay(void **state)
 {
     (void)state;
-    const char *text = "__global__ void k(\n int *x,\n int n)\n{\n extern __shared__ int\n s[];\n#pragma unroll\n x++;\n}\nvoid "
+    const char *text = "__global__ void k(\n int *x,\n int n)\n{\n extern __shared__ int\n "
+                       "s[];\n#pragma unroll\n x++;\n}\nvoid "
                        "f()\n{\n k\n<<<\n1,\n2\n>>>\n(\nx,\n1\n);\n last;\n}\n";
     assert_int_equal(count_lines(rewrite(text)), count_lines(text));
     /* A linemarker inside a removed part stays a line of its own. */
-    assert_string_equal(rewrite("k<<<1,\n# 7 \"f\"\n2>>>(x)"), "(::kfcpu::configure(1, 2) ? (void)0 : k \n# 7 \"f\"\n(x))");
+    assert_string_equal(rewrite("k<<<1,\n# 7 \"f\"\n2>>>(x)"),
+                        "(::kfcpu::configure(1, 2) ? (void)0 : k \n# 7 \"f\"\n(x))");
 }
 
-static void assert_finding(const char *text, const char *file, long line, const char *construct, bool certain)
+static void assert_finding(const char *text, const char *file, long line, const char *construct,
+                           bool certain)
 {
     rewrite(text);
     assert_true(result.finding_count >= 1);
     assert_string_equal(result.findings[0].file, file);
     assert_int_equal(result.findings[0].line, line);
-    if (!strstr(result.findings[0].construct, construct)) fail_msg("%s: %s", text, result.findings[0].construct);
+    if (!strstr(result.findings[0].construct, construct))
+        fail_msg("%s: %s", text, result.findings[0].construct);
     assert_int_equal(result.findings[0].certain, certain);
 }
 
 static void findings(void **state)
 {
     (void)state;
-    assert_finding("# 1 \"a.cu\"\n\n__device__ void f() {\n asm volatile(\"bar.sync 0;\");}", "a.cu", 3, "PTX", true);
-    assert_finding("# 10 \"a.cu\"\n__global__ void k() { __asm__ (\"x\" \"y\" : : ); }", "a.cu", 10, "PTX", true);
-    assert_finding("# 1 \"a.cu\"\n__global__ void k() { l<<<1, 1>>>(); }", "a.cu", 1, "launch in device code", true);
-    assert_finding("struct S { __device__ S(int x) : a{x}, b(x) { asm(\"x\"); } };", "", 1, "PTX", true);
+    assert_finding("# 1 \"a.cu\"\n\n__device__ void f() {\n asm volatile(\"bar.sync 0;\");}",
+                   "a.cu", 3, "PTX", true);
+    assert_finding("# 10 \"a.cu\"\n__global__ void k() { __asm__ (\"x\" \"y\" : : ); }", "a.cu", 10,
+                   "PTX", true);
+    assert_finding("# 1 \"a.cu\"\n__global__ void k() { l<<<1, 1>>>(); }", "a.cu", 1,
+                   "launch in device code", true);
+    assert_finding("struct S { __device__ S(int x) : a{x}, b(x) { asm(\"x\"); } };", "", 1, "PTX",
+                   true);
     assert_finding("auto f = [=] __device__ (int i) { asm(\"x\"); };", "", 1, "PTX", true);
-    assert_finding("struct S { __device__ bool operator()(int i) const noexcept { asm(\"x\"); } };", "", 1, "PTX", true);
-    assert_finding("struct S { __device__ bool operator<(S i) const { asm(\"x\"); } };", "", 1, "PTX", true);
+    assert_finding("struct S { __device__ bool operator()(int i) const noexcept { asm(\"x\"); } };",
+                   "", 1, "PTX", true);
+    assert_finding("struct S { __device__ bool operator<(S i) const { asm(\"x\"); } };", "", 1,
+                   "PTX", true);
     assert_finding("\nusing namespace nvcuda::wmma;", "", 2, "tensor cores", false);
-    assert_finding("# 1 \"a.cu\"\n# 5 \"a.cu\"\n# 1 \"/usr/local/include/cub/cub.cuh\" 1 3\nint x;", "a.cu", 5, "CUB", false);
-    assert_finding(
-        "# 1 \"a.cu\"\nint a;\n# 1 \"h.cuh\" 1\nint b;\n# 1 \"g.cuh\" 1\n__device__ void f() { asm(\"x\"); }\n# 2 \"h.cuh\" 2\n",
-        "a.cu", 2, "PTX", true);
+    assert_finding("# 1 \"a.cu\"\n# 5 \"a.cu\"\n# 1 \"/usr/local/include/cub/cub.cuh\" 1 3\nint x;",
+                   "a.cu", 5, "CUB", false);
+    assert_finding("# 1 \"a.cu\"\nint a;\n# 1 \"h.cuh\" 1\nint b;\n# 1 \"g.cuh\" 1\n__device__ "
+                   "void f() { asm(\"x\"); }\n# 2 \"h.cuh\" 2\n",
+                   "a.cu", 2, "PTX", true);
     static const char *const none[] = {"__device__ void f() { asm volatile(\"\" ::: \"memory\"); }",
                                        "void f() { asm(\"nop\"); }",
                                        "__host__ __device__ void f() { asm(\"nop\"); }",
@@ -307,7 +341,8 @@ static double seconds_for(const char *piece, size_t count)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
     kf_rewrite_result bulk;
     kf_error error;
-    if (!kf_rewrite(text.data, text.size, false, &bulk, &error)) assert_int_not_equal(error.code, KF_ERROR_NONE);
+    if (!kf_rewrite(text.data, text.size, false, &bulk, &error))
+        assert_int_not_equal(error.code, KF_ERROR_NONE);
     kf_rewrite_free(&bulk);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     return (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
@@ -395,9 +430,12 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches),   cmocka_unit_test(no_launches),   cmocka_unit_test(kernels), cmocka_unit_test(waiting_kernels),
-        cmocka_unit_test(parameters), cmocka_unit_test(shared_memory), cmocka_unit_test(pragmas), cmocka_unit_test(lines_stay),
-        cmocka_unit_test(findings),   cmocka_unit_test(nasty_text),    cmocka_unit_test(limits),
+        cmocka_unit_test(launches),   cmocka_unit_test(no_launches),
+        cmocka_unit_test(kernels),    cmocka_unit_test(waiting_kernels),
+        cmocka_unit_test(parameters), cmocka_unit_test(shared_memory),
+        cmocka_unit_test(pragmas),    cmocka_unit_test(lines_stay),
+        cmocka_unit_test(findings),   cmocka_unit_test(nasty_text),
+        cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

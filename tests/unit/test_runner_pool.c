@@ -1,4 +1,5 @@
-/* What the crew keeps of a baseline that was measured alone. Runners themselves are unit.judge's and tests/gpu's business. */
+/* What the crew keeps of a baseline that was measured alone. Runners themselves are unit.judge's
+ * and tests/gpu's business. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,12 @@
 
 static kf_known known_of(const char *task, int workload, double age)
 {
-    kf_known known = {.workload = workload, .at = kf_now() - age, .seconds = 3, .sets = 20, .calls = 17, .call = 1e-4};
+    kf_known known = {.workload = workload,
+                      .at = kf_now() - age,
+                      .seconds = 3,
+                      .sets = 20,
+                      .calls = 17,
+                      .call = 1e-4};
     snprintf(known.task, sizeof known.task, "%s", task);
     return known;
 }
@@ -55,7 +61,8 @@ static void it_is_not_kept_for_long(void **state)
     known = known_of("a", 0, 1);
     kf_runner_pool_learn(pool, &known);
     assert_non_null(kf_runner_pool_recall(pool, "a", 0, 3));
-    kf_runner_pool_drop_trusted(pool); /* as after anything unclean, and before something is verified in fresh processes */
+    /* as after anything unclean, and before something is verified in fresh processes */
+    kf_runner_pool_drop_trusted(pool);
     assert_null(kf_runner_pool_recall(pool, "a", 0, 3));
 }
 

@@ -1,5 +1,6 @@
-/* The judge's side of the protocol against runners that do not keep to it (runner_actor.c). Whatever they send, the judge says what it was within its
- * time limit, and nothing of the runner is left. PEER_ACTOR is the program's path. */
+/* The judge's side of the protocol against runners that do not keep to it (runner_actor.c).
+ * Whatever they send, the judge says what it was within its time limit, and nothing of the runner
+ * is left. PEER_ACTOR is the program's path. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -30,14 +31,14 @@ static kf_runner *start(const char *way, kf_error *error)
                                       {"/etc/ld.so.cache", KF_PATH_READ, true},
                                       {RUNNER_ACTOR, KF_PATH_READ | KF_PATH_EXEC, false}};
     kf_runner_spec spec = {.program = RUNNER_ACTOR,
-                         .directory = "/usr",
-                         .binary = way,
-                         .paths = paths,
-                         .path_count = sizeof paths / sizeof *paths,
-                         .environment = environment,
-                         .limits = {.output_bytes = 65536},
-                         .launcher = launcher,
-                         .start_seconds = start_seconds};
+                           .directory = "/usr",
+                           .binary = way,
+                           .paths = paths,
+                           .path_count = sizeof paths / sizeof *paths,
+                           .environment = environment,
+                           .limits = {.output_bytes = 65536},
+                           .launcher = launcher,
+                           .start_seconds = start_seconds};
     return kf_runner_start(&spec, error);
 }
 
@@ -86,14 +87,16 @@ static void batches_are_judged(void **state)
         kf_runner *runner = start(rows[i].way, &error);
         if (!runner) fail_msg("%s: %s", rows[i].way, error.text);
         assert_int_equal(kf_runner_load(runner, 5), KF_RUNNER_OK);
-        kf_batch batch = {.order = order, .count = 3, .timeout = rows[i].event == KF_RUNNER_TIMEOUT ? 0.3 : 10};
+        kf_batch batch = {
+            .order = order, .count = 3, .timeout = rows[i].event == KF_RUNNER_TIMEOUT ? 0.3 : 10};
         double started = kf_now();
         kf_runner_event event = kf_runner_batch(runner, &batch);
         double took = kf_now() - started;
         kf_runner_explanation why;
         kf_runner_explain(runner, event, "running a batch", &why);
         if (event != rows[i].event)
-            fail_msg("%s: event %d, expected %d: %s", rows[i].way, (int)event, (int)rows[i].event, why.text);
+            fail_msg("%s: event %d, expected %d: %s", rows[i].way, (int)event, (int)rows[i].event,
+                     why.text);
         assert_true(took < 9);
         if (event == KF_RUNNER_OK) assert_true(batch.seconds > 0 && batch.seconds <= took);
         if (event == KF_RUNNER_DEVICE_ERROR) assert_int_equal(batch.code, 719);
@@ -106,7 +109,8 @@ static void batches_are_judged(void **state)
     }
 }
 
-/* Here a descriptor that is none; in the field one too many under way of that user's, which may be another process's doing. The runner, which is well, is not blamed. */
+/* Here a descriptor that is none; in the field one too many under way of that user's, which may be
+ * another process's doing. The runner, which is well, is not blamed. */
 static void what_the_kernel_refuses_is_the_machine_s(void **state)
 {
     (void)state;
@@ -125,7 +129,8 @@ static void look_at_nothing(void *context)
     (void)context;
 }
 
-/* Wherever it went in between. Batches that are not timed, and those of a device on which stopping a runner stops its work, are left to the kernel. */
+/* Wherever it went in between. Batches that are not timed, and those of a device on which stopping
+ * a runner stops its work, are left to the kernel. */
 static void timed_batches_are_on_the_launcher(void **state)
 {
     (void)state;
@@ -143,11 +148,13 @@ static void timed_batches_are_on_the_launcher(void **state)
     assert_int_equal(kf_runner_load(runner, 5), KF_RUNNER_OK);
     kf_batch batch = {.order = order, .count = 1, .timeout = 10};
     assert_int_equal(kf_runner_batch(runner, &batch), KF_RUNNER_OK);
-    assert_true(sched_getaffinity(kf_runner_pid(runner), sizeof now, &now) == 0 && CPU_EQUAL(&now, &mine));
+    assert_true(sched_getaffinity(kf_runner_pid(runner), sizeof now, &now) == 0 &&
+                CPU_EQUAL(&now, &mine));
     batch.answered = look_at_nothing;
     for (int turn = 0; turn < 2; turn++) {
         assert_int_equal(kf_runner_batch(runner, &batch), KF_RUNNER_OK);
-        assert_true(sched_getaffinity(kf_runner_pid(runner), sizeof now, &now) == 0 && CPU_EQUAL(&now, &last));
+        assert_true(sched_getaffinity(kf_runner_pid(runner), sizeof now, &now) == 0 &&
+                    CPU_EQUAL(&now, &last));
         assert_int_equal(sched_setaffinity(kf_runner_pid(runner), sizeof mine, &mine), 0);
     }
     kf_runner_free(runner);
@@ -257,12 +264,12 @@ static void the_caller_can_stop_a_wait(void **state)
                                       {"/lib64", KF_PATH_READ | KF_PATH_EXEC, true},
                                       {RUNNER_ACTOR, KF_PATH_READ | KF_PATH_EXEC, false}};
     kf_runner_spec spec = {.program = RUNNER_ACTOR,
-                         .directory = "/usr",
-                         .binary = "silent",
-                         .paths = paths,
-                         .path_count = 4,
-                         .environment = environment,
-                         .stop = &stop_flag};
+                           .directory = "/usr",
+                           .binary = "silent",
+                           .paths = paths,
+                           .path_count = 4,
+                           .environment = environment,
+                           .stop = &stop_flag};
     kf_runner *runner = kf_runner_start(&spec, &error);
     if (!runner) fail_msg("%s", error.text);
     uint32_t order[1] = {0};
@@ -275,7 +282,8 @@ static void the_caller_can_stop_a_wait(void **state)
     kf_runner_free(runner);
 }
 
-/* A machine that stands still, as the judge sees it. The runner is not stopped: it would be woken then, and that is noticed. */
+/* A machine that stands still, as the judge sees it. The runner is not stopped: it would be woken
+ * then, and that is noticed. */
 static pid_t stop_judge(pid_t judge, int milliseconds)
 {
     pid_t child = fork();

@@ -36,7 +36,8 @@ static void a_look_that_comes_late_is_a_stall(void **state)
     for (int i = 1; i <= 4; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 60 * i));
     assert_float_equal(p.used, 0.8, 1e-9);
     assert_float_equal(p.stalled, 239.2, 1e-9);
-    assert_false(kf_runner_timeout_look(&p, 0, 400)); /* one stall after another is no way to live for ever */
+    /* one stall after another is no way to live for ever */
+    assert_false(kf_runner_timeout_look(&p, 0, 400));
 }
 
 static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
@@ -45,10 +46,12 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
     const struct {
         double went, computed, starved, used;
     } rows[] = {
-        {0.1, 0.2, 0, 0.1},  /* in time */
-        {5, 0, 0, 0.2},      /* stood still, all of it */
-        {5, 0, 4.9, 0.2},    /* others had the processor */
-        {5, 5, 0, 0.2},      /* only the waiter stood still; or a virtual machine that takes what it missed for a process's time */
+        {0.1, 0.2, 0, 0.1}, /* in time */
+        {5, 0, 0, 0.2},     /* stood still, all of it */
+        {5, 0, 4.9, 0.2},   /* others had the processor */
+        /* only the waiter stood still; or a virtual machine that takes what it missed for a
+           process's time */
+        {5, 5, 0, 0.2},
         {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
         {5, 1, 4.9, 1.2},    /* it and others */
         {5, 9, INFINITY, 5}, /* a kernel that does not tell who queued */
@@ -63,7 +66,8 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
     }
 }
 
-/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the other, but not by seconds: a wait is told once it is over. */
+/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the
+ * other, but not by seconds: a wait is told once it is over. */
 static pid_t spin(int nicer)
 {
     pid_t child = fork();
@@ -105,7 +109,8 @@ static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
     usleep(50000);
     double more = given(starved, 1.0);
     assert_true(more > 0.2);
-    assert_true(more <= KF_RUNNER_TIMEOUT_GRANT + 1e-9); /* a candidate can make its own threads queue */
+    /* a candidate can make its own threads queue */
+    assert_true(more <= KF_RUNNER_TIMEOUT_GRANT + 1e-9);
     assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
     assert_int_equal(waitpid(hog, NULL, 0), hog);
     assert_int_equal(waitpid(starved, NULL, 0), starved);

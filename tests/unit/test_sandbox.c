@@ -1,5 +1,5 @@
-/* Every layer's effect, proved by a program inside (sandbox_inmate.c) that tries to escape: files, processes, network, system calls, and what
- * the program starts with. */
+/* Every layer's effect, proved by a program inside (sandbox_inmate.c) that tries to escape: files,
+ * processes, network, system calls, and what the program starts with. */
 #include "test_sandbox_common.h"
 
 static void files_outside_are_unreadable(void **state)
@@ -70,7 +70,8 @@ static void other_processes_are_out_of_reach(void **state)
 static void network_is_out_of_reach(void **state)
 {
     (void)state;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+        local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
@@ -140,7 +141,8 @@ static void descriptors_are_those_listed(void **state)
 {
     (void)state;
     setup s;
-    int leak = open(secret, O_RDONLY), fd = open("/dev/null", O_RDONLY); /* neither is close-on-exec */
+    /* neither is close-on-exec */
+    int leak = open(secret, O_RDONLY), fd = open("/dev/null", O_RDONLY);
     kf_sandbox_fd fds[] = {{fd, 3}};
     prepare(&s, "descriptors", NULL, NULL);
     s.spec.fds = fds;
@@ -167,10 +169,12 @@ static void environment_is_complete(void **state)
     kf_auto(kf_sandbox) own = spawn(&s);
     expect(own, KF_END_EXITED, 0);
     assert_int_equal(strncmp(kf_sandbox_output(own)->data, "ONE=1\nTMPDIR=/tmp", 17), 0);
-    if (has(own, KF_LAYER_MOUNT_NS)) assert_string_equal(kf_sandbox_output(own)->data, "ONE=1\nTMPDIR=/tmp\n");
+    if (has(own, KF_LAYER_MOUNT_NS))
+        assert_string_equal(kf_sandbox_output(own)->data, "ONE=1\nTMPDIR=/tmp\n");
 }
 
-/* Stack, heap, mappings and code of two children, where they are not randomised, and where they are. */
+/* Stack, heap, mappings and code of two children, where they are not randomised, and where they
+ * are. */
 static void addresses_are_the_same_on_request(void **state)
 {
     (void)state;
@@ -184,7 +188,8 @@ static void addresses_are_the_same_on_request(void **state)
             expect(sandbox, KF_END_EXITED, 0);
             const kf_buffer *output = kf_sandbox_output(sandbox);
             assert_in_range(output->size, 20, sizeof said[0][0] - 1);
-            snprintf(said[same][turn], sizeof said[same][turn], "%.*s", (int)output->size, (const char *)output->data);
+            snprintf(said[same][turn], sizeof said[same][turn], "%.*s", (int)output->size,
+                     (const char *)output->data);
         }
     assert_int_equal(strcmp(said[1][0], said[1][1]) == 0, kf_sandbox_same_addresses());
     assert_true(!kf_sandbox_same_addresses() || strcmp(said[0][0], said[0][1]) != 0);
@@ -239,11 +244,13 @@ static void mistakes_are_explained(void **state)
         memcpy(one, paths, sizeof one);
         if (cases[i].program) s.argv[0] = cases[i].program;
         if (cases[i].directory) s.spec.directory = cases[i].directory;
-        if (cases[i].path) one[s.spec.path_count++] = (kf_sandbox_path){cases[i].path, KF_PATH_READ, false};
+        if (cases[i].path)
+            one[s.spec.path_count++] = (kf_sandbox_path){cases[i].path, KF_PATH_READ, false};
         s.spec.paths = one;
         assert_null(kf_sandbox_spawn(&s.spec, &error));
         assert_int_equal(error.code, KF_ERROR_INPUT);
-        if (!strstr(error.text, cases[i].text)) fail_msg("'%s' lacks '%s'", error.text, cases[i].text);
+        if (!strstr(error.text, cases[i].text))
+            fail_msg("'%s' lacks '%s'", error.text, cases[i].text);
         if (cases[i].path) {
             one[s.spec.path_count - 1].optional = true;
             if (cases[i].path[0] != '/') continue;
@@ -283,7 +290,8 @@ static void layers_are_reported(void **state)
         const char *name = kf_sandbox_layer_name((kf_sandbox_layer)bit);
         assert_string_not_equal(name, "unknown");
         /* Each refused layer has its line. */
-        if (!(granted & bit) && (!reasons.data || !strstr(reasons.data, name))) fail_msg("no reason for %s", name);
+        if (!(granted & bit) && (!reasons.data || !strstr(reasons.data, name)))
+            fail_msg("no reason for %s", name);
     }
     if (way.refused || way.chrooted) {
         assert_false(granted & KF_LAYER_USER_NS);
@@ -316,7 +324,8 @@ static void *spawn_many(void *unused)
             bad++;
             continue;
         }
-        bad += kf_sandbox_outcome(sandbox)->end != KF_END_EXITED || kf_sandbox_outcome(sandbox)->status != 3;
+        bad += kf_sandbox_outcome(sandbox)->end != KF_END_EXITED ||
+               kf_sandbox_outcome(sandbox)->status != 3;
     }
     (void)unused;
     return (void *)(intptr_t)bad;
@@ -326,7 +335,8 @@ static void threads_may_spawn_at_once(void **state)
 {
     (void)state;
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, spawn_many, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, spawn_many, NULL), 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
         pthread_join(threads[i], &bad);

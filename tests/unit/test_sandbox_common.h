@@ -1,8 +1,10 @@
-/* Shared by the tests of the sandbox: the program inside, the ways in which every case runs, and what has to be gone after them.
+/* Shared by the tests of the sandbox: the program inside, the ways in which every case runs, and
+ * what has to be gone after them.
  *
- * The same cases run in several ways, each in a process of its own since what the machine grants is found once a process: with all layers, without
- * namespaces (landlock and seccomp carry it), where the kernel refuses user namespaces, and each of these as an ordinary user where
- * the tests run as root. SANDBOX_INMATE is the program's path, from CMake. */
+ * The same cases run in several ways, each in a process of its own since what the machine grants is
+ * found once a process: with all layers, without namespaces (landlock and seccomp carry it), where
+ * the kernel refuses user namespaces, and each of these as an ordinary user where the tests run as
+ * root. SANDBOX_INMATE is the program's path, from CMake. */
 #ifndef TEST_SANDBOX_COMMON_H
 #define TEST_SANDBOX_COMMON_H
 
@@ -42,7 +44,10 @@
 #include "kforge/file.h"
 #include "kforge/sandbox.h"
 
-enum { ORDINARY_USER = 65534, NO_NAMESPACES = KF_LAYER_RLIMITS | KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP };
+enum {
+    ORDINARY_USER = 65534,
+    NO_NAMESPACES = KF_LAYER_RLIMITS | KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP
+};
 
 static struct way {
     const char *name;
@@ -52,7 +57,8 @@ static struct way {
     bool chrooted; /* in a chroot, where user namespaces are refused to root, the others are not */
 } way;
 
-static char home[64];   /* a directory of this process's own: HOME/inmate, HOME/secret, HOME/job, HOME/readonly */
+/* a directory of this process's own: HOME/inmate, HOME/secret, HOME/job, HOME/readonly */
+static char home[64];
 static char inmate[96]; /* the program */
 static kf_sandbox_path paths[8];
 static char secret[96], job[96], readonly[96];
@@ -116,7 +122,8 @@ static inline void expect_escape(char *command, char *first, char *second)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
-    while (waitpid(-1, NULL, __WALL) > 0) continue; /* what it left behind, where spawning made us a subreaper */
+    /* what it left behind, where spawning made us a subreaper */
+    while (waitpid(-1, NULL, __WALL) > 0) continue;
 }
 
 /* In both profiles: contained. */
@@ -142,7 +149,8 @@ static inline bool find_leftover(char *name, size_t size)
     assert_non_null(mine);
     bool found = false;
     for (struct dirent *entry; !found && (entry = readdir(mine));)
-        if ((found = strncmp(entry->d_name, "kforge-sandbox", 14) == 0)) snprintf(name, size, "%s", entry->d_name);
+        if ((found = strncmp(entry->d_name, "kforge-sandbox", 14) == 0))
+            snprintf(name, size, "%s", entry->d_name);
     closedir(mine);
     return found;
 }
@@ -156,7 +164,8 @@ static inline void nothing_is_left(void **state)
     for (int fd = 0; fd < 1024; fd++) open_now += fcntl(fd, F_GETFD) >= 0;
     assert_true(open_now < 16);
     char name[256];
-    for (double until = kf_now() + 10; find_leftover(name, sizeof name);) { /* a killed caller's guard may still be at it */
+    /* a killed caller's guard may still be at it */
+    for (double until = kf_now() + 10; find_leftover(name, sizeof name);) {
         if (kf_now() > until) fail_msg("%s is left", name);
         usleep(1000);
     }
@@ -165,7 +174,8 @@ static inline void nothing_is_left(void **state)
 /* Makes clone and unshare refuse all namespaces, as a container's filter does. */
 static inline void refuse_namespaces(void)
 {
-    const unsigned flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    const unsigned flags =
+        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
@@ -218,7 +228,8 @@ static inline int make_home(void **state)
     char file[128];
     snprintf(file, sizeof file, "%s/file", readonly);
     assert_int_equal(mkdir(job, 0755) | mkdir(readonly, 0755), 0);
-    assert_true(kf_file_write(secret, "secret", 6, NULL) && kf_file_write(file, "as it was", 9, NULL));
+    assert_true(kf_file_write(secret, "secret", 6, NULL) &&
+                kf_file_write(file, "as it was", 9, NULL));
     if (way.user) {
         const char *owned[] = {home, inmate, secret, job, readonly, file};
         for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -261,17 +272,22 @@ static const struct way ways[] = {
     {"in a chroot", KF_LAYER_ALL, false, false, true},
 };
 
-/* Runs the cases in all ways; returns main's status. Arguments: the number of a way or *, and a filter for cases. */
-static inline int run_in_all_ways(const struct CMUnitTest *tests, size_t count, int argc, char **argv)
+/* Runs the cases in all ways; returns main's status. Arguments: the number of a way or *, and a
+ * filter for cases. */
+static inline int run_in_all_ways(const struct CMUnitTest *tests, size_t count, int argc,
+                                  char **argv)
 {
     int failed = 0;
     if (argc > 2) cmocka_set_test_filter(argv[2]);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         way = ways[i];
-        if ((argc > 1 && atoi(argv[1]) != (int)i && argv[1][0] != '*') || ((way.user || way.chrooted) && geteuid() != 0)) continue;
+        if ((argc > 1 && atoi(argv[1]) != (int)i && argv[1][0] != '*') ||
+            ((way.user || way.chrooted) && geteuid() != 0))
+            continue;
         fprintf(stderr, "== %s\n", way.name);
         pid_t pid = fork();
-        if (pid == 0) _exit(_cmocka_run_group_tests(way.name, tests, count, make_home, remove_home) != 0);
+        if (pid == 0)
+            _exit(_cmocka_run_group_tests(way.name, tests, count, make_home, remove_home) != 0);
         int status;
         failed += pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
     }

@@ -1,5 +1,6 @@
-/* The sandbox on a machine that runs out: of memory at each allocation in turn, of descriptors at each number. Every time there is an error with a
- * text, or a sandbox that works; nothing leaks and nothing is left running. The allocators are wrapped by the linker (sandbox.cmake). */
+/* The sandbox on a machine that runs out: of memory at each allocation in turn, of descriptors at
+ * each number. Every time there is an error with a text, or a sandbox that works; nothing leaks and
+ * nothing is left running. The allocators are wrapped by the linker (sandbox.cmake). */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -87,7 +88,8 @@ int __wrap_asprintf(char **text, const char *format, ...)
 
 static const int all = KF_LAYER_ALL, no_mounts = KF_LAYER_ALL & ~KF_LAYER_MOUNT_NS;
 
-/* One life of a sandbox. True when it was spawned, and then it must have done what it should, but for output that memory was too short to keep. */
+/* One life of a sandbox. True when it was spawned, and then it must have done what it should, but
+ * for output that memory was too short to keep. */
 static bool live_once(int layers, kf_error *error)
 {
     static const char *const argv[] = {"/bin/sh", "-c", "echo hello; exit 4", NULL};
@@ -107,7 +109,8 @@ static bool live_once(int layers, kf_error *error)
     assert_int_equal(kf_sandbox_outcome(sandbox)->end, KF_END_EXITED);
     assert_int_equal(kf_sandbox_outcome(sandbox)->status, 4);
     const kf_buffer *output = kf_sandbox_output(sandbox);
-    assert_true(kf_sandbox_outcome(sandbox)->output_truncated || (output->size == 6 && memcmp(output->data, "hello\n", 6) == 0));
+    assert_true(kf_sandbox_outcome(sandbox)->output_truncated ||
+                (output->size == 6 && memcmp(output->data, "hello\n", 6) == 0));
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* What a program inside may use, and that it is stopped: limits, freezing the whole tree, ending it. */
+/* What a program inside may use, and that it is stopped: limits, freezing the whole tree, ending
+ * it. */
 #include "test_sandbox_common.h"
 
 static void spinning_is_cut_off(void **state)
@@ -63,7 +64,8 @@ static void memory_is_bounded(void **state)
     kf_auto(kf_sandbox) sandbox = spawn(&s);
     assert_true(kf_sandbox_pump(sandbox, 30));
     const kf_sandbox_result *result = kf_sandbox_outcome(sandbox);
-    assert_true((result->end == KF_END_EXITED && result->status == 0) || result->end == KF_END_MEMORY);
+    assert_true((result->end == KF_END_EXITED && result->status == 0) ||
+                result->end == KF_END_MEMORY);
     assert_true(result->peak_memory_bytes < 400u << 20);
 }
 
@@ -104,7 +106,8 @@ static void wait_for_counters(int slots)
         }
 }
 
-static int lives_fd = -1; /* a pipe that has a writer as long as one of those inside lives; -1: they are given none */
+/* a pipe that has a writer as long as one of those inside lives; -1: they are given none */
+static int lives_fd = -1;
 
 static kf_sandbox *spawn_counting(setup *s, int slots)
 {
@@ -269,9 +272,11 @@ static void forkbombs_are_bounded(void **state)
     assert_true(kf_sandbox_pump(build, 30));
     assert_int_equal(kf_sandbox_outcome(build)->end, KF_END_EXITED);
     int made = atoi(kf_sandbox_output(build)->data);
-    /* The machine's root is exempt from RLIMIT_NPROC; a pid namespace (Linux 6.14) or a pids cgroup holds it then. */
+    /* The machine's root is exempt from RLIMIT_NPROC; a pid namespace (Linux 6.14) or a pids cgroup
+     * holds it then. */
     if (geteuid() != 0) assert_true(made <= 60);
-    if (has(build, KF_LAYER_PID_NS) && kf_sandbox_outcome(build)->status == 0) assert_true(made <= 301);
+    if (has(build, KF_LAYER_PID_NS) && kf_sandbox_outcome(build)->status == 0)
+        assert_true(made <= 301);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 

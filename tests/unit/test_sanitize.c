@@ -11,22 +11,24 @@
 static void out_of_bounds(void **state)
 {
     (void)state;
-    static const char text[] = "========= COMPUTE-SANITIZER\n"
-                               "========= Invalid __global__ write of size 4 bytes\n"
-                               "=========     at k(float *, int)+0x90 in oob.cu:2\n"
-                               "=========     by thread (100,0,0) in block (0,0,0)\n"
-                               "=========     Access to 0x7f14ea800190 is out of bounds\n"
-                               "=========     and is 1 bytes after the nearest allocation at 0x7f14ea800000 of size 400 bytes\n"
-                               "=========     Saved host backtrace up to driver entry point at kernel launch time\n"
-                               "=========         Host Frame: main [0x8d12] in oob\n"
-                               "========= \n"
-                               "ran\n"
-                               "========= Invalid __global__ write of size 4 bytes\n"
-                               "=========     at k(float *, int)+0x90 in /tmp/x y/oob.cu:2\n"
-                               "=========     by thread (101,0,0) in block (0,0,0)\n"
-                               "=========     Access to 0x7f14ea800194 is out of bounds\n"
-                               "========= \n"
-                               "========= ERROR SUMMARY: 2 errors\n";
+    static const char text[] =
+        "========= COMPUTE-SANITIZER\n"
+        "========= Invalid __global__ write of size 4 bytes\n"
+        "=========     at k(float *, int)+0x90 in oob.cu:2\n"
+        "=========     by thread (100,0,0) in block (0,0,0)\n"
+        "=========     Access to 0x7f14ea800190 is out of bounds\n"
+        "=========     and is 1 bytes after the nearest allocation at 0x7f14ea800000 of size 400 "
+        "bytes\n"
+        "=========     Saved host backtrace up to driver entry point at kernel launch time\n"
+        "=========         Host Frame: main [0x8d12] in oob\n"
+        "========= \n"
+        "ran\n"
+        "========= Invalid __global__ write of size 4 bytes\n"
+        "=========     at k(float *, int)+0x90 in /tmp/x y/oob.cu:2\n"
+        "=========     by thread (101,0,0) in block (0,0,0)\n"
+        "=========     Access to 0x7f14ea800194 is out of bounds\n"
+        "========= \n"
+        "========= ERROR SUMMARY: 2 errors\n";
     kf_sanitize_report r;
     kf_sanitize_parse(text, &r);
     assert_int_equal(r.count, 1);
@@ -39,8 +41,8 @@ static void out_of_bounds(void **state)
     assert_int_equal(f->line, 2);
     assert_int_equal(f->count, 2);
     assert_false(f->warning);
-    assert_non_null(
-        strstr(f->detail, "by thread (100,0,0) in block (0,0,0); Access to 0x7f14ea800190 is out of bounds; and is 1 bytes after"));
+    assert_non_null(strstr(f->detail, "by thread (100,0,0) in block (0,0,0); Access to "
+                                      "0x7f14ea800190 is out of bounds; and is 1 bytes after"));
     assert_null(strstr(f->detail, "Host Frame"));
 }
 
@@ -49,10 +51,12 @@ static void races(void **state)
     (void)state;
     static const char text[] =
         "========= COMPUTE-SANITIZER\n"
-        "========= Error: Race reported between Write access at sum(int *, int *)+0x130 in candidate.cu:10\n"
+        "========= Error: Race reported between Write access at sum(int *, int *)+0x130 in "
+        "candidate.cu:10\n"
         "=========     and Read access at sum(int *, int *)+0x70 in candidate.cu:16 [508 hazards]\n"
         "========= \n"
-        "========= Warning: Race reported between Write access at sum(int *, int *)+0x10 in candidate.cu:12\n"
+        "========= Warning: Race reported between Write access at sum(int *, int *)+0x10 in "
+        "candidate.cu:12\n"
         "=========     and Write access at sum(int *, int *)+0x10 in candidate.cu:12 [4 hazards]\n"
         "=========\n"
         "========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n";
@@ -64,7 +68,9 @@ static void races(void **state)
     assert_string_equal(r.findings[0].kernel, "sum(int *, int *)");
     assert_int_equal(r.findings[0].line, 10);
     assert_false(r.findings[0].warning);
-    assert_non_null(strstr(r.findings[0].detail, "and Read access at sum(int *, int *)+0x70 in candidate.cu:16 [508 hazards]"));
+    assert_non_null(
+        strstr(r.findings[0].detail,
+               "and Read access at sum(int *, int *)+0x70 in candidate.cu:16 [508 hazards]"));
     assert_true(r.findings[1].warning);
     assert_int_equal(r.findings[1].line, 12);
 }
@@ -90,11 +96,13 @@ static void what_the_tool_could_not_do(void **state)
 {
     (void)state;
     kf_sanitize_report r;
-    kf_sanitize_parse(
-        "========= COMPUTE-SANITIZER\n========= Error: Target application terminated before first instrumented API call\n", &r);
+    kf_sanitize_parse("========= COMPUTE-SANITIZER\n========= Error: Target application terminated "
+                      "before first instrumented API call\n",
+                      &r);
     assert_int_equal(r.count, 0);
     assert_false(r.finished);
-    assert_string_equal(r.trouble, "Error: Target application terminated before first instrumented API call");
+    assert_string_equal(r.trouble,
+                        "Error: Target application terminated before first instrumented API call");
     kf_sanitize_parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", &r);
     assert_true(r.finished && r.count == 0 && !r.trouble[0]);
     kf_sanitize_parse("", &r);
@@ -108,9 +116,10 @@ static void any_text(void **state)
     static char text[40000];
     size_t used = 0;
     for (int i = 0; i < 40; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "========= Kind %d \033[31m %0*d\n=========     at %0*d+0x1 in %0*d:%d\n", i, 300, i, 250, i, 100,
-                                 i, 99999999);
+        used += (size_t)snprintf(
+            text + used, sizeof text - used,
+            "========= Kind %d \033[31m %0*d\n=========     at %0*d+0x1 in %0*d:%d\n", i, 300, i,
+            250, i, 100, i, 99999999);
     kf_sanitize_report r;
     kf_sanitize_parse(text, &r);
     assert_int_equal(r.count, KF_SANITIZE_FINDINGS);
@@ -121,7 +130,8 @@ static void any_text(void **state)
     memset(text, '=', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     kf_sanitize_parse(text, &r);
-    kf_sanitize_parse("=========     at x in y:-5\n=========  \n========= at  in :\n=========     at  in :\n=========     at + in "
+    kf_sanitize_parse("=========     at x in y:-5\n=========  \n========= at  in :\n=========     "
+                      "at  in :\n=========     at + in "
                       "a:999999999999999999999\n",
                       &r);
     for (size_t i = 0; i < r.count; i++) assert_true(r.findings[i].line >= 0);

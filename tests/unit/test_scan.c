@@ -18,7 +18,8 @@
 static void note(void *context, const kf_scan_flag *flag)
 {
     char *all = context;
-    snprintf(all + strlen(all), 4096 - strlen(all), "%s:%s:%ld:%ld ", flag->rule, flag->word, flag->line, flag->count);
+    snprintf(all + strlen(all), 4096 - strlen(all), "%s:%s:%ld:%ld ", flag->rule, flag->word,
+             flag->line, flag->count);
 }
 
 static void source_gives(const char *source, const char *expected)
@@ -35,25 +36,35 @@ static void names_are_flagged_where_they_are(void **state)
     source_gives("void f()\n{\n    clock_gettime(1, 0);\n    fork();\n    fork();\n}\n",
                  "time.read:clock_gettime:3:1 process.start:fork:4:2 ");
     source_gives("int g = system(\"x\");", "process.start:system:1:1 ");
-    source_gives("std::thread t([] {});\nt.detach();", "thread.start:thread:1:1 thread.detached:detach:2:1 ");
-    source_gives("static std::unordered_map<const void *, int> seen;", "state.kept:unordered_map:1:1 ");
-    source_gives("cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);",
-                 "stream.side:cudaStreamCreateWithFlags:1:1 stream.side:cudaStreamNonBlocking:1:1 ");
-    source_gives("__attribute__((constructor)) void early();", "start.constructor:constructor:1:1 ");
+    source_gives("std::thread t([] {});\nt.detach();",
+                 "thread.start:thread:1:1 thread.detached:detach:2:1 ");
+    source_gives("static std::unordered_map<const void *, int> seen;",
+                 "state.kept:unordered_map:1:1 ");
+    source_gives(
+        "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);",
+        "stream.side:cudaStreamCreateWithFlags:1:1 stream.side:cudaStreamNonBlocking:1:1 ");
+    source_gives("__attribute__((constructor)) void early();",
+                 "start.constructor:constructor:1:1 ");
     source_gives("write(3, p, 40);", "runner.descriptor:write:1:1 ");
     source_gives("asm(\".incbin \\\"/etc/shadow\\\"\");",
-                 "asm:asm:1:1 build.include:\".incbin \\\"/etc/shadow\\\"\":1:1 file.path:\".incbin \\\"/etc/shadow\\\"\":1:1 ");
+                 "asm:asm:1:1 build.include:\".incbin \\\"/etc/shadow\\\"\":1:1 "
+                 "file.path:\".incbin \\\"/etc/shadow\\\"\":1:1 ");
     source_gives("#include \"/etc/passwd\"\n#if __has_include(\"x\")\n#endif\n",
                  "build.include:#include \"/etc/passwd\":1:1 build.include:__has_include:2:1 ");
     source_gives("#define GLUE(a, b) a##b\n", "macro.pasting:##:1:1 ");
-    source_gives("__half h = __float2half(x);", "precision.low:__half:1:1 precision.low:__float2half:1:1 ");
+    source_gives("__half h = __float2half(x);",
+                 "precision.low:__half:1:1 precision.low:__float2half:1:1 ");
 }
 
 static void what_only_looks_like_it_is_not(void **state)
 {
     (void)state;
-    source_gives("// fork(); dlopen(\"x\")\n/* system() */ int system_of_equations, exit_code; const char *s = \"fork exit\";", "");
-    source_gives("int cache, stream, fork_join; queue.exit(); map[3] = set; float signal = 1; double alarm;", "");
+    source_gives("// fork(); dlopen(\"x\")\n/* system() */ int system_of_equations, exit_code; "
+                 "const char *s = \"fork exit\";",
+                 "");
+    source_gives(
+        "int cache, stream, fork_join; queue.exit(); map[3] = set; float signal = 1; double alarm;",
+        "");
     source_gives("__global__ void exit_kernel(const float *x) { x.signal(); }", "");
     source_gives("", "");
 }
@@ -62,29 +73,35 @@ static void what_only_looks_like_it_is_not(void **state)
 static void preprocessed_text_is_read_by_its_markers(void **state)
 {
     (void)state;
-    source_gives("# 0 \"mine.cu\"\n# 1 \"/usr/include/unistd.h\" 1 3 4\nint fork(void);\nint x = fork();\n# 7 \"mine.cu\" 2\nvoid "
+    source_gives("# 0 \"mine.cu\"\n# 1 \"/usr/include/unistd.h\" 1 3 4\nint fork(void);\nint x = "
+                 "fork();\n# 7 \"mine.cu\" 2\nvoid "
                  "f()\n{\n    fork();\n}\n",
                  "process.start:fork:9:1 ");
-    source_gives("# 1 \"mine.cu\"\n# 5 \"mine.cu\"\nauto p = dlopen(name, 1);\n", "code.load:dlopen:5:1 ");
-    source_gives("# 1 \"mine.cu\n# 99999999999999999999 \"mine.cu\nfork();\n", "process.start:fork:999999999:1 ");
+    source_gives("# 1 \"mine.cu\"\n# 5 \"mine.cu\"\nauto p = dlopen(name, 1);\n",
+                 "code.load:dlopen:5:1 ");
+    source_gives("# 1 \"mine.cu\n# 99999999999999999999 \"mine.cu\nfork();\n",
+                 "process.start:fork:999999999:1 ");
 }
 
 static void listings_say_what_is_added_up_in_what(void **state)
 {
     (void)state;
     char all[4096] = "";
-    const char *text = "        /*0070*/                   HMMA.16816.F16 R4, R8, R12, R4 ;\n"
-                       "        /*0080*/                   HMMA.16816.F32 R4, R8, R12, R4 ;\n"
-                       "        /*0090*/                   HMMA.1688.F32.TF32 R4, R8, R12, R4 ;\n"
-                       "        /*00a0*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24 ;\n"
-                       "        /*00b0*/                   QGMMA.64x64x32.F32.E4M3.E4M3 R24, gdesc[UR4], R24 ;\n"
-                       "        /*00c0*/                   HFMA2.MMA R1, -RZ, RZ, 0, 0 ;\n"
-                       "        /*00d0*/                   FFMA R1, R2, R3, R4 ;\n";
+    const char *text =
+        "        /*0070*/                   HMMA.16816.F16 R4, R8, R12, R4 ;\n"
+        "        /*0080*/                   HMMA.16816.F32 R4, R8, R12, R4 ;\n"
+        "        /*0090*/                   HMMA.1688.F32.TF32 R4, R8, R12, R4 ;\n"
+        "        /*00a0*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24 ;\n"
+        "        /*00b0*/                   QGMMA.64x64x32.F32.E4M3.E4M3 R24, gdesc[UR4], R24 ;\n"
+        "        /*00c0*/                   HFMA2.MMA R1, -RZ, RZ, 0, 0 ;\n"
+        "        /*00d0*/                   FFMA R1, R2, R3, R4 ;\n";
     kf_error error = {0};
     assert_true(kf_scan_sass(text, strlen(text), note, all, &error));
     assert_string_equal(
-        all, "sass.f16_accumulate:HMMA.16816.F16:0:1 sass.f16:HMMA.16816.F32:0:1 sass.tf32:HMMA.1688.F32.TF32:0:1 "
-             "sass.bf16:HGMMA.64x128x16.F32.BF16:0:1 sass.f8:QGMMA.64x64x32.F32.E4M3.E4M3:0:1 sass.f16_arithmetic:HFMA2.MMA:0:1 ");
+        all, "sass.f16_accumulate:HMMA.16816.F16:0:1 sass.f16:HMMA.16816.F32:0:1 "
+             "sass.tf32:HMMA.1688.F32.TF32:0:1 "
+             "sass.bf16:HGMMA.64x128x16.F32.BF16:0:1 sass.f8:QGMMA.64x64x32.F32.E4M3.E4M3:0:1 "
+             "sass.f16_arithmetic:HFMA2.MMA:0:1 ");
 }
 
 /* This very program imports what the test uses. */
@@ -107,7 +124,10 @@ static void broken_binaries_are_refused(void **state)
 {
     (void)state;
     kf_error error = {0};
-    Elf64_Ehdr header = {.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3, .e_shstrndx = 1, .e_shoff = UINT64_MAX - 8};
+    Elf64_Ehdr header = {.e_shentsize = sizeof(Elf64_Shdr),
+                         .e_shnum = 3,
+                         .e_shstrndx = 1,
+                         .e_shoff = UINT64_MAX - 8};
     memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
@@ -125,7 +145,11 @@ static void broken_binaries_are_refused(void **state)
         Elf64_Shdr sections[3];
     } file = {header,
               {{0},
-               {.sh_type = SHT_DYNSYM, .sh_entsize = sizeof(Elf64_Sym), .sh_link = 2, .sh_offset = 1u << 30, .sh_size = UINT64_MAX},
+               {.sh_type = SHT_DYNSYM,
+                .sh_entsize = sizeof(Elf64_Sym),
+                .sh_link = 2,
+                .sh_offset = 1u << 30,
+                .sh_size = UINT64_MAX},
                {.sh_type = SHT_DYNAMIC, .sh_link = 1, .sh_offset = 64, .sh_size = UINT64_MAX / 2}}};
     char all[4096] = "";
     assert_true(kf_scan_elf(&file, sizeof file, note, all, &error));

@@ -1,4 +1,5 @@
-/* Scores against values worked out by hand and against independent computations: all subsets for pass@k, all resamples for the bootstrap. */
+/* Scores against values worked out by hand and against independent computations: all subsets for
+ * pass@k, all resamples for the bootstrap. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,20 +65,23 @@ static void pass_at_k_is_the_share_of_subsets(void **state)
     near(kf_score_pass_at(10, 3, 5), 1 - 21.0 / 252, 1e-15);
     for (unsigned n = 1; n <= 12; n++)
         for (unsigned c = 0; c <= n; c++)
-            for (unsigned k = 1; k <= n; k++) near(kf_score_pass_at(n, c, k), pass_by_subsets(n, c, k), 1e-12);
+            for (unsigned k = 1; k <= n; k++)
+                near(kf_score_pass_at(n, c, k), pass_by_subsets(n, c, k), 1e-12);
     near(kf_score_pass_at(0, 0, 1), 0, 0);
     near(kf_score_pass_at(2, 1, 5), 1, 0);
     near(kf_score_pass_at(100000, 1, 1), 1e-5, 1e-12); /* two binomials would overflow */
 }
 
-/* Four problems by hand: solved at 2 and 0.5; wrong, then correct at 1 (and a cheat); nothing compiles; nobody could judge it. */
+/* Four problems by hand: solved at 2 and 0.5; wrong, then correct at 1 (and a cheat); nothing
+ * compiles; nobody could judge it. */
 static void a_suite_by_hand(void **state)
 {
     (void)state;
     kf_score_sample a[] = {correct(0.5), correct(2)};
     kf_score_sample b[] = {kf_score_of(KF_WRONG_RESULT, KF_BLAME_CANDIDATE, NAN), correct(1),
                            kf_score_of(KF_CHEATING, KF_BLAME_CANDIDATE, NAN)};
-    kf_score_sample c[] = {kf_score_of(KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, NAN), kf_score_no_candidate()};
+    kf_score_sample c[] = {kf_score_of(KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, NAN),
+                           kf_score_no_candidate()};
     kf_score_sample d[] = {kf_score_of(KF_OUT_OF_MEMORY, KF_BLAME_MACHINE, NAN)};
     kf_score_problem problems[] = {{a, 2}, {b, 3}, {c, 2}, {d, 1}};
     kf_score score = kf_score_suite(problems, 4, NULL);
@@ -93,7 +97,8 @@ static void a_suite_by_hand(void **state)
     near(score.geometric_mean.value, sqrt(2.0), 1e-15); /* of 2 and 1 */
     near(score.median.value, 1.5, 1e-15);
     /* One sample: of a half of the samples, of b a third. */
-    near(kf_score_fast(problems, 4, 1, 1, NULL).value, 0.5 / 4, 1e-15); /* strictly faster: b's 1.0 is not */
+    /* strictly faster: b's 1.0 is not */
+    near(kf_score_fast(problems, 4, 1, 1, NULL).value, 0.5 / 4, 1e-15);
     near(kf_score_fast(problems, 4, 0.999, 1, NULL).value, (0.5 + 1.0 / 3) / 4, 1e-15);
     near(kf_score_fast(problems, 4, 0, 1, NULL).value, (1 + 1.0 / 3) / 4, 1e-15);
     near(kf_score_fast(problems, 4, 2, 1, NULL).value, 0, 0);
@@ -114,7 +119,8 @@ static void no_problems_no_figures(void **state)
     kf_score_problem problem = {&one, 1};
     score = kf_score_suite(&problem, 1, NULL);
     near(score.geometric_mean.value, 3, 1e-15);
-    assert_true(isnan(score.geometric_mean.low) && isnan(score.geometric_mean.high)); /* one problem shows no spread */
+    /* one problem shows no spread */
+    assert_true(isnan(score.geometric_mean.low) && isnan(score.geometric_mean.high));
     /* Correct without a time: solved, and at no speedup. */
     one = correct(NAN);
     assert_int_equal(kf_score_suite(&problem, 1, NULL).solved, 1);
@@ -142,7 +148,8 @@ static void the_bootstrap_comes_to_all_resamples(void **state)
     qsort(means, 3125, sizeof *means, by_size);
     kf_interval got = kf_score_mean(values, 5, &(kf_score_options){.resamples = 200000, .seed = 3});
     near(got.value, 0.86, 1e-15);
-    near(got.low, means[(size_t)(0.025 * 3124)], 0.021); /* the means are 0.02 apart or less there */
+    /* the means are 0.02 apart or less there */
+    near(got.low, means[(size_t)(0.025 * 3124)], 0.021);
     near(got.high, means[(size_t)(0.975 * 3124)], 0.021);
 }
 
@@ -151,10 +158,13 @@ static void the_bootstrap_agrees_with_theory(void **state)
 {
     (void)state;
     double values[400], sum = 0, squares = 0;
-    for (size_t i = 0; i < COUNT(values); i++) values[i] = fmod((double)i * 0.6180339887498949, 1); /* even on [0, 1) */
+    /* even on [0, 1) */
+    for (size_t i = 0; i < COUNT(values); i++) values[i] = fmod((double)i * 0.6180339887498949, 1);
     for (size_t i = 0; i < COUNT(values); i++) sum += values[i], squares += values[i] * values[i];
-    double mean = sum / COUNT(values), deviation = sqrt(squares / COUNT(values) - mean * mean) / sqrt((double)COUNT(values));
-    kf_interval got = kf_score_mean(values, COUNT(values), &(kf_score_options){.resamples = 20000, .seed = 1});
+    double mean = sum / COUNT(values),
+           deviation = sqrt(squares / COUNT(values) - mean * mean) / sqrt((double)COUNT(values));
+    kf_interval got =
+        kf_score_mean(values, COUNT(values), &(kf_score_options){.resamples = 20000, .seed = 1});
     near(got.value, mean, 1e-12);
     near(got.low, mean - 1.96 * deviation, 0.1 * deviation);
     near(got.high, mean + 1.96 * deviation, 0.1 * deviation);
@@ -170,7 +180,8 @@ static void seeds_decide(void **state)
     assert_true(a.low == b.low && a.high == b.high);
     assert_true(a.low != c.low || a.high != c.high);
     assert_true(a.low < a.value && a.value < a.high);
-    kf_interval narrow = kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 7, .confidence = 0.5});
+    kf_interval narrow =
+        kf_score_mean(values, COUNT(values), &(kf_score_options){.seed = 7, .confidence = 0.5});
     assert_true(narrow.low > a.low && narrow.high < a.high);
 }
 

@@ -1,5 +1,6 @@
-/* The search with tests/cli/fake_worker.c as its judge: what is tried, what is stored, what a run that was cut off goes on with. What a candidate
- * is worth stands in its source ("#pragma fake: …"), so that every expectation is written next to it. */
+/* The search with tests/cli/fake_worker.c as its judge: what is tried, what is stored, what a run
+ * that was cut off goes on with. What a candidate is worth stands in its source ("#pragma fake:
+ * …"), so that every expectation is written next to it. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +18,7 @@
 
 #include "test_search_common.h"
 
-/* ---- the tuner ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the tuner ------------------------------------------------------------------------------- */
 
 static void finds_the_optimum(void **state)
 {
@@ -28,7 +29,8 @@ static void finds_the_optimum(void **state)
     assert_near(best_of(f), 2);
     assert_true(f->result.progress.best_reverified);
     kf_autofree char *text = history(f, f->result.progress.run, false);
-    assert_int_equal(strncmp(text, "baseline judged correct 1.00\nseed judged correct 1.02\n", 54), 0);
+    assert_int_equal(strncmp(text, "baseline judged correct 1.00\nseed judged correct 1.02\n", 54),
+                     0);
     assert_int_equal(count(text, "tune judged"), 4); /* the defaults are one of the five points */
     kf_autoresult kf_store_run run = {0};
     assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
@@ -36,19 +38,25 @@ static void finds_the_optimum(void **state)
     assert_int_equal(f->result.progress.judged, 6);
 }
 
-/* Points go to the promising source first; one that is hopelessly slow is measured at its defaults and never again. */
-/* The device's compiler flags are tried on every source, at its best point; what the source declares itself is its own. */
+/* Points go to the promising source first; one that is hopelessly slow is measured at its defaults
+ * and never again. */
+/* The device's compiler flags are tried on every source, at its best point; what the source
+ * declares itself is its own. */
 static void tries_the_flags_of_the_device(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){TUNED("2", "256") "#pragma fake: flag --use_fast_math 1.25\n", NULL});
+    make_task(f, (const char *const[]){
+                     TUNED("2", "256") "#pragma fake: flag --use_fast_math 1.25\n", NULL});
     search(f, &(kf_search_settings){.seed = 1});
     assert_near(best_of(f), 2.5);
     kf_autoresult kf_store_candidate best = {0};
-    assert_true(kf_store_get_candidate(f->store, f->result.progress.best, f->result.progress.run, &best, &f->error));
+    assert_true(kf_store_get_candidate(f->store, f->result.progress.best, f->result.progress.run,
+                                       &best, &f->error));
     assert_string_equal(best.flags, "[\"-DBLOCK=256\",\"--use_fast_math\"]");
-    /* The source as prompts show it has the tunables' best values, whatever flags came with them. */
-    kf_autofree char *source = kf_search_source(f->store, f->result.progress.run, f->result.progress.best, &f->error);
+    /* The source as prompts show it has the tunables' best values, whatever flags came with them.
+     */
+    kf_autofree char *source =
+        kf_search_source(f->store, f->result.progress.run, f->result.progress.best, &f->error);
     assert_non_null(strstr(source, "#define BLOCK 256\n"));
     fresh_store(f);
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
@@ -58,7 +66,8 @@ static void tries_the_flags_of_the_device(void **state)
 static void passes_hopeless_seeds_over(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){TUNED("0.01", "64"), TUNED("2", "128"), TUNED("1.9", "128"), NULL});
+    make_task(f, (const char *const[]){TUNED("0.01", "64"), TUNED("2", "128"), TUNED("1.9", "128"),
+                                       NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 3});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "tune judged"), 8);
@@ -69,8 +78,9 @@ static void passes_hopeless_seeds_over(void **state)
 static void distrusts_luck(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.1\n", "#pragma fake: speed 1.5\n",
-                                       "#pragma fake: speed 1.2\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.1\n",
+                                       "#pragma fake: speed 1.5\n", "#pragma fake: speed 1.2\n",
+                                       NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 1.5);
     assert_true(f->result.progress.best_reverified);
@@ -78,23 +88,27 @@ static void distrusts_luck(void **state)
     assert_int_equal(count(text, "verify reverified"), 2);
 }
 
-/* One that was measured again and may be faster is not reported behind one that was measured again and is slower than the baseline. */
+/* One that was measured again and may be faster is not reported behind one that was measured again
+ * and is slower than the baseline. */
 static void prefers_the_doubtful_to_the_slower(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.005\n",
-                                       "#pragma fake: speed 2\n#pragma fake: verified 0.9\n", NULL});
+    make_task(f,
+              (const char *const[]){"#pragma fake: speed 3\n#pragma fake: verified 1.005\n",
+                                    "#pragma fake: speed 2\n#pragma fake: verified 0.9\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_near(best_of(f), 1.005);
     assert_true(f->result.progress.best_reverified);
 }
 
-/* Wrong when measured again is wrong; too slow once may be the machine's fault, twice is the candidate's. */
+/* Wrong when measured again is wrong; too slow once may be the machine's fault, twice is the
+ * candidate's. */
 static void verification_may_convict(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"#pragma fake: speed 3\n#pragma fake: again wrong_result\n",
-                                       "#pragma fake: speed 2\n#pragma fake: again timeout\n", "#pragma fake: speed 1.5\n", NULL});
+                                       "#pragma fake: speed 2\n#pragma fake: again timeout\n",
+                                       "#pragma fake: speed 1.5\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "verify reverified wrong_result\n"), 1);
@@ -139,10 +153,12 @@ static void known_candidates_cost_nothing(void **state)
     assert_string_equal(environment_id, "cpu test, against baseline cublas");
 }
 
-/* The same processor with another runtime or compiler, or judged by other rules, is as good as another processor: what is known from there is measured again. */
+/* The same processor with another runtime or compiler, or judged by other rules, is as good as
+ * another processor: what is known from there is measured again. */
 static void another_runtime_is_measured_again(void **state)
 {
-    static const char *const judges[] = {"cpu test; judge 1, runtime aaaaaaaaaaaa", "cpu test; judge 1, runtime bbbbbbbbbbbb",
+    static const char *const judges[] = {"cpu test; judge 1, runtime aaaaaaaaaaaa",
+                                         "cpu test; judge 1, runtime bbbbbbbbbbbb",
                                          "cpu test; judge 2, runtime bbbbbbbbbbbb",
                                          "cpu test; judge 2, runtime bbbbbbbbbbbb, g++ 98.1.0"};
     fixture *f = *state;
@@ -166,18 +182,22 @@ static void another_runtime_is_measured_again(void **state)
     for (int i = 0; i < 4; i++) {
         kf_autoresult kf_store_candidate there = {0};
         bool found;
-        assert_true(kf_store_find_candidate(f->store, best.task, best.hash, judges[i], &there, &found, &f->error) && found);
+        assert_true(kf_store_find_candidate(f->store, best.task, best.hash, judges[i], &there,
+                                            &found, &f->error) &&
+                    found);
         assert_string_equal(there.device, judges[i]);
         verdicts[i] = there.verdict;
     }
-    assert_true(verdicts[0] < verdicts[1] && verdicts[1] < verdicts[2] && verdicts[2] < verdicts[3]);
+    assert_true(verdicts[0] < verdicts[1] && verdicts[1] < verdicts[2] &&
+                verdicts[2] < verdicts[3]);
 }
 
 static void budgets_end_a_run(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("2.1", "64"), NULL});
-    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.candidates = 5}});
+    search(f,
+           &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.candidates = 5}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_int_equal(f->result.progress.judged, 5);
     setenv("FAKE_SLEEP", "0.1", 1);
@@ -192,7 +212,8 @@ static void budgets_end_a_run(void **state)
 static void nothing_correct(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"#pragma fake: status crash\n", "#pragma fake: status wrong_result\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: status crash\n",
+                                       "#pragma fake: status wrong_result\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
     assert_int_equal(f->result.progress.best, 0); /* the baseline is no find */
@@ -202,8 +223,9 @@ static void nothing_correct(void **state)
 static void the_machine_gets_another_chance(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){"#pragma fake: status interference\n", "#pragma fake: worker die\n",
-                                       "#pragma fake: speed 1.3\n", NULL});
+    make_task(f, (const char *const[]){"#pragma fake: status interference\n",
+                                       "#pragma fake: worker die\n", "#pragma fake: speed 1.3\n",
+                                       NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "seed judged interference"), 2);
@@ -230,7 +252,7 @@ static void no_worker(void **state)
     assert_non_null(strstr(f->error.text, "status 3"));
 }
 
-/* ---- models --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static void drafts_repairs_improves(void **state)
 {
@@ -238,11 +260,14 @@ static void drafts_repairs_improves(void **state)
     make_task(f, (const char *const[]){NULL});
     kf_autofree char *spec =
         cassette(f, REPLY("status compile_error") REPLY("status wrong_result") REPLY("speed 1.4")
-                        REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n#pragma fake: "
+                        REPLY("speed 1.6\\n// kforge: tune BLOCK 32 64\\n#ifndef BLOCK\\n#define "
+                              "BLOCK 32\\n#endif\\n#pragma fake: "
                               "optimum BLOCK 64"));
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = settings.strategy.tune_above = 0;
+    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover =
+        settings.strategy.tune_above = 0;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
@@ -263,11 +288,15 @@ static void useless_replies(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){"#pragma fake: speed 1.5\nvoid toy() {}\n", NULL});
-    kf_autofree char *spec = cassette(f, "{\"reply\": \"I would rather not.\"}\n"
-                                         "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
-                                         "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
-                                         "{\"reply\": \"\", \"outcome\": \"refused\"}\n" REPLY("speed 1.2"));
-    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    kf_autofree char *spec = cassette(
+        f, "{\"reply\": \"I would rather not.\"}\n"
+           "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+           "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+           "{\"reply\": \"\", \"outcome\": \"refused\"}\n" REPLY("speed 1.2"));
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = (const char *const[]){spec},
+                                    .model_count = 1});
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, " no_source\n") + count(text, " bad_edit\n"), 3);
     assert_true(count(text, " bad_edit\n") >= 1);
@@ -282,20 +311,26 @@ static void models_are_told_what_was_of_no_use(void **state)
     static const char *const told[] = {
         "0 fenced blocks, none of them CUDA code; answer with one ```cuda block that defines toy",
         "edit 1 does not apply: its first line `nowhere to be found` is nowhere in the source",
-        "it was cut off at the token limit; answer with less: no remarks, and search/replace edits where they are allowed"};
+        "it was cut off at the token limit; answer with less: no remarks, and search/replace edits "
+        "where they are allowed"};
     make_task(f, (const char *const[]){"#pragma fake: speed 1.5\nvoid toy() {}\n", NULL});
-    kf_autofree char *spec = cassette(
-        f, REPLY("speed 1.6") "{\"reply\": \"I would rather not.\"}\n"
-                              "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
-                              "{\"reply\": \"First of all I would like to\", \"outcome\": \"truncated\"}\n" REPLY("speed 1.2"));
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_autofree char *spec =
+        cassette(f, REPLY("speed 1.6") "{\"reply\": \"I would rather not.\"}\n"
+                                       "{\"reply\": \"<<<<<<< SEARCH\\nnowhere to be "
+                                       "found\\n=======\\nx\\n>>>>>>> REPLACE\"}\n"
+                                       "{\"reply\": \"First of all I would like to\", \"outcome\": "
+                                       "\"truncated\"}\n" REPLY("speed 1.2"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
     settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = 0;
     search(f, &settings);
     for (int64_t call = 3; call <= 5; call++) {
         size_t size;
-        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
-        if (!strstr(prompt, "Your last reply could not be used: ") || !strstr(prompt, told[call - 3]))
+        kf_autofree char *prompt =
+            kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        if (!strstr(prompt, "Your last reply could not be used: ") ||
+            !strstr(prompt, told[call - 3]))
             fail_msg("call %d: %s", (int)call, prompt);
     }
 }
@@ -309,7 +344,8 @@ static void failing_model_stops_the_run(void **state)
                                     .models = (const char *const[]){"exec:echo no key >&2; exit 7"},
                                     .model_count = 1});
     assert_int_equal(f->result.end, KF_SEARCH_STOPPED);
-    if (!strstr(f->result.why.text, "5 calls in a row failed") || !strstr(f->result.why.text, "no key"))
+    if (!strstr(f->result.why.text, "5 calls in a row failed") ||
+        !strstr(f->result.why.text, "no key"))
         fail_msg("%s", f->result.why.text);
     assert_near(best_of(f), 1.5); /* and what there is was verified */
     assert_true(f->result.progress.best_reverified);
@@ -322,16 +358,22 @@ static void tokens_and_money_end_a_run(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    const char *const model[] = {
-        "exec:printf '{\"text\":\"```cuda\\\\n#pragma fake: speed 1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
-        "{\"prompt_tokens\":100,\"completion_tokens\":50}}' $(date +%N)"};
-    search(f,
-           &(kf_search_settings){.declared_flags = true, .seed = 1, .models = model, .model_count = 1, .budget = {.cost_usd = 1}});
+    const char *const model[] = {"exec:printf '{\"text\":\"```cuda\\\\n#pragma fake: speed "
+                                 "1.%s\\\\nvoid toy() {}\\\\n```\",\"cost_usd\":0.4,\"usage\":"
+                                 "{\"prompt_tokens\":100,\"completion_tokens\":50}}' $(date +%N)"};
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = model,
+                                    .model_count = 1,
+                                    .budget = {.cost_usd = 1}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_int_equal(f->result.progress.calls, 3);
     assert_near(f->result.progress.cost_usd, 1.2);
-    search(f,
-           &(kf_search_settings){.declared_flags = true, .seed = 1, .models = model, .model_count = 1, .budget = {.tokens = 250}});
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = model,
+                                    .model_count = 1,
+                                    .budget = {.tokens = 250}});
     assert_int_equal(f->result.progress.calls, 2);
     assert_int_equal(f->result.progress.tokens, 300);
 }
@@ -341,37 +383,47 @@ static void hidden_workloads_stay_hidden(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    kf_autofree char *json = kf_path_join(f->task_folder, "task.json"), *old = kf_file_read(json, 1 << 20, NULL, NULL);
+    kf_autofree char *json = kf_path_join(f->task_folder, "task.json"),
+                     *old = kf_file_read(json, 1 << 20, NULL, NULL);
     char *at = strstr(old, "{\"name\": \"main\"}");
     kf_autobuffer text = {0};
-    kf_buffer_format(&text, "%.*s{\"name\": \"main\", \"hidden\": true, \"params\": {\"n\": 7919}}, {\"name\": \"shown\"}%s",
+    kf_buffer_format(&text,
+                     "%.*s{\"name\": \"main\", \"hidden\": true, \"params\": {\"n\": 7919}}, "
+                     "{\"name\": \"shown\"}%s",
                      (int)(at - old), old, at + strlen("{\"name\": \"main\"}"));
     write_text(f->task_folder, "task.json", text.data);
     kf_task_free(f->task);
     f->task = kf_task_load(f->task_folder, &f->error);
     if (!f->task) fail_msg("%s", f->error.text);
     kf_autofree char *spec = cassette(f, REPLY("status wrong_result") REPLY("speed 1.4"));
-    search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1});
+    search(f, &(kf_search_settings){.declared_flags = true,
+                                    .seed = 1,
+                                    .models = (const char *const[]){spec},
+                                    .model_count = 1});
     for (int64_t call = 1; call <= 2; call++) {
         size_t size;
-        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        kf_autofree char *prompt =
+            kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
         assert_non_null(strstr(prompt, "| shown | n = 64 |"));
         assert_null(strstr(prompt, "7919"));
         assert_null(strstr(prompt, "| main |"));
         assert_null(strstr(prompt, "main:"));
-        if (call == 2) assert_non_null(strstr(prompt, "wrong_result in a workload whose shape is not shown"));
+        if (call == 2)
+            assert_non_null(strstr(prompt, "wrong_result in a workload whose shape is not shown"));
     }
 }
 
-/* ---- going on --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- going on -------------------------------------------------------------------------------- */
 
-#define REPLIES                                                                                                      \
-    REPLY("status compile_error")                                                                                    \
-    REPLY("status crash")                                                                                            \
-    REPLY("speed 1.4")                                                                                               \
-    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK 32\\n#endif\\n#pragma fake: " \
-          "optimum BLOCK 64")                                                                                        \
-    "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result") REPLY("speed 1.9") REPLY("speed 0.7")
+#define REPLIES                                                                          \
+    REPLY("status compile_error")                                                        \
+    REPLY("status crash")                                                                \
+    REPLY("speed 1.4")                                                                   \
+    REPLY("speed 1.5\\n// kforge: tune BLOCK 32 64 128\\n#ifndef BLOCK\\n#define BLOCK " \
+          "32\\n#endif\\n#pragma fake: "                                                 \
+          "optimum BLOCK 64")                                                            \
+    "{\"reply\": \"no code at all\"}\n" REPLY("speed 1.1") REPLY("status wrong_result")  \
+        REPLY("speed 1.9") REPLY("speed 0.7")
 
 static void resume_until_done(fixture *f, const kf_search_settings *settings)
 {
@@ -386,18 +438,23 @@ static void resume_until_done(fixture *f, const kf_search_settings *settings)
     }
 }
 
-/* Interrupted after every single attempt, a run makes the attempts that it would have made, in the same order. */
+/* Interrupted after every single attempt, a run makes the attempts that it would have made, in the
+ * same order. */
 static void goes_on_as_if_nothing_had_happened(void **state)
 {
     fixture *f = *state;
     for (int models = 0; models < 3; models++) {
-        make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "#pragma fake: status interference\n", NULL});
+        make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"),
+                                           "#pragma fake: status interference\n", NULL});
         kf_autofree char *spec = cassette(f, REPLIES);
         kf_autofree char *second = NULL;
         write_text(f->folder, "second.jsonl",
-                   CASSETTE_HEAD REPLY("speed 1.3") REPLY("speed 1.7") REPLY("status wrong_result") REPLY("speed 1.75"));
+                   CASSETTE_HEAD REPLY("speed 1.3") REPLY("speed 1.7") REPLY("status wrong_result")
+                       REPLY("speed 1.75"));
         assert_true(asprintf(&second, "replay,weight=0.5:%s/second.jsonl", f->folder) > 0);
-        kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec, second}, .model_count = (size_t)models};
+        kf_search_settings settings = {.seed = 5,
+                                       .models = (const char *const[]){spec, second},
+                                       .model_count = (size_t)models};
         fresh_store(f);
         f->interrupt_at = 0;
         f->interrupts = 0;
@@ -422,7 +479,8 @@ static char *prompts(fixture *f)
     assert_true(kf_store_run_spent(f->store, f->result.progress.run, &spent, &f->error));
     for (int64_t call = 1; call <= spent.calls; call++) {
         size_t size;
-        kf_autofree char *prompt = kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
+        kf_autofree char *prompt =
+            kf_store_model_call_text(f->store, call, KF_CALL_PROMPT, &size, &f->error);
         if (!prompt) fail_msg("%s", f->error.text);
         kf_buffer_format(&text, "==== %lld\n%s\n", (long long)call, prompt ? prompt : "");
     }
@@ -438,13 +496,18 @@ static void every_strategy_goes_on(void **state)
     for (const char *const *name = kf_strategy_names(); *name; name++) {
         make_task(f, (const char *const[]){TUNED("2", "256"), "#pragma fake: speed 1.2\n", NULL});
         bool critic = strcmp(*name, "critic") == 0; /* its calls come in pairs */
-        kf_autofree char *spec =
-            cassette(f, critic ? REPLY("speed 1.3") DIAGNOSIS REPLY("speed 2.1\\nMove: some") DIAGNOSIS REPLY("status crash\\n//3")
-                                     DIAGNOSIS REPLY("speed 2.5") REPLY("no diagnosis") DIAGNOSIS REPLY("speed 0.9\\n//4")
-                                         DIAGNOSIS REPLY("status compile_error\\n//4") DIAGNOSIS
-                               : REPLIES REPLY("speed 2.1\\nMove: some") REPLY("speed 1.3\\n//2") REPLY("status crash\\n//3")
-                                     REPLY("speed 2.5") REPLY("speed 2.4") REPLY("speed 0.9\\n//4"));
-        kf_search_settings settings = {.seed = 7, .models = (const char *const[]){spec}, .model_count = 1, .declared_flags = true};
+        kf_autofree char *spec = cassette(
+            f, critic ? REPLY("speed 1.3") DIAGNOSIS REPLY("speed 2.1\\nMove: some")
+                            DIAGNOSIS REPLY("status crash\\n//3") DIAGNOSIS REPLY("speed 2.5")
+                                REPLY("no diagnosis") DIAGNOSIS REPLY("speed 0.9\\n//4")
+                                    DIAGNOSIS REPLY("status compile_error\\n//4") DIAGNOSIS
+                      : REPLIES REPLY("speed 2.1\\nMove: some") REPLY("speed 1.3\\n//2")
+                            REPLY("status crash\\n//3") REPLY("speed 2.5") REPLY("speed 2.4")
+                                REPLY("speed 0.9\\n//4"));
+        kf_search_settings settings = {.seed = 7,
+                                       .models = (const char *const[]){spec},
+                                       .model_count = 1,
+                                       .declared_flags = true};
         settings.strategy = *kf_strategy_named(*name);
         fresh_store(f);
         f->interrupt_at = 0;
@@ -455,7 +518,8 @@ static void every_strategy_goes_on(void **state)
         f->interrupt_at = 1;
         search(f, &settings);
         resume_until_done(f, &settings);
-        kf_autofree char *pieces = history(f, f->result.progress.run, true), *asked_again = prompts(f);
+        kf_autofree char *pieces = history(f, f->result.progress.run, true),
+                         *asked_again = prompts(f);
         if (strcmp(whole, pieces) != 0) fail_msg("%s: %s\n--- in pieces: %s", *name, whole, pieces);
         if (strcmp(asked, asked_again) != 0) fail_msg("%s: other prompts", *name);
         bool tuner_alone = strcmp(*name, "tune") == 0;
@@ -463,13 +527,15 @@ static void every_strategy_goes_on(void **state)
     }
 }
 
-/* A process that is killed at any instant leaves a sound store; the run goes on and ends with the same attempts. */
+/* A process that is killed at any instant leaves a sound store; the run goes on and ends with the
+ * same attempts. */
 static void survives_kill(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), NULL});
     kf_autofree char *spec = cassette(f, REPLIES);
-    kf_search_settings settings = {.seed = 5, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_search_settings settings = {
+        .seed = 5, .models = (const char *const[]){spec}, .model_count = 1};
     search(f, &settings);
     kf_autofree char *whole = history(f, f->result.progress.run, true);
     fresh_store(f);
@@ -477,7 +543,8 @@ static void survives_kill(void **state)
     unsigned random = 12345;
     char id[KF_RUN_ID] = "";
     int kills = 0, status = -1;
-    for (int session = 0; session < 400 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0); session++) {
+    for (int session = 0; session < 400 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+         session++) {
         pid_t pid = fork();
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -486,7 +553,8 @@ static void survives_kill(void **state)
             _exit(f->ran && f->result.end == KF_SEARCH_CONVERGED ? 0 : 1);
         }
         random = random * 1103515245u + 12345u;
-        usleep(2000 + (random >> 8) % (8000 + 3000 * (unsigned)session)); /* longer each time: a busy machine gets there, too */
+        /* longer each time: a busy machine gets there, too */
+        usleep(2000 + (random >> 8) % (8000 + 3000 * (unsigned)session));
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         kills += WIFSIGNALED(status);
@@ -505,13 +573,16 @@ static void survives_kill(void **state)
     assert_string_equal(whole, pieces);
 }
 
-static void interrupt_at_once(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+static void interrupt_at_once(void *context, kf_search_event event,
+                              const kf_search_progress *progress, const char *text)
 {
     (void)text;
     fixture *f = context;
     static double since;
     if (event == KF_SEARCH_STARTED) since = kf_now();
-    if (event == KF_SEARCH_TICK && progress->attempts && progress->in_flight && kf_now() - since > 0.2) f->interrupts = 2;
+    if (event == KF_SEARCH_TICK && progress->attempts && progress->in_flight &&
+        kf_now() - since > 0.2)
+        f->interrupts = 2;
 }
 
 /* The second Ctrl-C does not wait for a verdict that may never come. */
@@ -523,7 +594,8 @@ static void interrupted_twice(void **state)
     kf_workers *pool = kf_workers_open(&workers, 1, NULL, &f->error);
     kf_search_observer observer = {interrupt_at_once, f};
     double started = kf_now();
-    assert_true(kf_search_run(f->store, f->task, NULL, &(kf_search_settings){.declared_flags = true, .seed = 1}, pool,
+    assert_true(kf_search_run(f->store, f->task, NULL,
+                              &(kf_search_settings){.declared_flags = true, .seed = 1}, pool,
                               &f->interrupts, &observer, &f->result, &f->error));
     kf_workers_close(pool);
     assert_true(kf_now() - started < 40);
@@ -537,9 +609,11 @@ static void interrupted_twice(void **state)
 static void several_workers(void **state)
 {
     fixture *f = *state;
-    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), TUNED("1.7", "64"), NULL});
+    make_task(
+        f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), TUNED("1.7", "64"), NULL});
     setenv("FAKE_SLEEP", "0.02", 1);
-    run_session(f, FAKE_WORKER "*4", &(kf_search_settings){.declared_flags = true, .seed = 1}, NULL);
+    run_session(f, FAKE_WORKER "*4", &(kf_search_settings){.declared_flags = true, .seed = 1},
+                NULL);
     assert_true(f->ran);
     assert_true(kf_store_check(f->store, &f->error));
     assert_near(best_of(f), 2);
@@ -557,14 +631,18 @@ static void options_survive(void **state)
                                    .prompts = "p",
                                    .baseline = "cublas",
                                    .calls = 3,
-                                   .budget = {.seconds = 1.5, .candidates = 7, .cost_usd = 0.25, .tokens = 900},
+                                   .budget = {.seconds = 1.5,
+                                              .candidates = 7,
+                                              .cost_usd = 0.25,
+                                              .tokens = 900},
                                    .timing_seconds = 0.7,
                                    .strict_sandbox = true},
                        again;
     kf_autofree char *text = kf_search_options_json(&settings);
     cJSON *memory = NULL;
     kf_error error = {0};
-    if (!kf_search_options_read(text, &again, read_models, &memory, &error)) fail_msg("%s", error.text);
+    if (!kf_search_options_read(text, &again, read_models, &memory, &error))
+        fail_msg("%s", error.text);
     assert_true(again.seed == settings.seed && again.calls == 3 && again.strict_sandbox);
     assert_int_equal(again.model_count, 2);
     assert_string_equal(again.models[1], models[1]);

@@ -67,7 +67,8 @@ static void fewer_from_the_next_point_on(void **state)
     kf_search *s = *state;
     assert_int_equal(seen(s, 0, 3), 3);
     assert_int_equal(seen(s, 5, 3), 3);
-    assert_int_equal(seen(s, 5, 2), 3); /* what was looked for with three is not looked for with two */
+    /* what was looked for with three is not looked for with two */
+    assert_int_equal(seen(s, 5, 2), 3);
     assert_int_equal(seen(s, 5, 1), 3);
     assert_int_equal(seen(s, 6, 1), 1);
     assert_int_equal(s->capacity_had.count, 2);

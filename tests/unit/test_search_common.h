@@ -1,5 +1,5 @@
-/* What the tests of the search share: a task whose candidates say themselves what they are worth ("#pragma fake: …", tests/cli/fake_worker.c), runs, their
- * histories, recorded replies. */
+/* What the tests of the search share: a task whose candidates say themselves what they are worth
+ * ("#pragma fake: …", tests/cli/fake_worker.c), runs, their histories, recorded replies. */
 #ifndef KFORGE_TEST_SEARCH_COMMON_H
 #define KFORGE_TEST_SEARCH_COMMON_H
 
@@ -46,12 +46,15 @@ static inline void write_text(const char *folder, const char *name, const char *
 static inline void make_task(fixture *f, const char *const *seeds)
 {
     kf_autobuffer json = {0};
-    kf_buffer_string(&json,
-                     "{\"schema\": \"kforge-task/1\", \"name\": \"toy\", \"description\": \"A toy.\", \"params\": {\"n\": 64},"
-                     "\"arguments\": [{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": [\"n\"]},"
-                     "{\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [\"n\"]}],"
-                     "\"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"},"
-                     "\"tolerance\": {\"error_ratio\": 8}, \"workloads\": [{\"name\": \"main\"}], \"seeds\": [");
+    kf_buffer_string(
+        &json,
+        "{\"schema\": \"kforge-task/1\", \"name\": \"toy\", \"description\": \"A toy.\", "
+        "\"params\": {\"n\": 64},"
+        "\"arguments\": [{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": "
+        "[\"n\"]},"
+        "{\"name\": \"y\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": [\"n\"]}],"
+        "\"oracle\": {\"file\": \"oracle.cu\"}, \"baseline\": {\"file\": \"baseline.cu\"},"
+        "\"tolerance\": {\"error_ratio\": 8}, \"workloads\": [{\"name\": \"main\"}], \"seeds\": [");
     for (int i = 0; seeds[i]; i++) {
         char name[32];
         snprintf(name, sizeof name, "seed%d.cu", i);
@@ -93,21 +96,26 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void notify(void *context, kf_search_event event, const kf_search_progress *progress, const char *text)
+static inline void notify(void *context, kf_search_event event, const kf_search_progress *progress,
+                          const char *text)
 {
     fixture *f = context;
     if (event == KF_SEARCH_NEWS) snprintf(f->news, sizeof f->news, "%s", text);
-    if (f->interrupt_at && progress->attempts >= f->interrupt_at && event == KF_SEARCH_ATTEMPT) f->interrupts = 1;
+    if (f->interrupt_at && progress->attempts >= f->interrupt_at && event == KF_SEARCH_ATTEMPT)
+        f->interrupts = 1;
 }
 
 /* A session of a run: a new one, or the one that is in f->result. */
-static inline void run_session(fixture *f, const char *workers, const kf_search_settings *settings, const char *run)
+static inline void run_session(fixture *f, const char *workers, const kf_search_settings *settings,
+                               const char *run)
 {
     kf_error error = {0};
-    kf_auto(kf_workers) pool = kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &error);
+    kf_auto(kf_workers) pool =
+        kf_workers_open(&workers, 1, &(kf_workers_options){.grace_seconds = 1}, &error);
     assert_non_null(pool);
     kf_search_observer observer = {notify, f};
-    f->ran = kf_search_run(f->store, f->task, run, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
+    f->ran = kf_search_run(f->store, f->task, run, settings, pool, &f->interrupts, &observer,
+                           &f->result, &f->error);
 }
 
 static inline void search(fixture *f, const kf_search_settings *settings)
@@ -117,13 +125,15 @@ static inline void search(fixture *f, const kf_search_settings *settings)
     if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
     /* What is reported as best is what `list` and `show` call best. */
     kf_autoresult kf_store_run run = {0};
-    if (!kf_store_find_run(f->store, f->result.progress.run, &run, &f->error)) fail_msg("%s", f->error.text);
+    if (!kf_store_find_run(f->store, f->result.progress.run, &run, &f->error))
+        fail_msg("%s", f->error.text);
     if (run.best != f->result.progress.best)
-        fail_msg("c%lld is reported as best, and c%lld is it in the store", (long long)f->result.progress.best,
-                 (long long)run.best);
+        fail_msg("c%lld is reported as best, and c%lld is it in the store",
+                 (long long)f->result.progress.best, (long long)run.best);
 }
 
-/* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd. */
+/* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd.
+ */
 static inline char *history(fixture *f, const char *run, bool hashes)
 {
     kf_autobuffer text = {0};
@@ -134,7 +144,8 @@ static inline char *history(fixture *f, const char *run, bool hashes)
         assert_int_equal(attempt.number, ++number);
         kf_buffer_format(&text, "%s %s", attempt.step, kf_attempt_outcome_name(attempt.outcome));
         if (attempt.verdict) kf_buffer_format(&text, " %s", kf_status_name(attempt.status));
-        if (attempt.verdict && attempt.speedup.value > 0) kf_buffer_format(&text, " %.2f", attempt.speedup.value);
+        if (attempt.verdict && attempt.speedup.value > 0)
+            kf_buffer_format(&text, " %.2f", attempt.speedup.value);
         if (hashes) kf_buffer_format(&text, " %.8s", attempt.hash);
         kf_buffer_string(&text, "\n");
     }
@@ -168,7 +179,8 @@ static inline double best_of(const fixture *f)
 #define assert_near(a, b) assert_true(fabs((a) - (b)) < 0.005)
 
 #define REPLY(TEXT) "{\"reply\": \"```cuda\\n#pragma fake: " TEXT "\\nvoid toy() {}\\n```\"}\n"
-#define CASSETTE_HEAD "{\"schema\": \"kforge-cassette/1\", \"source\": \"this test\", \"model\": \"test\"}\n"
+#define CASSETTE_HEAD \
+    "{\"schema\": \"kforge-cassette/1\", \"source\": \"this test\", \"model\": \"test\"}\n"
 
 static inline char *cassette(fixture *f, const char *replies)
 {

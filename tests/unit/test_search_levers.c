@@ -1,4 +1,5 @@
-/* The search: what is recognised before it is built, when it stops by itself, summaries of notes, what critics are shown. */
+/* The search: what is recognised before it is built, when it stops by itself, summaries of notes,
+ * what critics are shown. */
 #include "search_internal.h"
 #include "test_search_common.h"
 
@@ -6,7 +7,8 @@
 
 static const kf_store_attempt *attempt_at(fixture *f, int64_t number, kf_store_attempt *attempt)
 {
-    kf_auto(kf_store_cursor) cursor = kf_store_attempts(f->store, f->result.progress.run, number, &f->error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_attempts(f->store, f->result.progress.run, number, &f->error);
     assert_int_equal(kf_store_next_attempt(cursor, attempt, &f->error), 1);
     assert_int_equal(attempt->number, number);
     return attempt;
@@ -20,20 +22,23 @@ static char *prompt_of(fixture *f, int64_t call)
     return prompt;
 }
 
-/* ---- novelty ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- novelty --------------------------------------------------------------------------------- */
 
 /* The first and what is the first in other words; and one that is new. */
 #define FIRST CODE("speed 1.4", "void toy() { int a = 1; work(a); }")
-#define REWORDED CODE("speed 1.4", "// Faster!\\nvoid toy()\\n{\\n    int better = 1;\\n    work(better);\\n}")
+#define REWORDED \
+    CODE("speed 1.4", "// Faster!\\nvoid toy()\\n{\\n    int better = 1;\\n    work(better);\\n}")
 #define ANOTHER CODE("speed 1.5", "void toy() { int a = 2; work(a); }")
 
 static void what_only_renames_is_not_built(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    kf_autofree char *spec = cassette(f, FIRST REWORDED ANOTHER), *log = kf_path_join(f->folder, "jobs.log");
+    kf_autofree char *spec = cassette(f, FIRST REWORDED ANOTHER),
+                     *log = kf_path_join(f->folder, "jobs.log");
     setenv("FAKE_LOG", log, 1);
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     search(f, &settings);
     unsetenv("FAKE_LOG");
@@ -51,8 +56,8 @@ static void what_only_renames_is_not_built(void **state)
     assert_null(strstr(source, "better"));
     /* Its model is told. */
     kf_autofree char *prompt = prompt_of(f, 3);
-    assert_non_null(
-        strstr(prompt, "judged before, with other names, comments or layout: correct, 1.40 times as fast as the baseline"));
+    assert_non_null(strstr(prompt, "judged before, with other names, comments or layout: correct, "
+                                   "1.40 times as fast as the baseline"));
     kf_autofree char *jobs = kf_file_read(log, 1 << 20, NULL, &f->error);
     assert_int_equal(count(jobs, "\n"), 5); /* two verifications among them */
 }
@@ -63,7 +68,10 @@ static void another_run_knows_it(void **state)
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
     kf_autofree char *first = cassette(f, FIRST);
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){first}, .model_count = 1};
+    kf_search_settings settings = {.declared_flags = true,
+                                   .seed = 1,
+                                   .models = (const char *const[]){first},
+                                   .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     search(f, &settings);
     kf_autofree char *second = cassette(f, REWORDED);
@@ -80,7 +88,7 @@ static void another_run_knows_it(void **state)
     assert_int_equal(count(anew, "draft judged correct 1.40"), 1);
 }
 
-/* ---- when to stop ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- when to stop ---------------------------------------------------------------------------- */
 
 /* A search that has seen nothing but these candidates of a model. */
 static void see(kf_search *s, const double *speedups, size_t size)
@@ -132,7 +140,8 @@ static void expected_gain_follows_its_formula(void **state)
     autosearch *s = new_search();
     assert_near(kf_selection_expected(s), 0.223 / 2);
     see(s, (double[]){1, 1.2, 1.1, 0}, 4);
-    /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no gain. */
+    /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no
+     * gain. */
     double mean = (0.223 + log(1.2)) / 2;
     assert_true(fabs(kf_selection_expected(s) - mean / 4) < 1e-9);
     see(s, (double[]){1.21}, 1); /* less than `gain`: none */
@@ -156,7 +165,8 @@ static void stops_when_little_is_expected(void **state)
         assert_null(kf_selection_stop(s));
     }
     see(s, (double[400]){0}, 400);
-    assert_string_equal(kf_selection_stop(s), "the next candidate is expected to gain less than stop_gain");
+    assert_string_equal(kf_selection_stop(s),
+                        "the next candidate is expected to gain less than stop_gain");
     s->strategy.stop_gain = 0;
     assert_null(kf_selection_stop(s));
     s->strategy.stop_floor = 0.95;
@@ -171,11 +181,16 @@ static void a_run_ends_for_want_of_gain(void **state)
     make_task(f, (const char *const[]){NULL});
     kf_autobuffer replies = {0};
     for (int i = 0; i < 30; i++)
-        kf_buffer_format(&replies, "{\"reply\": \"```cuda\\n#pragma fake: speed 1.%02d\\nvoid toy() {}\\n```\"}\n", 50 - i);
+        kf_buffer_format(
+            &replies,
+            "{\"reply\": \"```cuda\\n#pragma fake: speed 1.%02d\\nvoid toy() {}\\n```\"}\n",
+            50 - i);
     kf_autofree char *spec = cassette(f, replies.data);
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
-    settings.strategy.stop_gain = 0.03; /* (0.223 + log(1.5)) / 2 = 0.314 for the first: n + 2 > 10.5 */
+    /* (0.223 + log(1.5)) / 2 = 0.314 for the first: n + 2 > 10.5 */
+    settings.strategy.stop_gain = 0.03;
     search(f, &settings);
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_non_null(strstr(f->result.why.text, "stop_gain"));
@@ -192,20 +207,25 @@ static void a_run_ends_for_want_of_gain(void **state)
     assert_string_equal(whole, resumed);
 }
 
-/* ---- summaries ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- summaries ------------------------------------------------------------------------------- */
 
-#define MOVED(NUMBER, FAKE) \
-    "{\"reply\": \"Move: change number " NUMBER "\\n```cuda\\n#pragma fake: " FAKE "\\nvoid toy() {}\\n```\"}\n"
+#define MOVED(NUMBER, FAKE)                                                        \
+    "{\"reply\": \"Move: change number " NUMBER "\\n```cuda\\n#pragma fake: " FAKE \
+    "\\nvoid toy() {}\\n```\"}\n"
 
 static void notes_are_summarised(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
     kf_autofree char *spec = cassette(
-        f, MOVED("one", "speed 1.2") MOVED("two", "speed 1.5") MOVED(
-               "three", "speed 1.1") "{\"reply\": \"```json\\n{\\\"paid\\\": [\\\"tiling: 1.25 times\\\", 7], \\\"did_not_pay\\\": "
-                                     "[\\\"unrolling\\\"]}\\n```\"}\n" MOVED("four", "speed 1.9") MOVED("five", "speed 1.3"));
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+        f,
+        MOVED("one", "speed 1.2") MOVED("two", "speed 1.5")
+            MOVED("three", "speed 1.1") "{\"reply\": \"```json\\n{\\\"paid\\\": [\\\"tiling: 1.25 "
+                                        "times\\\", 7], \\\"did_not_pay\\\": "
+                                        "[\\\"unrolling\\\"]}\\n```\"}\n" MOVED("four", "speed 1.9")
+                                            MOVED("five", "speed 1.3"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     settings.strategy.draft = 0;
     settings.strategy.improve = 1;
@@ -219,8 +239,8 @@ static void notes_are_summarised(void **state)
     assert_non_null(strstr(asked, "The best candidate"));
     /* What came of it: in the next prompts, in place of what it condenses, with what came later. */
     kf_autofree char *next = prompt_of(f, 5), *later = prompt_of(f, 6);
-    assert_non_null(
-        strstr(next, "A summary of earlier candidates, by a model:\npaid: tiling: 1.25 times\ndid not pay: unrolling\n"));
+    assert_non_null(strstr(next, "A summary of earlier candidates, by a model:\npaid: tiling: 1.25 "
+                                 "times\ndid not pay: unrolling\n"));
     assert_null(strstr(next, "change number two"));
     assert_non_null(strstr(later, "Since then:\n"));
     assert_non_null(strstr(later, "change number four"));
@@ -232,8 +252,10 @@ static void a_summary_that_is_none_is_told(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    kf_autofree char *spec = cassette(f, MOVED("one", "speed 1.2") "{\"reply\": \"It went well.\"}\n" MOVED("two", "speed 1.5"));
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_autofree char *spec = cassette(
+        f, MOVED("one", "speed 1.2") "{\"reply\": \"It went well.\"}\n" MOVED("two", "speed 1.5"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     settings.strategy.notes = 8;
     settings.strategy.summary = 1;
@@ -245,17 +267,20 @@ static void a_summary_that_is_none_is_told(void **state)
     assert_non_null(strstr(next, "no JSON object with \"paid\" and \"did_not_pay\""));
 }
 
-/* ---- flags -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- flags ----------------------------------------------------------------------------------- */
 
 static void critics_are_shown_flags_and_coders_are_not(void **state)
 {
     fixture *f = *state;
     make_task(f, (const char *const[]){NULL});
-    kf_autofree char *spec =
-        cassette(f, CODE("speed 1.2", "void toy() {\\n    clock_gettime(1, 0);\\n}") "{\"reply\": \"{\\\"bottleneck\\\": "
-                                                                                     "\\\"memory\\\"}\"}\n" CODE(
-                                                                                         "speed 1.5", "void toy() { int a; }"));
-    kf_search_settings settings = {.declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
+    kf_autofree char *spec = cassette(
+        f, CODE("speed 1.2",
+                "void toy() {\\n    clock_gettime(1, 0);\\n}") "{\"reply\": \"{\\\"bottleneck\\\": "
+                                                               "\\\"memory\\\"}\"}\n" CODE(
+                                                                   "speed 1.5",
+                                                                   "void toy() { int a; }"));
+    kf_search_settings settings = {
+        .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("critic");
     search(f, &settings);
     kf_autofree char *critic = prompt_of(f, 2), *coder = prompt_of(f, 3);
@@ -265,17 +290,22 @@ static void critics_are_shown_flags_and_coders_are_not(void **state)
     assert_null(strstr(coder, "static scan"));
 }
 
-/* ---- the order of a run that is repeated -------------------------------------------------------------------------------------------------------- */
+/* ---- the order of a run that is repeated ----------------------------------------------------- */
 
 static kf_proposal *flying(kf_search *s, int64_t ticket, kf_step step, const char *source)
 {
     kf_proposal *p = calloc(1, sizeof *p);
-    *p = (kf_proposal){.next = s->in_flight, .ticket = ticket, .step = step, .source = strdup(source), .size = strlen(source)};
+    *p = (kf_proposal){.next = s->in_flight,
+                       .ticket = ticket,
+                       .step = step,
+                       .source = strdup(source),
+                       .size = strlen(source)};
     return s->in_flight = p;
 }
 
-/* The run had verdicts on B, then on X once more, then on C. Here X comes up again, and is known, before it is measured again: that it was is another
- * matter, and its verdict still waits for B's. */
+/* The run had verdicts on B, then on X once more, then on C. Here X comes up again, and is known,
+ * before it is measured again: that it was is another matter, and its verdict still waits for B's.
+ */
 static void what_is_known_is_not_what_is_measured_again(void **state)
 {
     (void)state;

@@ -1,9 +1,13 @@
-/* Runs of several workers that are killed with calls and jobs under way. What a process leaves behind changes with its commits alone, so one that is killed
- * right after a commit leaves what a kill at any later instant leaves, up to the next one: a run in sessions of one commit each is killed everywhere.
+/* Runs of several workers that are killed with calls and jobs under way. What a process leaves
+ * behind changes with its commits alone, so one that is killed right after a commit leaves what a
+ * kill at any later instant leaves, up to the next one: a run in sessions of one commit each is
+ * killed everywhere.
  *
- * In which order verdicts and replies of several workers and models come is up to the clock. So runs are compared where it is not: a run that repeats a
- * stored one and is killed again and again is the same as the stored one; and a run that is killed while it asks a live model is the same as its repetition,
- * which nobody kills. The same: attempts, candidates and parents, prompts, replies, and where in the run each call was begun and answered. */
+ * In which order verdicts and replies of several workers and models come is up to the clock. So
+ * runs are compared where it is not: a run that repeats a stored one and is killed again and again
+ * is the same as the stored one; and a run that is killed while it asks a live model is the same as
+ * its repetition, which nobody kills. The same: attempts, candidates and parents, prompts, replies,
+ * and where in the run each call was begun and answered. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,41 +27,49 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
     return committed;
 }
 
-/* Thinks for some hundredths of a second and says anything: diagnoses and moves that become notes, code that is good, wrong, known, or of the same machine code
- * as other code, only words, nothing, or that it failed. By the number of the prompt. */
-#define MODEL                                                                                                              \
-    "prompt=$(cat)\n"                                                                                                      \
-    "n=1\n"                                                                                                                \
-    "until mkdir \"$1/call$n\" 2>/dev/null; do n=$((n + 1)); done\n"                                                       \
-    "RANDOM=$((n * 7919 + $2))\n"                                                                                          \
-    ": $RANDOM $RANDOM\n"                                                                                                  \
-    "printf -v nap '0.0%02d' $((RANDOM % 60))\n"                                                                           \
-    "sleep $nap\n"                                                                                                         \
-    "kind=$((RANDOM % 100))\n"                                                                                             \
-    "case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo \"{\\\"paid\\\": [\\\"$n\\\"], \\\"did_not_pay\\\": [], " \
-    "\\\"bottleneck\\\": \\\"$n\\\"}\"; exit; } ;; esac\n"                                                                 \
-    "code() { printf 'Move: did %s\\n```cuda\\n%s\\n#pragma fake: note %s\\nvoid toy() {}\\n```\\n' $2 \"$1\" $2; }\n"     \
-    "if [ $kind -lt 18 ]; then echo \"I would rather talk about the weather.\"\n"                                          \
-    "elif [ $kind -lt 24 ]; then echo \"no luck today\" >&2; exit 1\n"                                                     \
-    "elif [ $kind -lt 28 ]; then :\n"                                                                                      \
-    "elif [ $kind -lt 40 ]; then code '#pragma fake: status wrong_result' $n\n"                                            \
-    "elif [ $kind -lt 45 ]; then code '#pragma fake: status interference' $n\n"                                            \
-    "elif [ $kind -lt 55 ]; then code \"#pragma fake: speed 1.1\n// by $$\" $((n % 2))\n"                                  \
-    "elif [ $kind -lt 62 ]; then code $'#pragma fake: speed 1.1\\n#pragma fake: code A' $n\n"                              \
-    "else code \"#pragma fake: speed 1.$((100 + RANDOM % 900))\n#pragma fake: optimum BLOCK $((64 << RANDOM % 3))\n"       \
-    "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"                              \
+/* Thinks for some hundredths of a second and says anything: diagnoses and moves that become notes,
+ * code that is good, wrong, known, or of the same machine code as other code, only words, nothing,
+ * or that it failed. By the number of the prompt. */
+#define MODEL                                                                                     \
+    "prompt=$(cat)\n"                                                                             \
+    "n=1\n"                                                                                       \
+    "until mkdir \"$1/call$n\" 2>/dev/null; do n=$((n + 1)); done\n"                              \
+    "RANDOM=$((n * 7919 + $2))\n"                                                                 \
+    ": $RANDOM $RANDOM\n"                                                                         \
+    "printf -v nap '0.0%02d' $((RANDOM % 60))\n"                                                  \
+    "sleep $nap\n"                                                                                \
+    "kind=$((RANDOM % 100))\n"                                                                    \
+    "case $prompt in *'JSON object'*) [ $kind -lt 20 ] || { echo \"{\\\"paid\\\": [\\\"$n\\\"], " \
+    "\\\"did_not_pay\\\": [], "                                                                   \
+    "\\\"bottleneck\\\": \\\"$n\\\"}\"; exit; } ;; esac\n"                                        \
+    "code() { printf 'Move: did %s\\n```cuda\\n%s\\n#pragma fake: note %s\\nvoid toy() "          \
+    "{}\\n```\\n' $2 \"$1\" $2; }\n"                                                              \
+    "if [ $kind -lt 18 ]; then echo \"I would rather talk about the weather.\"\n"                 \
+    "elif [ $kind -lt 24 ]; then echo \"no luck today\" >&2; exit 1\n"                            \
+    "elif [ $kind -lt 28 ]; then :\n"                                                             \
+    "elif [ $kind -lt 40 ]; then code '#pragma fake: status wrong_result' $n\n"                   \
+    "elif [ $kind -lt 45 ]; then code '#pragma fake: status interference' $n\n"                   \
+    "elif [ $kind -lt 55 ]; then code \"#pragma fake: speed 1.1\n// by $$\" $((n % 2))\n"         \
+    "elif [ $kind -lt 62 ]; then code $'#pragma fake: speed 1.1\\n#pragma fake: code A' $n\n"     \
+    "else code \"#pragma fake: speed 1.$((100 + RANDOM % 900))\n#pragma fake: optimum BLOCK "     \
+    "$((64 << RANDOM % 3))\n"                                                                     \
+    "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"     \
     "fi\n"
 
 static const char *const ways[][3] = {
-    {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER, "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
+    {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER,
+     "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
      "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
-    {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER, "FAKE_SEED=6 exec " FAKE_WORKER},
+    {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER,
+     "FAKE_SEED=6 exec " FAKE_WORKER},
     {"FAKE_SLEEP=0.9 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=0.8 FAKE_JOBS=3 exec " FAKE_WORKER,
      "FAKE_SLEEP=0.85 FAKE_JOBS=3 exec " FAKE_WORKER},
 };
 
-/* A session in a process of its own. *run: "" a new one, and then its id. True when the run has come to its end, false when the process was killed. */
-static bool session(fixture *f, const char *path, const kf_search_settings *settings, size_t way, char run[KF_RUN_ID], int commits)
+/* A session in a process of its own. *run: "" a new one, and then its id. True when the run has
+ * come to its end, false when the process was killed. */
+static bool session(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
+                    char run[KF_RUN_ID], int commits)
 {
     int status;
     pid_t pid = fork();
@@ -65,11 +77,12 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         kill_after = commits;
         f->store = kf_store_open(path, KF_STORE_CREATE, &f->error);
-        kf_workers *pool = kf_workers_open(ways[way], 3, &(kf_workers_options){.grace_seconds = 1}, &f->error);
+        kf_workers *pool =
+            kf_workers_open(ways[way], 3, &(kf_workers_options){.grace_seconds = 1}, &f->error);
         kf_search_observer observer = {notify, f};
-        f->ran =
-            f->store && pool &&
-            kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts, &observer, &f->result, &f->error);
+        f->ran = f->store && pool &&
+                 kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts,
+                               &observer, &f->result, &f->error);
         if (!f->ran) fprintf(stderr, "%s\n", f->error.text);
         kf_workers_close(pool);
         kf_store_close(f->store);
@@ -87,8 +100,10 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
     return WIFEXITED(status);
 }
 
-/* Until the run has come to its end; `most`: commits that a session lives for, drawn from 1 to that; 0: one session. */
-static int sessions(fixture *f, const char *path, const kf_search_settings *settings, size_t way, char run[KF_RUN_ID], int most)
+/* Until the run has come to its end; `most`: commits that a session lives for, drawn from 1 to
+ * that; 0: one session. */
+static int sessions(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
+                    char run[KF_RUN_ID], int most)
 {
     uint32_t random = 12345;
     int count = 0;
@@ -96,11 +111,13 @@ static int sessions(fixture *f, const char *path, const kf_search_settings *sett
     do {
         random = random * 1103515245u + 12345u;
         assert_true(++count < 2000);
-    } while (!session(f, path, settings, way, run, most ? 1 + (int)((random >> 8) % (unsigned)most) : 0));
+    } while (!session(f, path, settings, way, run,
+                      most ? 1 + (int)((random >> 8) % (unsigned)most) : 0));
     return count;
 }
 
-static void add_text(kf_buffer *text, kf_store *store, int64_t call, kf_call_text which, kf_error *error)
+static void add_text(kf_buffer *text, kf_store *store, int64_t call, kf_call_text which,
+                     kf_error *error)
 {
     size_t size;
     char hex[KF_HASH_HEX];
@@ -119,18 +136,21 @@ static char *story(fixture *f, const char *path, const char *run)
     kf_auto(kf_store_cursor) family = kf_store_family(store, run, &f->error);
     kf_autoresult kf_store_attempt a = {0};
     while (kf_store_next_attempt(attempts, &a, &f->error) == 1)
-        kf_buffer_format(&text, "%lld %s %s %s %.12s %s\n", (long long)a.number, a.step, kf_attempt_outcome_name(a.outcome),
+        kf_buffer_format(&text, "%lld %s %s %s %.12s %s\n", (long long)a.number, a.step,
+                         kf_attempt_outcome_name(a.outcome),
                          a.verdict ? kf_status_name(a.status) : "", a.hash, a.message);
     kf_autoresult kf_store_edge edge = {0};
     while (kf_store_next_edge(family, &edge, &f->error) == 1) {
         kf_autoresult kf_store_candidate parent = {0};
         assert_true(kf_store_get_candidate(store, edge.parent, NULL, &parent, &f->error));
-        kf_buffer_format(&text, "%lld from %.12s %s\n", (long long)edge.attempt, parent.hash, edge.role);
+        kf_buffer_format(&text, "%lld from %.12s %s\n", (long long)edge.attempt, parent.hash,
+                         edge.role);
     }
     kf_auto(kf_store_cursor) calls = kf_store_model_calls(store, run, NULL, &f->error);
     kf_autoresult kf_store_model_call call = {0};
     while (kf_store_next_model_call(calls, &call, &f->error) == 1) {
-        const char *asked = strstr(call.settings, "\"asked\":"), *after = strstr(call.settings, "\"after\":");
+        const char *asked = strstr(call.settings, "\"asked\":"),
+                   *after = strstr(call.settings, "\"after\":");
         if (strtoll(after + 8, NULL, 10) >= INT64_C(1) << 50) continue; /* ended with the run */
         kf_buffer_format(&text, "call %s %s %s", call.purpose, call.outcome, asked);
         add_text(&text, store, call.id, KF_CALL_PROMPT, &f->error);
@@ -148,8 +168,8 @@ static void assert_same(const char *what, const char *whole, const char *pieces)
     if (strcmp(whole, pieces) != 0 && getenv("DUMP"))
         write_text(getenv("DUMP"), "whole", whole), write_text(getenv("DUMP"), "pieces", pieces);
     if (strcmp(whole, pieces) != 0)
-        fail_msg("%s: line %zu: %.*s | %.*s", what, line + 1, (int)strcspn(whole + start, "\n"), whole + start,
-                 (int)strcspn(pieces + start, "\n"), pieces + start);
+        fail_msg("%s: line %zu: %.*s | %.*s", what, line + 1, (int)strcspn(whole + start, "\n"),
+                 whole + start, (int)strcspn(pieces + start, "\n"), pieces + start);
 }
 
 typedef struct kind {
@@ -189,16 +209,20 @@ static void open_models(fixture *f, models *m, size_t seed)
 {
     kf_autofree char *script = kf_path_join(f->folder, "model.sh");
     write_text(f->folder, "model.sh", MODEL);
-    assert_true(asprintf(&m->specs[0], "exec,weight=2:bash %s %s/calls %zu", script, f->folder, seed) > 0);
-    assert_true(asprintf(&m->specs[1], "fallback:exec:bash %s %s/calls %zu", script, f->folder, seed + 1) > 0);
+    assert_true(
+        asprintf(&m->specs[0], "exec,weight=2:bash %s %s/calls %zu", script, f->folder, seed) > 0);
+    assert_true(asprintf(&m->specs[1], "fallback:exec:bash %s %s/calls %zu", script, f->folder,
+                         seed + 1) > 0);
 }
 
 static void replay_models(models *m, const char *path, const char *run)
 {
-    kf_autofree char *names[] = {kf_search_model_name(m->specs[0]), kf_search_model_name(m->specs[1])};
+    kf_autofree char *names[] = {kf_search_model_name(m->specs[0]),
+                                 kf_search_model_name(m->specs[1])};
     for (int i = 0; i < 2; i++) {
         free(m->replays[i]);
-        assert_true(asprintf(&m->replays[i], "replay,strict=1%s:%s#%s#%s", i ? "" : ",weight=2", path, run, names[i]) > 0);
+        assert_true(asprintf(&m->replays[i], "replay,strict=1%s:%s#%s#%s", i ? "" : ",weight=2",
+                             path, run, names[i]) > 0);
     }
     free(names[1]);
     names[1] = NULL;
@@ -218,7 +242,8 @@ static char *path_of(fixture *f, const char *name, size_t number)
 
 static void begin(fixture *f)
 {
-    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"), "#pragma fake: status interference\n", NULL});
+    make_task(f, (const char *const[]){TUNED("2", "256"), TUNED("1.8", "64"),
+                                       "#pragma fake: status interference\n", NULL});
     if (f->store) kf_store_close(kf_steal(&f->store));
     forget_calls(f);
 }
@@ -231,7 +256,8 @@ static void a_killed_repetition_is_its_run(void **state)
         const kind *k = &kinds[i];
         models m = {0};
         char run[KF_RUN_ID], again[KF_RUN_ID];
-        kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i), *third = path_of(f, "third", i);
+        kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i),
+                         *third = path_of(f, "third", i);
         begin(f);
         open_models(f, &m, i);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
@@ -245,7 +271,8 @@ static void a_killed_repetition_is_its_run(void **state)
         assert_same(k->strategy, whole, repeated);
         int killed = sessions(f, third, &settings, 1, again, k->most);
         kf_autofree char *pieces = story(f, third, again);
-        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models, count(whole, "\n"), killed - 1);
+        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
+               count(whole, "\n"), killed - 1);
         assert_same(k->strategy, whole, pieces);
         assert_true(killed > 5);
         models_clear(&m);
@@ -253,7 +280,8 @@ static void a_killed_repetition_is_its_run(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run that was killed while it asked live models is the same as its repetition, which nobody kills. */
+/* A run that was killed while it asked live models is the same as its repetition, which nobody
+ * kills. */
 static void a_killed_run_is_its_repetition(void **state)
 {
     fixture *f = *state;
@@ -271,15 +299,17 @@ static void a_killed_run_is_its_repetition(void **state)
         settings = settings_of(k, 5 + i, m.replays);
         sessions(f, second, &settings, 1, again, 0);
         kf_autofree char *repeated = story(f, second, again);
-        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models, count(whole, "\n"), killed - 1);
+        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
+               count(whole, "\n"), killed - 1);
         assert_same(k->strategy, whole, repeated);
         models_clear(&m);
     }
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run in a store that knows what an earlier one has judged and noted counts by that, and so does its repetition: there, where its own verdicts are known as
- * well by then, in a copy, and in pieces. */
+/* A run in a store that knows what an earlier one has judged and noted counts by that, and so does
+ * its repetition: there, where its own verdicts are known as well by then, in a copy, and in
+ * pieces. */
 static void what_a_run_knew_its_repetition_knows(void **state)
 {
     fixture *f = *state;
@@ -304,10 +334,11 @@ static void what_a_run_knew_its_repetition_knows(void **state)
             replay_models(&m, time ? copy : path, run);
             settings = settings_of(k, 55 + i, m.replays);
             settings.anew = true;
-            int killed = sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
+            int killed =
+                sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
             kf_autofree char *repeated = story(f, time ? copy : path, again);
-            printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models, count(whole, "\n"), known,
-                   killed - 1);
+            printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models,
+                   count(whole, "\n"), known, killed - 1);
             assert_same(k->strategy, whole, repeated);
         }
         assert_true(known > 3);
@@ -316,8 +347,9 @@ static void what_a_run_knew_its_repetition_knows(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the same reason, and after the same attempts. Jobs that no
- * worker had begun by then were taken back, and are not judged where workers are faster. */
+/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the
+ * same reason, and after the same attempts. Jobs that no worker had begun by then were taken back,
+ * and are not judged where workers are faster. */
 static void the_end_is_the_same(void **state)
 {
     fixture *f = *state;

@@ -36,8 +36,10 @@ static void canonical(const char *text, const char *expected)
 static void texts_are_canonical(void **state)
 {
     (void)state;
-    canonical("{\"b\": 1, \"a\": [ true, false, null ], \"B\": {}}", "{\"B\":{},\"a\":[true,false,null],\"b\":1}");
-    canonical("{\"s\": \"a\\u0041\\/\\\"\\\\\\n\\u00e4\"}", "{\"s\":\"aA/\\\"\\\\\\u000a\xc3\xa4\"}");
+    canonical("{\"b\": 1, \"a\": [ true, false, null ], \"B\": {}}",
+              "{\"B\":{},\"a\":[true,false,null],\"b\":1}");
+    canonical("{\"s\": \"a\\u0041\\/\\\"\\\\\\n\\u00e4\"}",
+              "{\"s\":\"aA/\\\"\\\\\\u000a\xc3\xa4\"}");
     canonical("[0.1, 1e3, -0.0, 1.0000000000000002, 9007199254740991, 1e300]",
               "[0.1,1000,0,1.0000000000000002,9007199254740991,1e+300]");
     /* "signature" is left out at the top only. */
@@ -72,13 +74,15 @@ static void keys_are_those_of_the_standard(void **state)
     (void)state;
     kf_error error = {0};
     char public_key[KF_PUBLIC_KEY_HEX];
-    write_key("kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n", 0600);
+    write_key("kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n",
+              0600);
     kf_auto(cJSON) json = parsed("{\"a\": 1}");
     kf_autofree char *text = kf_json_signed(json, key_path, &error);
     if (!text) fail_msg("%s", error.text);
     kf_auto(cJSON) signed_json = parsed(text);
     if (!kf_json_verify(signed_json, public_key, &error)) fail_msg("%s", error.text);
-    assert_string_equal(public_key, "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+    assert_string_equal(public_key,
+                        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
     /* Ed25519 is deterministic: the same text again. */
     kf_autofree char *again = kf_json_signed(signed_json, key_path, &error);
     assert_string_equal(text, again);
@@ -118,7 +122,8 @@ static void what_does_not_verify(void **state)
         "\"D75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\", \"value\": \"00\"}}",
         "{\"a\": 1, \"signature\": {\"algorithm\": \"ed25519\", \"key\": "
         "\"0000000000000000000000000000000000000000000000000000000000000000\", \"value\": "
-        "\"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "\"0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "00000000000000000000000000000000"
         "00000000"
         "0000\"}}",
     };
@@ -140,9 +145,12 @@ static void key_files_are_checked(void **state)
         mode_t mode;
         const char *says;
     } rows[] = {
-        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n", 0640, "chmod 600"},
-        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f6\n", 0600, "no signing key"},
-        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7fg0\n", 0600, "no signing key"},
+        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n", 0640,
+         "chmod 600"},
+        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f6\n", 0600,
+         "no signing key"},
+        {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7fg0\n", 0600,
+         "no signing key"},
         {"-----BEGIN PRIVATE KEY-----\n", 0600, "no signing key"},
         {"", 0600, "no signing key"},
     };

@@ -67,7 +67,8 @@ static void streams_are_read_however_they_are_cut(void **state)
         {"\xef\xbb"
          "data: a\n\ndata: b\n\n",
          "=b|"},
-        {"data: \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\n\n", "=\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80|"},
+        {"data: \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\n\n",
+         "=\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80|"},
         {"\n\n\ndata: a\n\n\n\n", "=a|"},
         {"data: forgotten end", "=forgotten end|"},
         {"data: one\n\ndata: [DONE]\n", "=one|=[DONE]|"},
@@ -76,7 +77,8 @@ static void streams_are_read_however_they_are_cut(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t piece = 1; piece <= 16; piece++) {
             kf_autofree char *got = parse(rows[i].stream, strlen(rows[i].stream), piece);
-            if (strcmp(got, rows[i].expected) != 0) fail_msg("row %zu in pieces of %zu: \"%s\"", i, piece, got);
+            if (strcmp(got, rows[i].expected) != 0)
+                fail_msg("row %zu in pieces of %zu: \"%s\"", i, piece, got);
         }
     kf_autofree char *with_nul = parse("data: a\0b\n\n", 11, 3);
     assert_memory_equal(with_nul, "=a\0b|", 5);
@@ -100,9 +102,10 @@ static void five_megabytes_are_the_limit(void **state)
         kf_sse sse;
         kf_error error = {0};
         kf_sse_open(&sse, note, &r);
-        bool fed = kf_sse_feed(&sse, "data: ", 6, &error) && kf_sse_feed(&sse, filler, size - 10, &error) &&
-                   (!lines || kf_sse_feed(&sse, "\ndata:", 6, &error)) && kf_sse_feed(&sse, filler, 11, &error) &&
-                   kf_sse_feed(&sse, "\n\n", 2, &error);
+        bool fed = kf_sse_feed(&sse, "data: ", 6, &error) &&
+                   kf_sse_feed(&sse, filler, size - 10, &error) &&
+                   (!lines || kf_sse_feed(&sse, "\ndata:", 6, &error)) &&
+                   kf_sse_feed(&sse, filler, 11, &error) && kf_sse_feed(&sse, "\n\n", 2, &error);
         assert_false(fed);
         assert_int_equal(error.code, KF_ERROR_LIMIT);
         assert_false(kf_sse_feed(&sse, "data: x\n\n", 9, &error));

@@ -1,4 +1,5 @@
-/* Statistics of paired timings: known values, and the coverage of the interval under the stopping rule on simulated noise. */
+/* Statistics of paired timings: known values, and the coverage of the interval under the stopping
+ * rule on simulated noise. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,8 @@
 
 #include "kforge/stats.h"
 
-/* SplitMix64 (Steele, Lea, Flood 2014) and Box-Muller: enough for simulations, and the same on every machine. */
+/* SplitMix64 (Steele, Lea, Flood 2014) and Box-Muller: enough for simulations, and the same on
+ * every machine. */
 static uint64_t random_state = 1;
 
 static double uniform(void)
@@ -34,7 +36,8 @@ static void quantiles(void **state)
     assert_true(kf_median(values, 4) == 5);
     assert_true(kf_quantile(values, 4, 0) == 1);
     assert_true(kf_quantile(values, 4, 1) == 10);
-    assert_float_equal(kf_quantile(values, 4, 0.1), 1.6, 1e-12); /* R: quantile(c(7,1,3,10), 0.1, type=7) */
+    /* R: quantile(c(7,1,3,10), 0.1, type=7) */
+    assert_float_equal(kf_quantile(values, 4, 0.1), 1.6, 1e-12);
     assert_float_equal(kf_quantile(values, 4, 0.9), 9.1, 1e-12);
     assert_true(isnan(kf_median(NULL, 0)));
     assert_true(isnan(kf_quantile(values, 4, 1.5)));
@@ -48,7 +51,8 @@ static void quantiles(void **state)
     assert_true(kf_mad((double[]){4, 4, 4}, 3) == 0);
 }
 
-/* Ranks of the 95 % interval as tabulated for the sign test (Conover, Practical Nonparametric Statistics, Table A3). */
+/* Ranks of the 95 % interval as tabulated for the sign test (Conover, Practical Nonparametric
+ * Statistics, Table A3). */
 static void sign_test_ranks(void **state)
 {
     (void)state;
@@ -60,8 +64,10 @@ static void sign_test_ranks(void **state)
     for (size_t i = 0; i < 2000; i++) values[i] = (double)(i + 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_interval interval = kf_median_interval(values, rows[i].count, 0.95);
-        if (interval.low != (double)rows[i].rank || interval.high != (double)(rows[i].count + 1 - rows[i].rank))
-            fail_msg("n = %zu: [%g, %g], expected rank %zu", rows[i].count, interval.low, interval.high, rows[i].rank);
+        if (interval.low != (double)rows[i].rank ||
+            interval.high != (double)(rows[i].count + 1 - rows[i].rank))
+            fail_msg("n = %zu: [%g, %g], expected rank %zu", rows[i].count, interval.low,
+                     interval.high, rows[i].rank);
     }
     for (size_t count = 1; count < 6; count++) {
         kf_interval few = kf_median_interval(values, count, 0.95);
@@ -84,7 +90,8 @@ static void speedups(void **state)
     assert_true(isnan(kf_speedup(baseline, candidate, 10, 0.95).value));
     assert_true(isnan(kf_speedup(baseline, candidate, 0, 0.95).value));
 
-    kf_interval wide = kf_speedup_widen((kf_interval){2, 1.9, 2.1}, 0.02, 0.01, 0.0001); /* 1/C - 1/B = 50/s: half a percent */
+    /* 1/C - 1/B = 50/s: half a percent */
+    kf_interval wide = kf_speedup_widen((kf_interval){2, 1.9, 2.1}, 0.02, 0.01, 0.0001);
     assert_float_equal(wide.low, 1.9 * 0.995, 1e-12);
     assert_float_equal(wide.high, 2.1 * 1.005, 1e-12);
     assert_true(isnan(kf_speedup_widen((kf_interval){2, 1.9, 2.1}, 0.02, 0, 0.0001).low));
@@ -133,7 +140,8 @@ typedef struct scenario {
 static bool run_covers(const scenario *s, size_t *pairs)
 {
     const kf_stopping_rule rule = {8, 400, 0.01, 1e9};
-    double baseline[400], candidate[400], drift = s->size * normal() / sqrt(1 - s->correlation * s->correlation);
+    double baseline[400], candidate[400],
+        drift = s->size * normal() / sqrt(1 - s->correlation * s->correlation);
     for (size_t n = 0;;) {
         double b = 0, c = 0;
         switch (s->kind) {
@@ -142,13 +150,16 @@ static bool run_covers(const scenario *s, size_t *pairs)
             b = s->size * normal() + (uniform() < 0.1 ? 0.3 * uniform() : 0);
             c = s->size * normal() + (uniform() < 0.1 ? 0.3 * uniform() : 0);
             break;
-        case NOISE_LOGNORMAL: b = s->size * exp(1.2 * normal()), c = s->size * exp(1.2 * normal()); break;
+        case NOISE_LOGNORMAL:
+            b = s->size * exp(1.2 * normal()), c = s->size * exp(1.2 * normal());
+            break;
         case NOISE_CORRELATED: b = drift = s->correlation * drift + s->size * normal(); break;
         }
         baseline[n] = exp(b);
         candidate[n++] = exp(c);
         kf_interval speedup = {NAN, NAN, NAN};
-        if (kf_stopping_look(&rule, n) || n == rule.most_pairs) speedup = kf_speedup(baseline, candidate, n, KF_TIMING_CONFIDENCE);
+        if (kf_stopping_look(&rule, n) || n == rule.most_pairs)
+            speedup = kf_speedup(baseline, candidate, n, KF_TIMING_CONFIDENCE);
         if (!kf_stop_measuring(&rule, &speedup, n, 0)) continue;
         *pairs += n;
         return speedup.low <= 1 && speedup.high >= 1;
@@ -159,9 +170,12 @@ static void coverage_survives_the_stopping_rule(void **state)
 {
     (void)state;
     const scenario scenarios[] = {
-        {"normal 1 %", NOISE_NORMAL, 0.01, 0, 95.5},          {"normal 3 %", NOISE_NORMAL, 0.03, 0, 95.5},
-        {"0.5 %, 10 % spikes", NOISE_SPIKES, 0.005, 0, 95.5}, {"lognormal tail", NOISE_LOGNORMAL, 0.02, 0, 95.5},
-        {"correlation 0.3", NOISE_CORRELATED, 0.02, 0.3, 93}, {"correlation 0.5", NOISE_CORRELATED, 0.02, 0.5, 90},
+        {"normal 1 %", NOISE_NORMAL, 0.01, 0, 95.5},
+        {"normal 3 %", NOISE_NORMAL, 0.03, 0, 95.5},
+        {"0.5 %, 10 % spikes", NOISE_SPIKES, 0.005, 0, 95.5},
+        {"lognormal tail", NOISE_LOGNORMAL, 0.02, 0, 95.5},
+        {"correlation 0.3", NOISE_CORRELATED, 0.02, 0.3, 93},
+        {"correlation 0.5", NOISE_CORRELATED, 0.02, 0.5, 90},
     };
     const int runs = 2000;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
@@ -169,9 +183,11 @@ static void coverage_survives_the_stopping_rule(void **state)
         size_t pairs = 0;
         for (int run = 0; run < runs; run++) covered += run_covers(&scenarios[i], &pairs);
         double coverage = 100.0 * covered / runs;
-        print_message("A/A %-20s covered %.1f %%, %.0f pairs on average\n", scenarios[i].name, coverage, (double)pairs / runs);
+        print_message("A/A %-20s covered %.1f %%, %.0f pairs on average\n", scenarios[i].name,
+                      coverage, (double)pairs / runs);
         if (coverage < scenarios[i].least_coverage)
-            fail_msg("%s: %.1f %%, expected %.1f %%", scenarios[i].name, coverage, scenarios[i].least_coverage);
+            fail_msg("%s: %.1f %%, expected %.1f %%", scenarios[i].name, coverage,
+                     scenarios[i].least_coverage);
     }
 }
 

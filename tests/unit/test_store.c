@@ -27,13 +27,15 @@ static void tasks_are_stored_once(void **state)
     fixture *f = *state;
     kf_error error;
     assert_ok(&error, kf_store_put_task(f->store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error));
-    assert_ok(&error, kf_store_put_task(f->store, TASK2, "axpy", "{}", 2, &error)); /* a later version of the same name */
+    /* a later version of the same name */
+    assert_ok(&error, kf_store_put_task(f->store, TASK2, "axpy", "{}", 2, &error));
     size_t size;
     kf_autofree char *bundle = kf_store_task_bundle(f->store, TASK, &size, &error);
     assert_non_null(bundle);
     assert_string_equal(bundle, BUNDLE);
     assert_int_equal(size, strlen(BUNDLE));
-    assert_fails(&error, KF_ERROR_INPUT, "no task", kf_store_task_bundle(f->store, "nope", NULL, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no task",
+                 kf_store_task_bundle(f->store, "nope", NULL, &error));
 
     kf_autoresult kf_store_task task = {0};
     assert_ok(&error, kf_store_find_task(f->store, "axpy", &task, &error));
@@ -41,8 +43,10 @@ static void tasks_are_stored_once(void **state)
     assert_ok(&error, kf_store_find_task(f->store, TASK, &task, &error));
     assert_string_equal(task.hash, TASK);
     assert_int_equal(task.runs, 1);
-    assert_fails(&error, KF_ERROR_INPUT, "several", kf_store_find_task(f->store, "0000", &task, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no task", kf_store_find_task(f->store, "gemm", &task, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "several",
+                 kf_store_find_task(f->store, "0000", &task, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no task",
+                 kf_store_find_task(f->store, "gemm", &task, &error));
 
     kf_auto(kf_store_cursor) cursor = kf_store_tasks(f->store, &error);
     int count = 0;
@@ -61,7 +65,8 @@ static void an_interrupt_ends_what_takes_long(void **state)
     kf_error error;
     volatile int interrupts = 0;
     assert_ok(&error, kf_store_begin(f->store, &error));
-    for (int64_t i = 1; i <= 300; i++) assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 2, NULL, &error));
+    for (int64_t i = 1; i <= 300; i++)
+        assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 2, NULL, &error));
     assert_ok(&error, kf_store_commit(f->store, &error));
     kf_store_set_interrupt(f->store, &interrupts);
     assert_ok(&error, kf_store_check(f->store, &error));
@@ -88,8 +93,12 @@ static void runs_live_and_end(void **state)
     assert_int_equal(strlen(run.id), KF_RUN_ID - 1);
 
     char other[KF_RUN_ID];
-    kf_store_run_new settings = {
-        .task = TASK, .device = "cpu test", .options = "{\"a\":1}", .seed = UINT64_MAX, .state = "s", .state_size = 1};
+    kf_store_run_new settings = {.task = TASK,
+                                 .device = "cpu test",
+                                 .options = "{\"a\":1}",
+                                 .seed = UINT64_MAX,
+                                 .state = "s",
+                                 .state_size = 1};
     assert_ok(&error, kf_store_begin_run(f->store, &settings, other, &error));
     assert_string_not_equal(other, f->run);
     bool found;
@@ -112,17 +121,23 @@ static void runs_live_and_end(void **state)
     assert_string_equal(run.id, other);
     assert_ok(&error, kf_store_find_run(f->store, "latest", &run, &error));
     assert_string_equal(run.id, other);
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_find_run(f->store, "lates", &run, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run",
+                 kf_store_find_run(f->store, "lates", &run, &error));
 
     char upper[KF_RUN_ID];
-    for (int i = 0; i < KF_RUN_ID; i++) upper[i] = other[i] >= 'a' && other[i] <= 'z' ? (char)(other[i] - 32) : other[i];
+    for (int i = 0; i < KF_RUN_ID; i++)
+        upper[i] = other[i] >= 'a' && other[i] <= 'z' ? (char)(other[i] - 32) : other[i];
     assert_ok(&error, kf_store_find_run(f->store, upper, &run, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "several", kf_store_find_run(f->store, (char[]){other[0], '\0'}, &run, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_find_run(f->store, "zzzzzzzzzz", &run, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "several",
+                 kf_store_find_run(f->store, (char[]){other[0], '\0'}, &run, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run",
+                 kf_store_find_run(f->store, "zzzzzzzzzz", &run, &error));
     assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_find_run(f->store, "", &run, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_find_run(f->store, "%' OR 1", &run, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run",
+                 kf_store_find_run(f->store, "%' OR 1", &run, &error));
     assert_fails(&error, KF_ERROR_INPUT, "no task",
-                 kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK2, .device = "d"}, other, &error));
+                 kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK2, .device = "d"},
+                                    other, &error));
 }
 
 /* A run whose owner lives can't be resumed by another process; one whose owner died can. */
@@ -137,14 +152,17 @@ static void a_dead_owner_gives_way(void **state)
     if (child == 0) {
         char id[KF_RUN_ID], byte;
         kf_store *store = kf_store_open(f->path, KF_STORE_WRITE, NULL);
-        if (!store || !kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, id, NULL)) _exit(1);
+        if (!store ||
+            !kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, id, NULL))
+            _exit(1);
         kf_write_all(ids[1], id, sizeof id);
         kf_read_all(go[0], &byte, 1);
         _exit(0);
     }
     char id[KF_RUN_ID];
     assert_true(kf_read_all(ids[0], id, sizeof id));
-    assert_fails(&error, KF_ERROR_BUSY, "another process", kf_store_resume_run(f->store, id, &error));
+    assert_fails(&error, KF_ERROR_BUSY, "another process",
+                 kf_store_resume_run(f->store, id, &error));
     assert_ok(&error, kf_write_all(go[1], "x", 1));
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -167,8 +185,11 @@ static void state_travels_with_attempts(void **state)
     size_t size;
     assert_ok(&error, kf_store_run_state(f->store, f->run, &text, &size, &error));
     assert_null(text);
-    kf_store_attempt_new attempt = {
-        .run = f->run, .outcome = KF_ATTEMPT_NO_SOURCE, .message = "no code", .state = "{\"n\":1}", .state_size = 7};
+    kf_store_attempt_new attempt = {.run = f->run,
+                                    .outcome = KF_ATTEMPT_NO_SOURCE,
+                                    .message = "no code",
+                                    .state = "{\"n\":1}",
+                                    .state_size = 7};
     kf_store_recorded recorded;
     assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
     assert_int_equal(recorded.attempt, 1);
@@ -192,10 +213,12 @@ static void a_verdict_comes_back_whole(void **state)
 {
     fixture *f = *state;
     kf_error error;
-    kf_sample samples[3] = {
-        {'b', 0, 10, 0.25, NAN, 1980.0, 0}, {'c', 0, 12, 0.125, 0.124, NAN, UINT64_MAX}, {'n', -1, 1, 1e-9, NAN, NAN, 4}};
-    kf_workload_verdict workloads[2] = {{.workload = (char *)"main", .timed = true, .samples = samples, .sample_count = 3},
-                                        {.workload = (char *)"ragged"}};
+    kf_sample samples[3] = {{'b', 0, 10, 0.25, NAN, 1980.0, 0},
+                            {'c', 0, 12, 0.125, 0.124, NAN, UINT64_MAX},
+                            {'n', -1, 1, 1e-9, NAN, NAN, 4}};
+    kf_workload_verdict workloads[2] = {
+        {.workload = (char *)"main", .timed = true, .samples = samples, .sample_count = 3},
+        {.workload = (char *)"ragged"}};
     kf_verdict verdict = make_verdict(KF_CORRECT, 1.75);
     verdict.workloads = workloads;
     verdict.workload_count = 2;
@@ -224,7 +247,8 @@ static void a_verdict_comes_back_whole(void **state)
     assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
     assert_true(recorded.is_new);
     kf_autoresult kf_store_candidate candidate = {0};
-    assert_ok(&error, kf_store_get_candidate(f->store, recorded.candidate, f->run, &candidate, &error));
+    assert_ok(&error,
+              kf_store_get_candidate(f->store, recorded.candidate, f->run, &candidate, &error));
     assert_string_equal(candidate.run, f->run);
     assert_int_equal(candidate.attempt, 1);
     assert_int_equal(candidate.island, 2);
@@ -234,7 +258,8 @@ static void a_verdict_comes_back_whole(void **state)
     assert_string_equal(candidate.features, "[1,2]");
     assert_int_equal(candidate.status, KF_CORRECT);
     assert_int_equal(candidate.blame, KF_BLAME_NOBODY);
-    assert_true(candidate.speedup.value == 1.75 && candidate.speedup.low == 1.75 * 0.99 && candidate.speedup.high == 1.75 * 1.01);
+    assert_true(candidate.speedup.value == 1.75 && candidate.speedup.low == 1.75 * 0.99 &&
+                candidate.speedup.high == 1.75 * 1.01);
     assert_string_equal(candidate.code_hash, "c0de");
     assert_string_equal(candidate.device, "cpu test");
     assert_string_equal(candidate.message, "what happened");
@@ -257,8 +282,10 @@ static void a_verdict_comes_back_whole(void **state)
         assert_int_equal(back[i].pair, samples[i].pair);
         assert_int_equal(back[i].calls, samples[i].calls);
         assert_true(back[i].seconds == samples[i].seconds);
-        assert_true(back[i].claimed == samples[i].claimed || isnan(samples[i].claimed) == isnan(back[i].claimed));
-        assert_true(back[i].clock_mhz == samples[i].clock_mhz || isnan(samples[i].clock_mhz) == isnan(back[i].clock_mhz));
+        assert_true(back[i].claimed == samples[i].claimed ||
+                    isnan(samples[i].claimed) == isnan(back[i].claimed));
+        assert_true(back[i].clock_mhz == samples[i].clock_mhz ||
+                    isnan(samples[i].clock_mhz) == isnan(back[i].clock_mhz));
         assert_true(back[i].throttle == samples[i].throttle);
     }
     kf_sample *none;
@@ -266,7 +293,8 @@ static void a_verdict_comes_back_whole(void **state)
     assert_null(none);
     bool found;
     kf_autofree char *counters = NULL;
-    assert_ok(&error, kf_store_get_counters(f->store, recorded.candidate, "cpu test", &counters, &found, &error));
+    assert_ok(&error, kf_store_get_counters(f->store, recorded.candidate, "cpu test", &counters,
+                                            &found, &error));
     assert_true(found);
     assert_string_equal(counters, "{\"registers\":32}");
     kf_autofree char *path = kf_path_join(f->folder, "best.cu");
@@ -282,8 +310,11 @@ static void identical_work_is_recognised(void **state)
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 2);
     verdict.code_hash = (char *)"abc123";
-    kf_store_attempt_new attempt = {
-        .run = f->run, .outcome = KF_ATTEMPT_JUDGED, .source = "A", .source_size = 1, .verdict = &verdict};
+    kf_store_attempt_new attempt = {.run = f->run,
+                                    .outcome = KF_ATTEMPT_JUDGED,
+                                    .source = "A",
+                                    .source_size = 1,
+                                    .verdict = &verdict};
     attempt.verdict_json = "{}";
     attempt.verdict_size = 2;
     attempt.form = "f0";
@@ -294,33 +325,46 @@ static void identical_work_is_recognised(void **state)
     kf_store_candidate_hash("A", 1, NULL, 0, hash);
     kf_autoresult kf_store_candidate candidate = {0};
     bool found;
-    assert_ok(&error, kf_store_find_candidate(f->store, TASK, hash, "cpu test", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_candidate(f->store, TASK, hash, "cpu test", &candidate, &found,
+                                              &error));
     assert_true(found);
     assert_int_equal(candidate.id, first.candidate);
     assert_int_equal(candidate.verdict, first.verdict);
     assert_string_equal(candidate.run, ""); /* not asked as a member of a population */
-    assert_ok(&error, kf_store_find_candidate(f->store, TASK, hash, "another device", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_candidate(f->store, TASK, hash, "another device", &candidate,
+                                              &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_candidate(f->store, TASK2, hash, NULL, &candidate, &found, &error));
+    assert_ok(&error,
+              kf_store_find_candidate(f->store, TASK2, hash, NULL, &candidate, &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_code(f->store, TASK, "abc123", "cpu test", &candidate, &found, &error));
+    assert_ok(&error,
+              kf_store_find_code(f->store, TASK, "abc123", "cpu test", &candidate, &found, &error));
     assert_true(found);
     assert_int_equal(candidate.id, first.candidate);
-    assert_ok(&error, kf_store_find_code(f->store, TASK, "abc124", NULL, &candidate, &found, &error));
+    assert_ok(&error,
+              kf_store_find_code(f->store, TASK, "abc124", NULL, &candidate, &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "cpu test", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "cpu test", &candidate, &found,
+                                              &error));
     assert_true(found);
     assert_int_equal(candidate.id, first.candidate);
-    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "another device", &candidate, &found, &error));
+    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "another device", &candidate,
+                                              &found, &error));
     assert_false(found);
-    assert_ok(&error, kf_store_find_canonical(f->store, TASK, "", NULL, &candidate, &found, &error)); /* what has none is like nothing */
+    /* what has none is like nothing */
+    assert_ok(&error,
+              kf_store_find_canonical(f->store, TASK, "", NULL, &candidate, &found, &error));
     assert_false(found);
 
     /* In another run the known verdict brings the candidate into that population. */
     char run[KF_RUN_ID];
-    assert_ok(&error, kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test"}, run, &error));
-    kf_store_attempt_new known = {
-        .run = run, .outcome = KF_ATTEMPT_KNOWN, .candidate = first.candidate, .known_verdict = first.verdict};
+    assert_ok(&error,
+              kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test"},
+                                 run, &error));
+    kf_store_attempt_new known = {.run = run,
+                                  .outcome = KF_ATTEMPT_KNOWN,
+                                  .candidate = first.candidate,
+                                  .known_verdict = first.verdict};
     assert_ok(&error, kf_store_record(f->store, &known, &again, &error));
     assert_int_equal(again.candidate, first.candidate);
     assert_int_equal(again.verdict, first.verdict);
@@ -332,23 +376,33 @@ static void identical_work_is_recognised(void **state)
     assert_int_equal(summary.best, first.candidate);
     assert_true(summary.best_speedup.value == 2);
 
-    /* Other flags make another candidate; the same machine code counts as a verdict of its own candidate. */
+    /* Other flags make another candidate; the same machine code counts as a verdict of its own
+     * candidate. */
     const char *flags[] = {"-DX"};
-    kf_store_attempt_new same_code = {
-        .run = run, .outcome = KF_ATTEMPT_SAME_CODE, .source = "A", .source_size = 1, .flags = flags, .flag_count = 1};
+    kf_store_attempt_new same_code = {.run = run,
+                                      .outcome = KF_ATTEMPT_SAME_CODE,
+                                      .source = "A",
+                                      .source_size = 1,
+                                      .flags = flags,
+                                      .flag_count = 1};
     same_code.known_verdict = first.verdict;
     assert_ok(&error, kf_store_record(f->store, &same_code, &again, &error));
     assert_true(again.is_new);
     assert_int_not_equal(again.candidate, first.candidate);
     assert_int_equal(again.verdict, first.verdict);
 
-    assert_ok(&error, kf_store_find_candidate_prefix(
-                          f->store, NULL, (char[]){hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], 0}, &candidate, &error));
+    assert_ok(&error,
+              kf_store_find_candidate_prefix(
+                  f->store, NULL, (char[]){hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], 0},
+                  &candidate, &error));
     assert_int_equal(candidate.id, first.candidate);
-    assert_fails(&error, KF_ERROR_INPUT, "4 hexadecimal", kf_store_find_candidate_prefix(f->store, NULL, "ab", &candidate, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "4 hexadecimal",
+                 kf_store_find_candidate_prefix(f->store, NULL, "ab", &candidate, &error));
+    assert_fails(
+        &error, KF_ERROR_INPUT, "no candidate",
+        kf_store_find_candidate_prefix(f->store, TASK, "ffffffffffff", &candidate, &error));
     assert_fails(&error, KF_ERROR_INPUT, "no candidate",
-                 kf_store_find_candidate_prefix(f->store, TASK, "ffffffffffff", &candidate, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no candidate", kf_store_get_candidate(f->store, 999, NULL, &candidate, &error));
+                 kf_store_get_candidate(f->store, 999, NULL, &candidate, &error));
     assert_ok(&error, kf_store_check(f->store, &error));
 }
 
@@ -357,12 +411,17 @@ static void eval_needs_no_run(void **state)
     fixture *f = *state;
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 3);
-    kf_store_attempt_new attempt = {
-        .task = TASK, .source = "E", .source_size = 1, .verdict = &verdict, .verdict_json = "{}", .verdict_size = 2};
+    kf_store_attempt_new attempt = {.task = TASK,
+                                    .source = "E",
+                                    .source_size = 1,
+                                    .verdict = &verdict,
+                                    .verdict_json = "{}",
+                                    .verdict_size = 2};
     kf_store_recorded recorded;
     assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
     assert_int_equal(recorded.attempt, 0);
-    kf_auto(kf_store_cursor) cursor = kf_store_best(f->store, &(kf_store_scope){.task = TASK, .island = -1}, 10, &error);
+    kf_auto(kf_store_cursor) cursor =
+        kf_store_best(f->store, &(kf_store_scope){.task = TASK, .island = -1}, 10, &error);
     kf_autoresult kf_store_candidate candidate = {0};
     assert_int_equal(kf_store_next_candidate(cursor, &candidate, &error), 1);
     assert_int_equal(candidate.id, recorded.candidate);
@@ -375,17 +434,23 @@ static void wrong_calls_are_refused(void **state)
     fixture *f = *state;
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 3);
-    kf_store_attempt_new good = {
-        .run = f->run, .source = "E", .source_size = 1, .verdict = &verdict, .verdict_json = "{}", .verdict_size = 2};
+    kf_store_attempt_new good = {.run = f->run,
+                                 .source = "E",
+                                 .source_size = 1,
+                                 .verdict = &verdict,
+                                 .verdict_json = "{}",
+                                 .verdict_size = 2};
     kf_store_attempt_new bad = good;
     bad.run = NULL;
-    assert_fails(&error, KF_ERROR_INTERNAL, "neither run nor task", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INTERNAL, "neither run nor task",
+                 kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
     bad.run = "0000000000";
     assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
     bad.source = NULL;
-    assert_fails(&error, KF_ERROR_INTERNAL, "no candidate", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INTERNAL, "no candidate",
+                 kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
     bad.parents = &(kf_store_parent){12345, "base"};
     bad.parent_count = 1;
@@ -395,16 +460,22 @@ static void wrong_calls_are_refused(void **state)
     bad.model_call = 12345;
     assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
                  kf_store_record(f->store, &bad, NULL, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "refers to something that is not in the store",
-                 kf_store_put_note(f->store, &(kf_store_note_new){.candidate = 12345, .kind = "paid", .text = "x"}, &error));
+    assert_fails(
+        &error, KF_ERROR_INPUT, "refers to something that is not in the store",
+        kf_store_put_note(f->store,
+                          &(kf_store_note_new){.candidate = 12345, .kind = "paid", .text = "x"},
+                          &error));
     bad = good;
     bad.known_verdict = 4;
-    assert_fails(&error, KF_ERROR_INTERNAL, "at once", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INTERNAL, "at once",
+                 kf_store_record(f->store, &bad, NULL, &error));
     bad.verdict = NULL;
-    assert_fails(&error, KF_ERROR_INPUT, "no verdict 4", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no verdict 4",
+                 kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
     bad.verdict_size = (size_t)KF_STORE_BLOB_BYTES + 1;
-    assert_fails(&error, KF_ERROR_LIMIT, "over the limit", kf_store_record(f->store, &bad, NULL, &error));
+    assert_fails(&error, KF_ERROR_LIMIT, "over the limit",
+                 kf_store_record(f->store, &bad, NULL, &error));
     /* None of them left anything behind. */
     kf_autoresult kf_store_run run = {0};
     assert_ok(&error, kf_store_find_run(f->store, f->run, &run, &error));
@@ -422,13 +493,17 @@ static void attempts_replay_in_order(void **state)
     for (int i = 1; i <= 5; i++) {
         bool judged = i % 2;
         if (judged)
-            assert_ok(&error, record_number(f->store, f->run, i, i == 3 ? KF_WRONG_RESULT : KF_CORRECT, i, NULL, &error));
+            assert_ok(&error,
+                      record_number(f->store, f->run, i, i == 3 ? KF_WRONG_RESULT : KF_CORRECT, i,
+                                    NULL, &error));
         else
-            assert_ok(&error, kf_store_record(
-                                  f->store,
-                                  &(kf_store_attempt_new){
-                                      .run = f->run, .outcome = KF_ATTEMPT_BAD_EDIT, .message = "no match", .proposer = "openai:m"},
-                                  NULL, &error));
+            assert_ok(&error,
+                      kf_store_record(f->store,
+                                      &(kf_store_attempt_new){.run = f->run,
+                                                              .outcome = KF_ATTEMPT_BAD_EDIT,
+                                                              .message = "no match",
+                                                              .proposer = "openai:m"},
+                                      NULL, &error));
     }
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(f->store, f->run, 2, &error);
     kf_autoresult kf_store_attempt attempt = {0};
@@ -444,16 +519,21 @@ static void attempts_replay_in_order(void **state)
         assert_int_equal(strlen(attempt.hash), i % 2 ? 64 : 0);
     }
     assert_int_equal(kf_store_next_attempt(cursor, &attempt, &error), 0);
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_attempts(f->store, "0000000000", 1, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run",
+                 kf_store_attempts(f->store, "0000000000", 1, &error));
 }
 
-static int64_t record_child(fixture *f, const char *source, const kf_store_parent *parents, size_t count)
+static int64_t record_child(fixture *f, const char *source, const kf_store_parent *parents,
+                            size_t count)
 {
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 1.5);
     kf_store_recorded recorded;
-    kf_store_attempt_new attempt = {
-        .run = f->run, .source = source, .source_size = strlen(source), .parents = parents, .parent_count = count};
+    kf_store_attempt_new attempt = {.run = f->run,
+                                    .source = source,
+                                    .source_size = strlen(source),
+                                    .parents = parents,
+                                    .parent_count = count};
     attempt.verdict = &verdict;
     attempt.verdict_json = "{}";
     attempt.verdict_size = 2;
@@ -468,7 +548,8 @@ static void families_are_walked(void **state)
     int64_t a = record_child(f, "a", NULL, 0), b = record_child(f, "b", NULL, 0);
     int64_t c = record_child(f, "c", (kf_store_parent[]){{a, "base"}, {b, "crossover"}}, 2);
     int64_t d = record_child(f, "d", (kf_store_parent[]){{c, "base"}}, 1);
-    assert_int_equal(record_child(f, "a", (kf_store_parent[]){{d, "base"}}, 1), a); /* and round the circle */
+    /* and round the circle */
+    assert_int_equal(record_child(f, "a", (kf_store_parent[]){{d, "base"}}, 1), a);
 
     kf_auto(kf_store_cursor) up = kf_store_ancestors(f->store, d, f->run, &error);
     kf_autoresult kf_store_edge edge = {0};
@@ -491,7 +572,8 @@ static void families_are_walked(void **state)
 
     kf_autoresult kf_store_candidate candidate = {0};
     for (int in_run = 0; in_run < 2; in_run++) {
-        kf_auto(kf_store_cursor) children = kf_store_children(f->store, a, in_run ? f->run : NULL, &error);
+        kf_auto(kf_store_cursor) children =
+            kf_store_children(f->store, a, in_run ? f->run : NULL, &error);
         assert_int_equal(kf_store_next_candidate(children, &candidate, &error), 1);
         assert_int_equal(candidate.id, c);
         assert_int_equal(candidate.attempt, in_run ? 3 : 0);
@@ -499,12 +581,25 @@ static void families_are_walked(void **state)
     }
 }
 
-/* A text of `size` bytes: words, runs of numbers of any length, and, when `any`, bytes that no JSON has. */
+/* A text of `size` bytes: words, runs of numbers of any length, and, when `any`, bytes that no JSON
+ * has. */
 static void mixed_text(char *text, size_t size, uint64_t *random, bool any)
 {
-    static const char *const pieces[] = {
-        "\"seconds\":[", "0.0059436480000840675,",   "-1,",      "----", "e+", "12", "345", "6789", ",,,,,",
-        "1e-06",         "],\"status\":\"correct\"", "\xc3\xa9", ".",    "-",  "7"};
+    static const char *const pieces[] = {"\"seconds\":[",
+                                         "0.0059436480000840675,",
+                                         "-1,",
+                                         "----",
+                                         "e+",
+                                         "12",
+                                         "345",
+                                         "6789",
+                                         ",,,,,",
+                                         "1e-06",
+                                         "],\"status\":\"correct\"",
+                                         "\xc3\xa9",
+                                         ".",
+                                         "-",
+                                         "7"};
     for (size_t at = 0; at < size;) {
         *random = *random * 6364136223846793005u + 1442695040888963407u;
         unsigned choice = *random >> 33;
@@ -512,11 +607,14 @@ static void mixed_text(char *text, size_t size, uint64_t *random, bool any)
             text[at++] = (char)(choice >> 8);
             continue;
         }
-        for (const char *c = pieces[choice % (sizeof pieces / sizeof *pieces)]; *c && at < size; c++) text[at++] = *c;
+        for (const char *c = pieces[choice % (sizeof pieces / sizeof *pieces)]; *c && at < size;
+             c++)
+            text[at++] = *c;
     }
 }
 
-/* Verdicts are packed by what they are made of (store/numbers.c), yet any text comes back as it was. */
+/* Verdicts are packed by what they are made of (store/numbers.c), yet any text comes back as it
+ * was. */
 static void verdicts_come_back_byte_by_byte(void **state)
 {
     fixture *f = *state;
@@ -532,14 +630,15 @@ static void verdicts_come_back_byte_by_byte(void **state)
         int source_size = snprintf(source, sizeof source, "source %d", i);
         kf_verdict verdict = make_verdict(KF_CORRECT, 2);
         kf_store_recorded recorded;
-        assert_ok(&error, kf_store_record(f->store,
-                                          &(kf_store_attempt_new){.run = f->run,
-                                                                  .source = source,
-                                                                  .source_size = (size_t)source_size,
-                                                                  .verdict = &verdict,
-                                                                  .verdict_json = text,
-                                                                  .verdict_size = size},
-                                          &recorded, &error));
+        assert_ok(&error,
+                  kf_store_record(f->store,
+                                  &(kf_store_attempt_new){.run = f->run,
+                                                          .source = source,
+                                                          .source_size = (size_t)source_size,
+                                                          .verdict = &verdict,
+                                                          .verdict_json = text,
+                                                          .verdict_size = size},
+                                  &recorded, &error));
         size_t got;
         kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, &got, &error);
         if (!back) fail_msg("text %d: %s", i, error.text);
@@ -574,7 +673,8 @@ static void calls_under_way_are_kept_until_they_are_dropped(void **state)
     kf_error error;
     const char *prompts[] = {"the first\nprompt", "", "the third"};
     for (int64_t tag = 1; tag <= 3; tag++)
-        assert_ok(&error, kf_store_put_pending_call(f->store, f->run, tag, prompts[tag - 1], strlen(prompts[tag - 1]), &error));
+        assert_ok(&error, kf_store_put_pending_call(f->store, f->run, tag, prompts[tag - 1],
+                                                    strlen(prompts[tag - 1]), &error));
     assert_ok(&error, kf_store_drop_pending_call(f->store, f->run, 2, &error));
     assert_ok(&error, kf_store_vacuum(f->store, -1, NULL, &error));
     for (int64_t tag = 1; tag <= 4; tag++) {
@@ -590,7 +690,8 @@ static void calls_under_way_are_kept_until_they_are_dropped(void **state)
     kf_autofree char *none = NULL;
     assert_ok(&error, kf_store_get_pending_call(f->store, f->run, 1, &none, &error));
     assert_null(none);
-    assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_put_pending_call(f->store, "zzzzzzzzzz", 1, "x", 1, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no run",
+                 kf_store_put_pending_call(f->store, "zzzzzzzzzz", 1, "x", 1, &error));
 }
 
 static void model_calls_are_kept_exactly(void **state)
@@ -632,16 +733,19 @@ static void model_calls_are_kept_exactly(void **state)
     call.run = NULL;
     call.system = call.reply = NULL;
     int64_t failed = kf_store_put_model_call(f->store, &call, &error);
-    kf_autofree char *nothing = kf_store_model_call_text(f->store, failed, KF_CALL_REPLY, &size, &error);
+    kf_autofree char *nothing =
+        kf_store_model_call_text(f->store, failed, KF_CALL_REPLY, &size, &error);
     assert_int_equal(size, 0);
     assert_string_equal(nothing, "");
-    assert_fails(&error, KF_ERROR_INPUT, "no model call", kf_store_get_model_call(f->store, 99, &back, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no model call",
+                 kf_store_get_model_call(f->store, 99, &back, &error));
 
-    assert_ok(&error,
-              kf_store_record(f->store,
-                              &(kf_store_attempt_new){
-                                  .run = f->run, .outcome = KF_ATTEMPT_NO_SOURCE, .proposer = "openai:m-1", .model_call = id},
-                              NULL, &error));
+    assert_ok(&error, kf_store_record(f->store,
+                                      &(kf_store_attempt_new){.run = f->run,
+                                                              .outcome = KF_ATTEMPT_NO_SOURCE,
+                                                              .proposer = "openai:m-1",
+                                                              .model_call = id},
+                                      NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 1.5, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 2, KF_CORRECT, 1.001, NULL, &error));
     assert_ok(&error, record_number(f->store, f->run, 3, KF_CRASH, 0, NULL, &error));
@@ -676,25 +780,38 @@ static void knowledge_is_kept(void **state)
     kf_error error;
     double value;
     bool found;
-    assert_ok(&error, kf_store_put_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", 4.2e12, &error));
-    assert_ok(&error, kf_store_put_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", 4.3e12, &error));
-    assert_ok(&error, kf_store_get_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", &value, &found, &error));
+    assert_ok(&error, kf_store_put_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", 4.2e12,
+                                           &error));
+    assert_ok(&error, kf_store_put_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", 4.3e12,
+                                           &error));
+    assert_ok(&error, kf_store_get_ceiling(f->store, "NVIDIA H200", "copy_bytes_per_second", &value,
+                                           &found, &error));
     assert_true(found && value == 4.3e12);
-    assert_ok(&error, kf_store_get_ceiling(f->store, "cpu", "copy_bytes_per_second", &value, &found, &error));
+    assert_ok(&error, kf_store_get_ceiling(f->store, "cpu", "copy_bytes_per_second", &value, &found,
+                                           &error));
     assert_false(found);
-    assert_fails(&error, KF_ERROR_INPUT, "not a number", kf_store_put_ceiling(f->store, "d", "n", NAN, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "not a number",
+                 kf_store_put_ceiling(f->store, "d", "n", NAN, &error));
 
     kf_store_recorded recorded;
     assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 1.5, &recorded, &error));
-    kf_store_note_new note = {
-        .task = TASK, .run = f->run, .device = "cpu test", .kind = "paid", .text = "vector loads", .effect = 1.4};
+    kf_store_note_new note = {.task = TASK,
+                              .run = f->run,
+                              .device = "cpu test",
+                              .kind = "paid",
+                              .text = "vector loads",
+                              .effect = 1.4};
     note.candidate = recorded.candidate;
     assert_ok(&error, kf_store_put_note(f->store, &note, &error));
-    assert_ok(&error,
-              kf_store_put_note(f->store, &(kf_store_note_new){.kind = "failed", .text = "everywhere", .effect = NAN}, &error));
+    assert_ok(&error, kf_store_put_note(f->store,
+                                        &(kf_store_note_new){
+                                            .kind = "failed", .text = "everywhere", .effect = NAN},
+                                        &error));
     assert_ok(&error, kf_store_put_task(f->store, TASK2, "gemm", "{}", 2, &error));
-    assert_ok(&error,
-              kf_store_put_note(f->store, &(kf_store_note_new){.task = TASK2, .kind = "paid", .text = "elsewhere"}, &error));
+    assert_ok(&error, kf_store_put_note(
+                          f->store,
+                          &(kf_store_note_new){.task = TASK2, .kind = "paid", .text = "elsewhere"},
+                          &error));
     kf_auto(kf_store_cursor) cursor = kf_store_notes(f->store, TASK, &error);
     kf_autoresult kf_store_note back = {0};
     assert_int_equal(kf_store_next_note(cursor, &back, &error), 1);
@@ -710,14 +827,19 @@ static void knowledge_is_kept(void **state)
     assert_int_equal(kf_store_next_note(cursor, &back, &error), 0);
 
     char *json;
-    assert_ok(&error, kf_store_put_counters(f->store, recorded.candidate, "cpu test", "{\"a\":1}", &error));
-    assert_ok(&error, kf_store_put_counters(f->store, recorded.candidate, "cpu test", "{\"a\":2}", &error));
-    assert_ok(&error, kf_store_get_counters(f->store, recorded.candidate, "cpu test", &json, &found, &error));
+    assert_ok(&error,
+              kf_store_put_counters(f->store, recorded.candidate, "cpu test", "{\"a\":1}", &error));
+    assert_ok(&error,
+              kf_store_put_counters(f->store, recorded.candidate, "cpu test", "{\"a\":2}", &error));
+    assert_ok(&error, kf_store_get_counters(f->store, recorded.candidate, "cpu test", &json, &found,
+                                            &error));
     assert_string_equal(json, "{\"a\":2}");
     free(json);
-    assert_ok(&error, kf_store_get_counters(f->store, recorded.candidate, "gpu", &json, &found, &error));
+    assert_ok(&error,
+              kf_store_get_counters(f->store, recorded.candidate, "gpu", &json, &found, &error));
     assert_false(found);
-    assert_fails(&error, KF_ERROR_INPUT, "no candidate 77", kf_store_put_counters(f->store, 77, "cpu test", "{}", &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no candidate 77",
+                 kf_store_put_counters(f->store, 77, "cpu test", "{}", &error));
 }
 
 static void groups_commit_or_vanish(void **state)
@@ -774,7 +896,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(families_are_walked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(verdicts_come_back_byte_by_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_lineages_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(calls_under_way_are_kept_until_they_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(calls_under_way_are_kept_until_they_are_dropped, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(model_calls_are_kept_exactly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(knowledge_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(groups_commit_or_vanish, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* What the tests of the store share: a store in a folder of its own, hand-made verdicts, one-line recording. */
+/* What the tests of the store share: a store in a folder of its own, hand-made verdicts, one-line
+ * recording. */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H
 
@@ -28,13 +29,15 @@
         (error)->text[0] = '\0';                               \
         if (!(call)) fail_msg("%s: %s", #call, (error)->text); \
     } while (0)
-#define assert_fails(error, expected, fragment, call)                                                                           \
-    do {                                                                                                                        \
-        memset(error, 0, sizeof *(error));                                                                                      \
-        if (call) fail_msg("%s should fail", #call);                                                                            \
-        if ((error)->code != (expected)) fail_msg("%s: %s (code %s)", #call, (error)->text, kf_error_code_name((error)->code)); \
-        if (!strstr((error)->text, fragment)) fail_msg("%s: \"%s\" does not say \"%s\"", #call, (error)->text, fragment);       \
-        if (strchr((error)->text, '\n')) fail_msg("%s: more than one line", #call);                                             \
+#define assert_fails(error, expected, fragment, call)                                              \
+    do {                                                                                           \
+        memset(error, 0, sizeof *(error));                                                         \
+        if (call) fail_msg("%s should fail", #call);                                               \
+        if ((error)->code != (expected))                                                           \
+            fail_msg("%s: %s (code %s)", #call, (error)->text, kf_error_code_name((error)->code)); \
+        if (!strstr((error)->text, fragment))                                                      \
+            fail_msg("%s: \"%s\" does not say \"%s\"", #call, (error)->text, fragment);            \
+        if (strchr((error)->text, '\n')) fail_msg("%s: more than one line", #call);                \
     } while (0)
 
 typedef struct fixture {
@@ -53,9 +56,12 @@ static inline fixture *fixture_new(bool with_run)
     assert_non_null(f->path);
     assert_ok(&error, f->store = kf_store_open(f->path, KF_STORE_CREATE, &error));
     if (with_run) {
-        assert_ok(&error, kf_store_put_task(f->store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error));
         assert_ok(&error,
-                  kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test", .seed = 7}, f->run, &error));
+                  kf_store_put_task(f->store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error));
+        assert_ok(&error,
+                  kf_store_begin_run(
+                      f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test", .seed = 7},
+                      f->run, &error));
     }
     return f;
 }
@@ -81,28 +87,37 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-/* A verdict on the stack; strings are literals, so nothing is to be freed. `speedup` 0: the status alone. */
+/* A verdict on the stack; strings are literals, so nothing is to be freed. `speedup` 0: the status
+ * alone. */
 static inline kf_verdict make_verdict(kf_status status, double speedup)
 {
-    kf_verdict verdict = {.id = (char *)"job", .task = (char *)"axpy", .task_hash = (char *)TASK, .device = (char *)"cpu:0"};
+    kf_verdict verdict = {.id = (char *)"job",
+                          .task = (char *)"axpy",
+                          .task_hash = (char *)TASK,
+                          .device = (char *)"cpu:0"};
     verdict.source_hash = verdict.binary_hash = verdict.code_hash = (char *)"";
     verdict.status = status;
-    verdict.blame = status == KF_CORRECT ? KF_BLAME_NOBODY : status == KF_INTERFERENCE ? KF_BLAME_MACHINE : KF_BLAME_CANDIDATE;
+    verdict.blame = status == KF_CORRECT        ? KF_BLAME_NOBODY
+                    : status == KF_INTERFERENCE ? KF_BLAME_MACHINE
+                                                : KF_BLAME_CANDIDATE;
     verdict.message = (char *)"what happened";
     bool timed = status == KF_CORRECT && speedup > 0;
-    verdict.speedup = timed ? (kf_interval){speedup, speedup * 0.99, speedup * 1.01} : (kf_interval){NAN, NAN, NAN};
+    verdict.speedup = timed ? (kf_interval){speedup, speedup * 0.99, speedup * 1.01}
+                            : (kf_interval){NAN, NAN, NAN};
     verdict.build_seconds = 0.5;
     verdict.judge_seconds = 1.5;
     return verdict;
 }
 
-/* Records source number `number` with that verdict; the JSON says the number, so that rows can be told apart. */
-static inline bool record_number(kf_store *store, const char *run, int number, kf_status status, double speedup,
-                                 kf_store_recorded *recorded, kf_error *error)
+/* Records source number `number` with that verdict; the JSON says the number, so that rows can be
+ * told apart. */
+static inline bool record_number(kf_store *store, const char *run, int number, kf_status status,
+                                 double speedup, kf_store_recorded *recorded, kf_error *error)
 {
     char source[128], json[128];
     int source_size = snprintf(source, sizeof source, "__global__ void k%d() {}\n", number);
-    int json_size = snprintf(json, sizeof json, "{\"schema\":\"kforge-verdict/1\",\"id\":\"%d\"}", number);
+    int json_size =
+        snprintf(json, sizeof json, "{\"schema\":\"kforge-verdict/1\",\"id\":\"%d\"}", number);
     kf_verdict verdict = make_verdict(status, speedup);
     return kf_store_record(store,
                            &(kf_store_attempt_new){.run = run,

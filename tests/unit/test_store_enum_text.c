@@ -12,12 +12,16 @@ static void statuses_and_blames_agree(void **state)
     kf_autoresult kf_store_candidate candidate = {0};
     for (int status = 0; status < KF_STATUS_COUNT; status++) {
         kf_store_recorded recorded;
-        assert_ok(&error, record_number(f->store, f->run, status, (kf_status)status, 1.5, &recorded, &error));
-        assert_ok(&error, kf_store_get_candidate(f->store, recorded.candidate, f->run, &candidate, &error));
+        assert_ok(&error, record_number(f->store, f->run, status, (kf_status)status, 1.5, &recorded,
+                                        &error));
+        assert_ok(&error,
+                  kf_store_get_candidate(f->store, recorded.candidate, f->run, &candidate, &error));
         assert_int_equal(candidate.status, status);
         char query[256];
-        snprintf(query, sizeof query, "SELECT status = '%s' AND blame = '%s' FROM verdict WHERE id = %lld",
-                 kf_status_name((kf_status)status), kf_blame_name(candidate.blame), (long long)recorded.verdict);
+        snprintf(query, sizeof query,
+                 "SELECT status = '%s' AND blame = '%s' FROM verdict WHERE id = %lld",
+                 kf_status_name((kf_status)status), kf_blame_name(candidate.blame),
+                 (long long)recorded.verdict);
         sqlite3 *db;
         sqlite3_stmt *statement;
         assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
@@ -32,6 +36,7 @@ static void statuses_and_blames_agree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(statuses_and_blames_agree, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(statuses_and_blames_agree, set_up, tear_down)};
     return cmocka_run_group_tests_name("store_words", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The store in a hostile world: files that are no stores, locks, kill -9, full disks, damaged pages, readers beside a writer, old versions. */
+/* The store in a hostile world: files that are no stores, locks, kill -9, full disks, damaged
+ * pages, readers beside a writer, old versions. */
 #include "test_store_common.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static void sql(const char *path, const char *text)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     char *message = NULL;
-    if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", text, message);
+    if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", text, message);
     sqlite3_close(db);
 }
 
@@ -45,27 +47,36 @@ static void what_is_no_store_is_refused(void **state)
     fixture *f = *state;
     kf_error error;
     kf_autofree char *path = kf_path_join(f->folder, "other.db");
-    assert_fails(&error, KF_ERROR_INPUT, "no store there", kf_store_open(path, KF_STORE_READ, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no store there", kf_store_open(path, KF_STORE_WRITE, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no store there",
+                 kf_store_open(path, KF_STORE_READ, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no store there",
+                 kf_store_open(path, KF_STORE_WRITE, &error));
     for (kf_store_mode mode = KF_STORE_READ; mode <= KF_STORE_CREATE; mode++) {
         assert_fails(&error, KF_ERROR_INPUT, "is a folder", kf_store_open(f->folder, mode, &error));
-        write_text(path, "this is a letter, not a database, and long enough to have a header of a hundred bytes or more in it ....",
+        write_text(path,
+                   "this is a letter, not a database, and long enough to have a header of a "
+                   "hundred bytes or more in it ....",
                    104);
-        assert_fails(&error, KF_ERROR_INPUT, "not a kforge store", kf_store_open(path, mode, &error));
+        assert_fails(&error, KF_ERROR_INPUT, "not a kforge store",
+                     kf_store_open(path, mode, &error));
         unlink(path);
         assert_int_equal(mkfifo(path, 0600), 0);
-        assert_fails(&error, KF_ERROR_INPUT, "not a regular file", kf_store_open(path, mode, &error));
+        assert_fails(&error, KF_ERROR_INPUT, "not a regular file",
+                     kf_store_open(path, mode, &error));
         unlink(path);
         sql(path, "CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('x')");
-        assert_fails(&error, KF_ERROR_INPUT, "another program's", kf_store_open(path, mode, &error));
+        assert_fails(&error, KF_ERROR_INPUT, "another program's",
+                     kf_store_open(path, mode, &error));
         unlink(path);
         if (mode == KF_STORE_CREATE) continue;
         write_text(path, "", 0);
         assert_fails(&error, KF_ERROR_INPUT, "empty", kf_store_open(path, mode, &error));
         unlink(path);
     }
-    assert_fails(&error, KF_ERROR_INPUT, "path is empty", kf_store_open("", KF_STORE_CREATE, &error));
-    kf_autofree char *below = kf_path_join(f->path, "below.db"); /* a file where a folder should be */
+    assert_fails(&error, KF_ERROR_INPUT, "path is empty",
+                 kf_store_open("", KF_STORE_CREATE, &error));
+    /* a file where a folder should be */
+    kf_autofree char *below = kf_path_join(f->path, "below.db");
     assert_null(kf_store_open(below, KF_STORE_CREATE, &error));
     kf_autofree char *deep = kf_path_join(f->folder, "a/b/c/kforge.db");
     kf_auto(kf_store) made = kf_store_open(deep, KF_STORE_CREATE, &error);
@@ -73,7 +84,8 @@ static void what_is_no_store_is_refused(void **state)
     /* Names that mean something else to SQLite are files here. */
     assert_int_equal(chdir(f->folder), 0);
     for (int i = 0; i < 2; i++) {
-        kf_auto(kf_store) named = kf_store_open(i ? "file:x?mode=memory" : ":memory:", KF_STORE_CREATE, &error);
+        kf_auto(kf_store) named =
+            kf_store_open(i ? "file:x?mode=memory" : ":memory:", KF_STORE_CREATE, &error);
         assert_non_null(named);
         assert_int_equal(access(i ? "file:x?mode=memory" : ":memory:", F_OK), 0);
     }
@@ -88,7 +100,8 @@ static void a_newer_store_is_left_alone(void **state)
     f->store = NULL;
     sql(f->path, "PRAGMA user_version = 999");
     for (kf_store_mode mode = KF_STORE_READ; mode <= KF_STORE_CREATE; mode++)
-        assert_fails(&error, KF_ERROR_INPUT, "newer kforge (schema 999", kf_store_open(f->path, mode, &error));
+        assert_fails(&error, KF_ERROR_INPUT, "newer kforge (schema 999",
+                     kf_store_open(f->path, mode, &error));
 }
 
 /* tests/unit/data/store-v1.db was written by a kforge whose schema ended with migration 1. */
@@ -98,11 +111,13 @@ static void an_old_store_is_migrated(void **state)
     kf_error error;
     assert_true(kf_store_schema() >= 2);
     size_t size;
-    kf_autofree char *bytes = kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/store-v1.db", 1 << 20, &size, &error);
+    kf_autofree char *bytes =
+        kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/store-v1.db", 1 << 20, &size, &error);
     assert_non_null(bytes);
     kf_autofree char *path = kf_path_join(f->folder, "old.db");
     write_text(path, bytes, size);
-    assert_fails(&error, KF_ERROR_INPUT, "older kforge (schema 1", kf_store_open(path, KF_STORE_READ, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "older kforge (schema 1",
+                 kf_store_open(path, KF_STORE_READ, &error));
     for (int again = 0; again < 2; again++) {
         kf_auto(kf_store) store = kf_store_open(path, KF_STORE_WRITE, &error);
         if (!store) fail_msg("%s", error.text);
@@ -120,10 +135,13 @@ static void an_old_store_is_migrated(void **state)
         kf_autofree char *reply = kf_store_model_call_text(store, 1, KF_CALL_REPLY, &size, &error);
         assert_string_equal(reply, "r");
         if (again) break;
-        assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy", 1e9, &error)); /* what version 1 had not */
+        /* what version 1 had not */
+        assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy", 1e9, &error));
         assert_ok(&error, kf_store_record(store,
-                                          &(kf_store_attempt_new){
-                                              .run = run.id, .outcome = KF_ATTEMPT_LOST, .state = "{\"n\":13}", .state_size = 8},
+                                          &(kf_store_attempt_new){.run = run.id,
+                                                                  .outcome = KF_ATTEMPT_LOST,
+                                                                  .state = "{\"n\":13}",
+                                                                  .state_size = 8},
                                           NULL, &error));
     }
     kf_auto(kf_store) reader = kf_store_open(path, KF_STORE_READ, &error);
@@ -136,13 +154,15 @@ static void a_failed_migration_changes_nothing(void **state)
     fixture *f = *state;
     kf_error error;
     size_t size;
-    kf_autofree char *bytes = kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/store-v1.db", 1 << 20, &size, &error);
+    kf_autofree char *bytes =
+        kf_file_read(KFORGE_SOURCE_DIR "/tests/unit/data/store-v1.db", 1 << 20, &size, &error);
     kf_autofree char *path = kf_path_join(f->folder, "old.db");
     write_text(path, bytes, size);
     sql(path, "CREATE TABLE note (x)");
     assert_null(kf_store_open(path, KF_STORE_WRITE, &error));
     sql(path, "DROP TABLE note; CREATE TABLE probe AS SELECT * FROM pragma_user_version");
-    sql(path, "CREATE TABLE must_be_1 (x CHECK (x = 1)); INSERT INTO must_be_1 SELECT user_version FROM probe; DROP TABLE probe; "
+    sql(path, "CREATE TABLE must_be_1 (x CHECK (x = 1)); INSERT INTO must_be_1 SELECT user_version "
+              "FROM probe; DROP TABLE probe; "
               "DROP TABLE must_be_1");
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_WRITE, &error);
     assert_non_null(store);
@@ -160,11 +180,13 @@ static void a_lock_is_waited_for_then_reported(void **state)
     assert_fails(&error, KF_ERROR_BUSY, "another process keeps the store locked",
                  record_number(second, f->run, 2, KF_CORRECT, 2, NULL, &error));
     kf_autoresult kf_store_run run = {0};
-    assert_ok(&error, kf_store_find_run(second, f->run, &run, &error)); /* reading goes on, and sees nothing unfinished */
+    /* reading goes on, and sees nothing unfinished */
+    assert_ok(&error, kf_store_find_run(second, f->run, &run, &error));
     assert_int_equal(run.attempts, 0);
     kf_auto(kf_store) reader = kf_store_open(f->path, KF_STORE_READ, &error);
     assert_non_null(reader);
-    assert_fails(&error, KF_ERROR_INTERNAL, "opened for reading", record_number(reader, f->run, 2, KF_CORRECT, 2, NULL, &error));
+    assert_fails(&error, KF_ERROR_INTERNAL, "opened for reading",
+                 record_number(reader, f->run, 2, KF_CORRECT, 2, NULL, &error));
     assert_ok(&error, kf_store_commit(f->store, &error));
     assert_ok(&error, record_number(second, f->run, 2, KF_CORRECT, 2, NULL, &error));
 
@@ -177,7 +199,9 @@ static void a_lock_is_waited_for_then_reported(void **state)
     f->store = NULL;
     sqlite3 *db;
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE", NULL, NULL, NULL),
+        SQLITE_OK);
     for (kf_store_mode mode = KF_STORE_READ; mode <= KF_STORE_CREATE; mode++)
         assert_fails(&error, KF_ERROR_BUSY, "locked", kf_store_open(f->path, mode, &error));
     sqlite3_close(db);
@@ -195,10 +219,14 @@ static void many_may_create_it_at_once(void **state)
         if ((children[i] = fork())) continue;
         kf_store *store = kf_store_open(path, KF_STORE_CREATE, &error);
         CHILD_CHECK(store, error.text);
-        CHILD_CHECK(kf_store_put_task(store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error), error.text);
+        CHILD_CHECK(kf_store_put_task(store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error),
+                    error.text);
         char run[KF_RUN_ID];
-        CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error), error.text);
-        for (int k = 0; k < 20; k++) CHILD_CHECK(record_number(store, run, k, KF_CORRECT, 1 + k, NULL, &error), error.text);
+        CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run,
+                                       &error),
+                    error.text);
+        for (int k = 0; k < 20; k++)
+            CHILD_CHECK(record_number(store, run, k, KF_CORRECT, 1 + k, NULL, &error), error.text);
         kf_store_close(store);
         _exit(0);
     }
@@ -264,10 +292,12 @@ static void several_read_while_one_writes(void **state)
     for (int i = 0; i < 3; i++) assert_int_equal(exit_status(children[i]), 0);
 }
 
-/* ---- kill -9 ---- */
+/* ---- kill -9 --------------------------------------------------------------------------------- */
 
-/* Records for ever; tells the pipe the number of attempts that are committed. Odd rounds commit groups of five. */
-static void record_until_killed(const char *path, const char *run, int64_t from, int group, int pipe_end)
+/* Records for ever; tells the pipe the number of attempts that are committed. Odd rounds commit
+ * groups of five. */
+static void record_until_killed(const char *path, const char *run, int64_t from, int group,
+                                int pipe_end)
 {
     kf_error error;
     kf_store *store = kf_store_open(path, KF_STORE_WRITE, &error);
@@ -277,9 +307,13 @@ static void record_until_killed(const char *path, const char *run, int64_t from,
         int size = snprintf(source, sizeof source, "kernel %lld", (long long)n),
             text_size = snprintf(text, sizeof text, "%lld", (long long)n);
         kf_verdict verdict = make_verdict(n % 3 ? KF_CORRECT : KF_TIMEOUT, 1 + (double)(n % 10));
-        if (group && (n - from) % group == 1) CHILD_CHECK(kf_store_begin(store, &error), error.text);
-        kf_store_attempt_new attempt = {
-            .run = run, .source = source, .source_size = (size_t)size, .verdict = &verdict, .verdict_json = text};
+        if (group && (n - from) % group == 1)
+            CHILD_CHECK(kf_store_begin(store, &error), error.text);
+        kf_store_attempt_new attempt = {.run = run,
+                                        .source = source,
+                                        .source_size = (size_t)size,
+                                        .verdict = &verdict,
+                                        .verdict_json = text};
         attempt.verdict_size = attempt.state_size = (size_t)text_size;
         attempt.state = text;
         CHILD_CHECK(kf_store_record(store, &attempt, NULL, &error), error.text);
@@ -289,7 +323,8 @@ static void record_until_killed(const char *path, const char *run, int64_t from,
     }
 }
 
-/* What is in the store must be whole, and hold at least what was acknowledged. Returns the number of attempts. */
+/* What is in the store must be whole, and hold at least what was acknowledged. Returns the number
+ * of attempts. */
 static int64_t inspect(const char *path, const char *id, int64_t acknowledged)
 {
     kf_error error;
@@ -300,7 +335,8 @@ static int64_t inspect(const char *path, const char *id, int64_t acknowledged)
     assert_ok(&error, kf_store_find_run(store, id, &run, &error));
     assert_false(run.alive);
     if (run.attempts < acknowledged)
-        fail_msg("%lld attempts, %lld were acknowledged", (long long)run.attempts, (long long)acknowledged);
+        fail_msg("%lld attempts, %lld were acknowledged", (long long)run.attempts,
+                 (long long)acknowledged);
     assert_int_equal(run.judged, run.attempts);
     kf_autofree char *text = NULL;
     size_t size;
@@ -320,7 +356,8 @@ static int64_t inspect(const char *path, const char *id, int64_t acknowledged)
     return count;
 }
 
-/* Begins a run in a process that is gone afterwards: while this one lives, its own runs could not be taken over. */
+/* Begins a run in a process that is gone afterwards: while this one lives, its own runs could not
+ * be taken over. */
 static void begin_in_child(const char *path, char id[KF_RUN_ID])
 {
     int ends[2];
@@ -330,7 +367,9 @@ static void begin_in_child(const char *path, char id[KF_RUN_ID])
         kf_error error;
         kf_store *store = kf_store_open(path, KF_STORE_WRITE, &error);
         CHILD_CHECK(store, error.text);
-        CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, id, &error), error.text);
+        CHILD_CHECK(
+            kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, id, &error),
+            error.text);
         kf_store_close(store);
         CHILD_CHECK(kf_write_all(ends[1], id, KF_RUN_ID), "pipe");
         _exit(0);
@@ -360,7 +399,8 @@ static void killed_at_any_instant_nothing_is_lost(void **state)
         }
         close(ends[1]);
         random = random * 1103515245 + 12345;
-        usleep(1000 + random % (30000 + 1000 * round)); /* longer each time: a slow disk gets there, too */
+        /* longer each time: a slow disk gets there, too */
+        usleep(1000 + random % (30000 + 1000 * round));
         kill(child, SIGKILL);
         assert_int_equal(exit_status(child), 128 + SIGKILL);
         int64_t acknowledged = attempts, number;
@@ -371,17 +411,21 @@ static void killed_at_any_instant_nothing_is_lost(void **state)
     assert_true(attempts > 30);
 }
 
-/* ---- full disk ---- */
+/* ---- full disk ------------------------------------------------------------------------------- */
 
-/* Fills the disk, sees the error, makes room, goes on with the same connection. `make_room` frees space. */
-static void write_until_full(const char *path, void (*make_room)(const char *), const char *argument)
+/* Fills the disk, sees the error, makes room, goes on with the same connection. `make_room` frees
+ * space. */
+static void write_until_full(const char *path, void (*make_room)(const char *),
+                             const char *argument)
 {
     kf_error error;
     kf_store *store = kf_store_open(path, KF_STORE_CREATE, &error);
     CHILD_CHECK(store, error.text);
     char run[KF_RUN_ID];
     CHILD_CHECK(kf_store_put_task(store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error), error.text);
-    CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error), error.text);
+    CHILD_CHECK(
+        kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error),
+        error.text);
     int64_t stored = 0;
     for (int in_group = 0; in_group < 2; in_group++) {
         bool ok = true;
@@ -402,7 +446,8 @@ static void write_until_full(const char *path, void (*make_room)(const char *), 
     CHILD_CHECK(kf_store_find_run(store, run, &summary, &error), error.text);
     CHILD_CHECK(summary.attempts == stored, "attempts were lost or half-written");
     make_room(argument);
-    for (int i = 1; i <= 20; i++) CHILD_CHECK(record_number(store, run, 50000 + i, KF_CORRECT, 2, NULL, &error), error.text);
+    for (int i = 1; i <= 20; i++)
+        CHILD_CHECK(record_number(store, run, 50000 + i, KF_CORRECT, 2, NULL, &error), error.text);
     CHILD_CHECK(kf_store_check(store, &error), error.text);
     CHILD_CHECK(kf_store_find_run(store, run, &summary, &error), error.text);
     CHILD_CHECK(summary.attempts == stored + 20 && summary.correct == stored + 20, "counts");
@@ -466,8 +511,8 @@ static bool write_map(const char *path, unsigned id)
     return write_proc(path, map);
 }
 
-/* A mount namespace of its own with a small tmpfs at `folder`, as root or as an ordinary user who becomes root in a user namespace;
- * exit status 77 when the kernel forbids it. */
+/* A mount namespace of its own with a small tmpfs at `folder`, as root or as an ordinary user who
+ * becomes root in a user namespace; exit status 77 when the kernel forbids it. */
 static void enter_small_disk(const char *folder)
 {
     unsigned user = getuid(), group = getgid();
@@ -512,17 +557,22 @@ static void a_read_only_disk_can_be_read(void **state)
         enter_small_disk(f->folder);
         kf_store *store = kf_store_open(f->path, KF_STORE_CREATE, &error);
         char run[KF_RUN_ID];
-        CHILD_CHECK(store && kf_store_put_task(store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error), error.text);
-        CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error), error.text);
+        CHILD_CHECK(store && kf_store_put_task(store, TASK, "axpy", BUNDLE, strlen(BUNDLE), &error),
+                    error.text);
+        CHILD_CHECK(kf_store_begin_run(store, &(kf_store_run_new){.task = TASK, .device = "d"}, run,
+                                       &error),
+                    error.text);
         CHILD_CHECK(record_number(store, run, 1, KF_CORRECT, 2, NULL, &error), error.text);
         kf_store_close(store);
         if (mount(NULL, f->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0) _exit(77);
-        CHILD_CHECK(!kf_store_open(f->path, KF_STORE_WRITE, &error) && error.code == KF_ERROR_IO, error.text);
+        CHILD_CHECK(!kf_store_open(f->path, KF_STORE_WRITE, &error) && error.code == KF_ERROR_IO,
+                    error.text);
         CHILD_CHECK(strstr(error.text, "read-only"), error.text);
         store = kf_store_open(f->path, KF_STORE_READ, &error);
         CHILD_CHECK(store, error.text);
         kf_store_run summary = {0};
-        CHILD_CHECK(kf_store_find_run(store, run, &summary, &error) && summary.attempts == 1, error.text);
+        CHILD_CHECK(kf_store_find_run(store, run, &summary, &error) && summary.attempts == 1,
+                    error.text);
         kf_store_clear(&summary);
         kf_store_close(store);
         _exit(0);
@@ -532,14 +582,16 @@ static void a_read_only_disk_can_be_read(void **state)
     assert_int_equal(status, 0);
 }
 
-/* ---- damage ---- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Whatever bytes are wrong: an error or a right answer, no crash; and the check finds most damage. */
+/* Whatever bytes are wrong: an error or a right answer, no crash; and the check finds most damage.
+ */
 static void damage_is_found_and_survived(void **state)
 {
     fixture *f = *state;
     kf_error error;
-    for (int i = 0; i < 200; i++) assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 1 + i, NULL, &error));
+    for (int i = 0; i < 200; i++)
+        assert_ok(&error, record_number(f->store, f->run, i, KF_CORRECT, 1 + i, NULL, &error));
     kf_store_close(f->store);
     f->store = NULL;
     size_t size;
@@ -554,7 +606,8 @@ static void damage_is_found_and_survived(void **state)
         random = random * 1103515245 + 12345;
         size_t page = 1 + (random >> 8) % (size / 4096 - 1), bytes_damaged = round % 2 ? 4096 : 64;
         size_t at = page * 4096 + (round % 2 ? 0 : random % 4000);
-        for (size_t i = 0; i < bytes_damaged; i++) bytes[at + i] = (char)(random = random * 1103515245 + 12345);
+        for (size_t i = 0; i < bytes_damaged; i++)
+            bytes[at + i] = (char)(random = random * 1103515245 + 12345);
         write_text(path, bytes, round % 10 == 9 ? size / 2 : size); /* some are cut as well */
         kf_autofree char *log = kf_path_join(f->folder, "damaged.db-wal");
         unlink(log);
@@ -565,19 +618,22 @@ static void damage_is_found_and_survived(void **state)
             continue;
         }
         if (!kf_store_check(store, &error)) {
-            if (error.code != KF_ERROR_IO) fail_msg("%s (%s)", error.text, kf_error_code_name(error.code));
+            if (error.code != KF_ERROR_IO)
+                fail_msg("%s (%s)", error.text, kf_error_code_name(error.code));
             assert_non_null(strstr(error.text, "damaged"));
             found[round % 2]++;
         }
         kf_autoresult kf_store_candidate candidate = {0};
-        kf_auto(kf_store_cursor) cursor = kf_store_best(store, &(kf_store_scope){.run = f->run, .island = -1}, 100, &error);
+        kf_auto(kf_store_cursor) cursor =
+            kf_store_best(store, &(kf_store_scope){.run = f->run, .island = -1}, 100, &error);
         while (cursor && kf_store_next_candidate(cursor, &candidate, &error) == 1)
             free(kf_store_source(store, candidate.id, NULL, &error));
         record_number(store, f->run, 1000, KF_CORRECT, 3, NULL, &error);
     }
     /* A page may be one that is free, and a few bytes often lie where a page holds nothing. */
     if (found[1] < rounds / 2 * 4 / 5 || found[0] < rounds / 2 / 4)
-        fail_msg("the check found only %d pages and %d times a few bytes, of %d each", found[1], found[0], rounds / 2);
+        fail_msg("the check found only %d pages and %d times a few bytes, of %d each", found[1],
+                 found[0], rounds / 2);
 }
 
 /* A blob whose bytes changed is never handed out as what was stored. */
@@ -587,14 +643,17 @@ static void a_changed_source_is_noticed(void **state)
     kf_error error;
     kf_store_recorded recorded;
     assert_ok(&error, record_number(f->store, f->run, 1, KF_CORRECT, 2, &recorded, &error));
-    sql(f->path, "UPDATE blob SET data = CAST('__global__ void evil() {}' AS BLOB), size = 25, codec = 0 WHERE size < 40");
-    assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_source(f->store, recorded.candidate, NULL, &error));
+    sql(f->path, "UPDATE blob SET data = CAST('__global__ void evil() {}' AS BLOB), size = 25, "
+                 "codec = 0 WHERE size < 40");
+    assert_fails(&error, KF_ERROR_IO, "damaged",
+                 kf_store_source(f->store, recorded.candidate, NULL, &error));
     assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_check(f->store, &error));
     sql(f->path, "UPDATE run SET attempts = 5");
     assert_fails(&error, KF_ERROR_IO, "counts 5 attempts", kf_store_check(f->store, &error));
 }
 
-/* Nor is a verdict: most of one are digits, which look as good as any when a bit of them changed. */
+/* Nor is a verdict: most of one are digits, which look as good as any when a bit of them changed.
+ */
 static void a_changed_verdict_is_noticed(void **state)
 {
     fixture *f = *state;
@@ -616,16 +675,18 @@ static void a_changed_verdict_is_noticed(void **state)
     sql(f->path, "CREATE TABLE kept AS SELECT data FROM verdict_json");
     for (int at = 1; at < 500; at += 7) {
         char text[200];
-        snprintf(
-            text, sizeof text,
-            "UPDATE verdict_json SET data = (SELECT CAST(substr(data, 1, %d) || x'%02x' || substr(data, %d) AS BLOB) FROM kept)",
-            at - 1, at % 256, at + 1);
+        snprintf(text, sizeof text,
+                 "UPDATE verdict_json SET data = (SELECT CAST(substr(data, 1, %d) || x'%02x' || "
+                 "substr(data, %d) AS BLOB) FROM kept)",
+                 at - 1, at % 256, at + 1);
         sql(f->path, text);
         kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, NULL, &error);
         if (back) assert_string_equal(back, json.data); /* the byte was the same one */
     }
-    sql(f->path, "UPDATE verdict_json SET data = (SELECT substr(data, 1, length(data) - 1) FROM kept)");
-    assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_verdict_json(f->store, recorded.verdict, NULL, &error));
+    sql(f->path,
+        "UPDATE verdict_json SET data = (SELECT substr(data, 1, length(data) - 1) FROM kept)");
+    assert_fails(&error, KF_ERROR_IO, "damaged",
+                 kf_store_verdict_json(f->store, recorded.verdict, NULL, &error));
     assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_check(f->store, &error));
 }
 

@@ -1,5 +1,5 @@
-/* Merging and caring for stores: the same result in any order, again, and after a kill -9 anywhere; sources that are no stores, newer, cut or
- * damaged; backup, vacuum, stats. */
+/* Merging and caring for stores: the same result in any order, again, and after a kill -9 anywhere;
+ * sources that are no stores, newer, cut or damaged; backup, vacuum, stats. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -25,16 +25,21 @@ static void put_task(kf_store *store, const char *hash, const char *name, const 
     assert_ok(&error, kf_store_put_task(store, hash, name, bundle, strlen(bundle), &error));
 }
 
-static bool record_source(kf_store *store, const char *run, const char *source, kf_status status, double speedup, int64_t parent,
-                          int64_t call, kf_store_recorded *recorded, kf_error *error)
+static bool record_source(kf_store *store, const char *run, const char *source, kf_status status,
+                          double speedup, int64_t parent, int64_t call, kf_store_recorded *recorded,
+                          kf_error *error)
 {
     kf_verdict verdict = make_verdict(status, speedup);
     kf_sample samples[2] = {{'b', 0, 16, 0.02, NAN, NAN, 0}, {'c', 0, 16, 0.01, NAN, NAN, 0}};
-    kf_workload_verdict workload = {
-        .workload = (char *)"main", .timed = true, .status = status, .samples = samples, .sample_count = 2};
+    kf_workload_verdict workload = {.workload = (char *)"main",
+                                    .timed = true,
+                                    .status = status,
+                                    .samples = samples,
+                                    .sample_count = 2};
     verdict.workloads = &workload;
     verdict.workload_count = 1;
-    const char *json = "{\"workloads\":[{\"workload\":\"main\",\"samples\":{\"side\":\"bc\",\"pair\":[0,0]}}]}";
+    const char *json =
+        "{\"workloads\":[{\"workload\":\"main\",\"samples\":{\"side\":\"bc\",\"pair\":[0,0]}}]}";
     kf_store_parent parents = {parent, "base"};
     return kf_store_record(store,
                            &(kf_store_attempt_new){.run = run,
@@ -55,44 +60,53 @@ static bool record_source(kf_store *store, const char *run, const char *source, 
                            recorded, error);
 }
 
-/* A run of `count` attempts whose sources carry `mark`, and one source that every store has, with a verdict of this store's own. */
-static void fill(kf_store *store, const char *task, const char *mark, int count, char run[KF_RUN_ID])
+/* A run of `count` attempts whose sources carry `mark`, and one source that every store has, with a
+ * verdict of this store's own. */
+static void fill(kf_store *store, const char *task, const char *mark, int count,
+                 char run[KF_RUN_ID])
 {
     kf_error error;
     kf_store_recorded recorded = {0};
     put_task(store, task, "axpy", BUNDLE);
-    assert_ok(&error, kf_store_begin_run(store, &(kf_store_run_new){.task = task, .device = "cpu test", .seed = 7}, run, &error));
+    assert_ok(&error, kf_store_begin_run(
+                          store, &(kf_store_run_new){.task = task, .device = "cpu test", .seed = 7},
+                          run, &error));
     for (int i = 0; i < count; i++) {
         char source[200], prompt[64];
         snprintf(source, sizeof source, "// %s %d\n__global__ void k() {}\n", mark, i);
         snprintf(prompt, sizeof prompt, "improve %s %d", mark, i / 2);
         int64_t call;
-        assert_ok(&error, call = kf_store_put_model_call(store,
-                                                         &(kf_store_model_call_new){.run = run,
-                                                                                    .provider = "exec",
-                                                                                    .model = "m",
-                                                                                    .purpose = "improve",
-                                                                                    .prompt = prompt,
-                                                                                    .prompt_size = strlen(prompt),
-                                                                                    .reply = "\0odd",
-                                                                                    .reply_size = 4,
-                                                                                    .outcome = "ok",
-                                                                                    .prompt_tokens = 3,
-                                                                                    .completion_tokens = -1,
-                                                                                    .cost_usd = NAN,
-                                                                                    .seconds = 1},
-                                                         &error));
-        assert_ok(&error, record_source(store, run, source, i % 3 ? KF_CORRECT : KF_WRONG_RESULT, 1 + 0.1 * i, recorded.candidate,
-                                        call, &recorded, &error));
+        assert_ok(&error, call = kf_store_put_model_call(
+                              store,
+                              &(kf_store_model_call_new){.run = run,
+                                                         .provider = "exec",
+                                                         .model = "m",
+                                                         .purpose = "improve",
+                                                         .prompt = prompt,
+                                                         .prompt_size = strlen(prompt),
+                                                         .reply = "\0odd",
+                                                         .reply_size = 4,
+                                                         .outcome = "ok",
+                                                         .prompt_tokens = 3,
+                                                         .completion_tokens = -1,
+                                                         .cost_usd = NAN,
+                                                         .seconds = 1},
+                              &error));
+        assert_ok(&error, record_source(store, run, source, i % 3 ? KF_CORRECT : KF_WRONG_RESULT,
+                                        1 + 0.1 * i, recorded.candidate, call, &recorded, &error));
     }
-    assert_ok(&error, record_source(store, run, SHARED, KF_CORRECT, 1 + (double)strlen(mark), 0, 0, &recorded, &error));
-    assert_ok(&error,
-              kf_store_put_note(
-                  store,
-                  &(kf_store_note_new){
-                      .task = task, .run = run, .kind = "paid", .text = mark, .effect = 1.5, .candidate = recorded.candidate},
-                  &error));
-    assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy_bytes_per_second", (double)strlen(mark), &error));
+    assert_ok(&error, record_source(store, run, SHARED, KF_CORRECT, 1 + (double)strlen(mark), 0, 0,
+                                    &recorded, &error));
+    assert_ok(&error, kf_store_put_note(store,
+                                        &(kf_store_note_new){.task = task,
+                                                             .run = run,
+                                                             .kind = "paid",
+                                                             .text = mark,
+                                                             .effect = 1.5,
+                                                             .candidate = recorded.candidate},
+                                        &error));
+    assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy_bytes_per_second",
+                                           (double)strlen(mark), &error));
     assert_ok(&error, kf_store_end_run(store, run, KF_RUN_FINISHED, &error));
 }
 
@@ -104,13 +118,15 @@ static void digest_of(kf_store *store, char hex[KF_HASH_HEX])
 }
 
 /* Digest of a fresh store after merging `count` sources into it. */
-static void merged_digest(fixture *f, const char *name, char *const *paths, const int *order, int count, char hex[KF_HASH_HEX])
+static void merged_digest(fixture *f, const char *name, char *const *paths, const int *order,
+                          int count, char hex[KF_HASH_HEX])
 {
     kf_error error;
     kf_store_merged merged = {0};
     char *path;
     kf_store *store = make_store(f, name, &path);
-    for (int i = 0; i < count; i++) assert_ok(&error, kf_store_merge(store, paths[order[i]], &merged, &error));
+    for (int i = 0; i < count; i++)
+        assert_ok(&error, kf_store_merge(store, paths[order[i]], &merged, &error));
     digest_of(store, hex);
     kf_store_close(store);
     unlink(path);
@@ -128,8 +144,8 @@ static void copy_file(const char *from, const char *to)
 }
 
 #define SOURCES 5
-/* 0 and 1: two stores that share a task and a source; 2: another task of the same name; 3: a copy of 0 whose run went on; 4: another copy of 0
- * whose run went on differently. */
+/* 0 and 1: two stores that share a task and a source; 2: another task of the same name; 3: a copy
+ * of 0 whose run went on; 4: another copy of 0 whose run went on differently. */
 static void make_sources(fixture *f, char *paths[SOURCES])
 {
     kf_error error;
@@ -153,8 +169,8 @@ static void make_sources(fixture *f, char *paths[SOURCES])
         assert_ok(&error, store = kf_store_open(paths[i], KF_STORE_WRITE, &error));
         assert_ok(&error, kf_store_resume_run(store, run, &error));
         for (int k = 0; k < 2 + i; k++)
-            assert_ok(&error,
-                      record_source(store, run, i == 3 ? "// on\n" : "// elsewhere\n", KF_CORRECT, 2 + k, 0, 0, NULL, &error));
+            assert_ok(&error, record_source(store, run, i == 3 ? "// on\n" : "// elsewhere\n",
+                                            KF_CORRECT, 2 + k, 0, 0, NULL, &error));
         kf_store_close(store);
     }
 }
@@ -170,7 +186,8 @@ static void test_any_order(void **state)
     char *paths[SOURCES], first[KF_HASH_HEX], hex[KF_HASH_HEX];
     make_sources(f, paths);
     static const int orders[][SOURCES + 3] = {
-        {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {3, 0, 4, 2, 1}, {2, 4, 1, 0, 3}, {1, 3, 0, 4, 2}, {0, 4, 3, 1, 2}, {3, 4, 0, 1, 2},
+        {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {3, 0, 4, 2, 1}, {2, 4, 1, 0, 3},
+        {1, 3, 0, 4, 2}, {0, 4, 3, 1, 2}, {3, 4, 0, 1, 2},
     };
     merged_digest(f, "all.db", paths, orders[0], SOURCES, first);
     for (size_t i = 1; i < sizeof orders / sizeof *orders; i++) {
@@ -186,7 +203,8 @@ static void test_any_order(void **state)
     free_paths(paths);
 }
 
-/* A run that is not over yet goes on from the merged store: when its attempts began and what it was asking are there. */
+/* A run that is not over yet goes on from the merged store: when its attempts began and what it was
+ * asking are there. */
 static void test_under_way(void **state)
 {
     fixture *f = *state;
@@ -195,11 +213,14 @@ static void test_under_way(void **state)
     kf_store *from = make_store(f, "from.db", &paths[0]);
     kf_auto(kf_store) to = make_store(f, "to.db", &paths[1]);
     put_task(from, TASK, "axpy", BUNDLE);
-    assert_ok(&error, kf_store_begin_run(from, &(kf_store_run_new){.task = TASK, .device = "d"}, run, &error));
+    assert_ok(&error, kf_store_begin_run(from, &(kf_store_run_new){.task = TASK, .device = "d"},
+                                         run, &error));
     for (int64_t number = 1; number <= 3; number++)
-        assert_ok(&error,
-                  kf_store_record(from, &(kf_store_attempt_new){.run = run, .outcome = KF_ATTEMPT_NO_SOURCE, .began = number / 2},
-                                  NULL, &error));
+        assert_ok(&error, kf_store_record(from,
+                                          &(kf_store_attempt_new){.run = run,
+                                                                  .outcome = KF_ATTEMPT_NO_SOURCE,
+                                                                  .began = number / 2},
+                                          NULL, &error));
     assert_ok(&error, kf_store_put_pending_call(from, run, 7, "which?", 6, &error));
     kf_store_close(from);
     kf_store_merged merged = {0};
@@ -269,7 +290,8 @@ static void test_queries_after(void **state)
     for (int i = 0; i < 2; i++) assert_ok(&error, kf_store_merge(store, paths[i], &merged, &error));
     kf_autoresult kf_store_candidate best = {0};
     kf_store_cursor *cursor;
-    assert_ok(&error, cursor = kf_store_best(store, &(kf_store_scope){.task = TASK, .island = -1}, 1, &error));
+    assert_ok(&error, cursor = kf_store_best(store, &(kf_store_scope){.task = TASK, .island = -1},
+                                             1, &error));
     assert_int_equal(kf_store_next_candidate(cursor, &best, &error), 1);
     kf_store_cursor_free(cursor);
     assert_true(best.speedup.value == 11); /* "second one" judged the shared source last */
@@ -285,7 +307,8 @@ static void test_queries_after(void **state)
     free_paths(paths);
 }
 
-/* Killed at any moment, the store is as before or as after a source, and merging all again ends at the same. */
+/* Killed at any moment, the store is as before or as after a source, and merging all again ends at
+ * the same. */
 static void test_kill(void **state)
 {
     fixture *f = *state;
@@ -300,7 +323,8 @@ static void test_kill(void **state)
         if (child == 0) {
             kf_store *store = kf_store_open(path, KF_STORE_WRITE, NULL);
             kf_store_merged merged = {0};
-            for (int i = 0; i < SOURCES && store; i++) kf_store_merge(store, paths[i], &merged, NULL);
+            for (int i = 0; i < SOURCES && store; i++)
+                kf_store_merge(store, paths[i], &merged, NULL);
             _exit(0);
         }
         usleep((useconds_t)(1000 * round));
@@ -314,7 +338,8 @@ static void test_kill(void **state)
     kf_store_merged merged = {0};
     kf_store *store;
     assert_ok(&error, store = kf_store_open(path, KF_STORE_WRITE, &error));
-    for (int i = 0; i < SOURCES; i++) assert_ok(&error, kf_store_merge(store, paths[i], &merged, &error));
+    for (int i = 0; i < SOURCES; i++)
+        assert_ok(&error, kf_store_merge(store, paths[i], &merged, &error));
     digest_of(store, hex);
     assert_string_equal(hex, whole);
     kf_store_close(store);
@@ -327,7 +352,8 @@ static void sql(const char *path, const char *text)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     char *message = NULL;
-    if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", text, message);
+    if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", text, message);
     sqlite3_close(db);
 }
 
@@ -339,12 +365,15 @@ static void test_bad_sources(void **state)
     make_sources(f, paths);
     kf_store_merged merged = {0};
     assert_ok(&error, kf_store_merge(f->store, paths[1], &merged, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no store there", kf_store_merge(f->store, "/proc/none/x.db", &merged, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no store there",
+                 kf_store_merge(f->store, "/proc/none/x.db", &merged, &error));
     assert_ok(&error, kf_file_write(bad, "hello\n", 6, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "not a kforge store", kf_store_merge(f->store, bad, &merged, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "not a kforge store",
+                 kf_store_merge(f->store, bad, &merged, &error));
     copy_file(paths[0], bad);
     sql(bad, "PRAGMA user_version = 999");
-    assert_fails(&error, KF_ERROR_INPUT, "newer kforge", kf_store_merge(f->store, bad, &merged, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "newer kforge",
+                 kf_store_merge(f->store, bad, &merged, &error));
     /* Half-written: its end is missing. */
     unlink(bad);
     copy_file(paths[0], bad);
@@ -353,9 +382,11 @@ static void test_bad_sources(void **state)
     /* Damaged in the middle: a text that no longer has its hash. */
     unlink(bad);
     copy_file(paths[0], bad);
-    sql(bad, "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM candidate)");
+    sql(bad, "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM "
+             "candidate)");
     assert_fails(&error, KF_ERROR_IO, "bad.db", kf_store_merge(f->store, bad, &merged, &error));
-    /* Every half of a page zeroed in turn: merges or says whose fault it is, and never leaves a part behind. */
+    /* Every half of a page zeroed in turn: merges or says whose fault it is, and never leaves a
+     * part behind. */
     for (off_t page = 1; page < 80; page++) {
         unlink(bad);
         copy_file(paths[0], bad);
@@ -363,7 +394,8 @@ static void test_bad_sources(void **state)
         char zero[4096] = {0};
         off_t end = lseek(fd, 0, SEEK_END);
         bool inside = page * 4096 < end;
-        if (inside) assert_int_equal(pwrite(fd, zero, sizeof zero, page * 4096), (ssize_t)sizeof zero);
+        if (inside)
+            assert_int_equal(pwrite(fd, zero, sizeof zero, page * 4096), (ssize_t)sizeof zero);
         close(fd);
         if (!inside) break;
         memset(&error, 0, sizeof error);
@@ -385,8 +417,10 @@ static void test_refused_leaves_nothing(void **state)
     make_sources(f, paths);
     kf_store_merged merged = {0};
     digest_of(f->store, before);
-    sql(paths[0], "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM candidate)");
-    assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_merge(f->store, paths[0], &merged, &error));
+    sql(paths[0], "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) "
+                  "FROM candidate)");
+    assert_fails(&error, KF_ERROR_IO, "damaged",
+                 kf_store_merge(f->store, paths[0], &merged, &error));
     digest_of(f->store, after);
     assert_string_equal(before, after);
     assert_int_equal(merged.candidates, 0);
@@ -397,7 +431,8 @@ static void test_backup(void **state)
 {
     fixture *f = *state;
     kf_error error;
-    char *copy = kf_path_join(f->folder, "copy.db"), before[KF_HASH_HEX], after[KF_HASH_HEX], run[KF_RUN_ID];
+    char *copy = kf_path_join(f->folder, "copy.db"), before[KF_HASH_HEX], after[KF_HASH_HEX],
+         run[KF_RUN_ID];
     fill(f->store, TASK, "mine", 20, run);
     digest_of(f->store, before);
     /* While another connection is in the middle of a transaction. */
@@ -413,7 +448,8 @@ static void test_backup(void **state)
     digest_of(store, after);
     assert_string_equal(before, after);
     assert_fails(&error, KF_ERROR_INPUT, "exists already", kf_store_backup(store, copy, &error));
-    assert_fails(&error, KF_ERROR_IO, "folder", kf_store_backup(store, "/proc/none/copy.db", &error));
+    assert_fails(&error, KF_ERROR_IO, "folder",
+                 kf_store_backup(store, "/proc/none/copy.db", &error));
     kf_store_close(store);
     free(copy);
 }
@@ -441,7 +477,8 @@ static void test_vacuum_and_stats(void **state)
     assert_ok(&error, kf_store_vacuum(f->store, 1, &dropped, &error)); /* none is a day old */
     assert_int_equal(dropped, 0);
     assert_ok(&error, kf_store_vacuum(f->store, 0, &dropped, &error));
-    assert_int_equal(dropped, 2); /* the wrong ones; those that are correct and stand keep their evidence */
+    /* the wrong ones; those that are correct and stand keep their evidence */
+    assert_int_equal(dropped, 2);
     assert_ok(&error, kf_store_get_stats(f->store, &after, &error));
     assert_int_equal(after.samples, 10);
     assert_int_equal(after.verdicts, 7);
@@ -454,7 +491,8 @@ static void test_vacuum_and_stats(void **state)
     free(json);
 }
 
-/* A copy that lost its samples and one that did not: merged in either order the samples are there. */
+/* A copy that lost its samples and one that did not: merged in either order the samples are there.
+ */
 static void test_merge_after_vacuum(void **state)
 {
     fixture *f = *state;
@@ -484,13 +522,17 @@ static void test_migrate(void **state)
     /* A store of the first version: what came later is taken away again. */
     kf_store_close(f->store);
     f->store = NULL;
-    sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX candidate_form; DROP TABLE asked;"
-                 " ALTER TABLE candidate DROP COLUMN form; ALTER TABLE attempt DROP COLUMN began; PRAGMA user_version = 1");
-    assert_fails(&error, KF_ERROR_INPUT, "kforge store migrate", kf_store_open(f->path, KF_STORE_READ, &error));
+    sql(f->path, "DROP TABLE note; DROP TABLE ceiling; DROP TABLE counters; DROP INDEX "
+                 "candidate_form; DROP TABLE asked;"
+                 " ALTER TABLE candidate DROP COLUMN form; ALTER TABLE attempt DROP COLUMN began; "
+                 "PRAGMA user_version = 1");
+    assert_fails(&error, KF_ERROR_INPUT, "kforge store migrate",
+                 kf_store_open(f->path, KF_STORE_READ, &error));
     assert_ok(&error, kf_store_migrate(f->path, &from, &to, &error));
     assert_int_equal(from, 1);
     assert_ok(&error, f->store = kf_store_open(f->path, KF_STORE_READ, &error));
-    assert_fails(&error, KF_ERROR_INPUT, "no store there", kf_store_migrate("/proc/none/x.db", &from, &to, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "no store there",
+                 kf_store_migrate("/proc/none/x.db", &from, &to, &error));
 }
 
 int main(void)

@@ -69,15 +69,21 @@ static void standing_follows_the_rule(void **state)
         char source[32];
         snprintf(source, sizeof source, "case %zu", i);
         kf_store_recorded recorded;
-        kf_store_attempt_new attempt = {.run = f->run, .source = source, .source_size = strlen(source), .verdict = &cases[i].first};
+        kf_store_attempt_new attempt = {.run = f->run,
+                                        .source = source,
+                                        .source_size = strlen(source),
+                                        .verdict = &cases[i].first};
         attempt.verdict_json = "{}";
         attempt.verdict_size = 2;
         assert_ok(&error, kf_store_record(f->store, &attempt, &recorded, &error));
         judge_again(f, recorded.candidate, cases[i].second);
         for (int in_run = 0; in_run < 2; in_run++) {
-            assert_ok(&error, kf_store_get_candidate(f->store, recorded.candidate, in_run ? f->run : NULL, &candidate, &error));
-            if (candidate.status != cases[i].status) fail_msg("case %zu stands as %d", i, candidate.status);
-            assert_true(isnan(cases[i].speedup) ? isnan(candidate.speedup.value) : candidate.speedup.value == cases[i].speedup);
+            assert_ok(&error, kf_store_get_candidate(f->store, recorded.candidate,
+                                                     in_run ? f->run : NULL, &candidate, &error));
+            if (candidate.status != cases[i].status)
+                fail_msg("case %zu stands as %d", i, candidate.status);
+            assert_true(isnan(cases[i].speedup) ? isnan(candidate.speedup.value)
+                                                : candidate.speedup.value == cases[i].speedup);
         }
         correct += cases[i].status == KF_CORRECT;
     }
@@ -90,7 +96,8 @@ static void standing_follows_the_rule(void **state)
     assert_ok(&error, kf_store_check(f->store, &error));
 }
 
-/* Every member of every bucket range is drawn by exactly one rank, also after members changed buckets. */
+/* Every member of every bucket range is drawn by exactly one rank, also after members changed
+ * buckets. */
 static void every_rank_is_one_member(void **state)
 {
     fixture *f = *state;
@@ -99,9 +106,11 @@ static void every_rank_is_one_member(void **state)
     int64_t ids[COUNT];
     for (int i = 0; i < COUNT; i++) {
         ids[i] = put(f, i, i % 4 ? KF_CORRECT : KF_TIMEOUT, 1 + (i % 7) * 0.3).candidate;
-        assert_ok(&error, kf_store_move(f->store, f->run, ids[i], i % 3, i % 2 ? "odd" : NULL, &error));
+        assert_ok(&error,
+                  kf_store_move(f->store, f->run, ids[i], i % 3, i % 2 ? "odd" : NULL, &error));
     }
-    for (int i = 0; i < COUNT; i += 5) judge_again(f, ids[i], make_verdict(i % 2 ? KF_CRASH : KF_CORRECT, 1.6));
+    for (int i = 0; i < COUNT; i += 5)
+        judge_again(f, ids[i], make_verdict(i % 2 ? KF_CRASH : KF_CORRECT, 1.6));
     assert_ok(&error, kf_store_check(f->store, &error));
     kf_autoresult kf_store_candidate candidate = {0};
     for (int island = -1; island < 3; island++) {
@@ -116,12 +125,14 @@ static void every_rank_is_one_member(void **state)
         }
         assert_int_equal(total, island < 0 ? COUNT : COUNT / 3);
         for (uint64_t rank = 0; rank < total; rank++) {
-            assert_ok(&error, kf_store_pick(f->store, f->run, island, INT_MIN, INT_MAX, rank, &candidate, &found, &error));
+            assert_ok(&error, kf_store_pick(f->store, f->run, island, INT_MIN, INT_MAX, rank,
+                                            &candidate, &found, &error));
             assert_true(found && !seen[candidate.id]);
             seen[candidate.id] = true;
             if (island >= 0) assert_int_equal(candidate.island, island);
         }
-        assert_ok(&error, kf_store_pick(f->store, f->run, island, INT_MIN, INT_MAX, total, &candidate, &found, &error));
+        assert_ok(&error, kf_store_pick(f->store, f->run, island, INT_MIN, INT_MAX, total,
+                                        &candidate, &found, &error));
         assert_false(found);
     }
     int64_t statuses[KF_STATUS_COUNT];
@@ -130,10 +141,12 @@ static void every_rank_is_one_member(void **state)
     for (int i = 0; i < KF_STATUS_COUNT; i++) sum += statuses[i];
     assert_int_equal(sum, COUNT);
     assert_true(statuses[KF_CRASH] > 0 && statuses[KF_TIMEOUT] > 0 && statuses[KF_CORRECT] > 0);
-    assert_fails(&error, KF_ERROR_INPUT, "not in the population", kf_store_move(f->store, f->run, 4711, 0, NULL, &error));
+    assert_fails(&error, KF_ERROR_INPUT, "not in the population",
+                 kf_store_move(f->store, f->run, 4711, 0, NULL, &error));
 }
 
-/* Chi-squared: 30 correct of 40, 30,000 draws; 99.9 % quantile for 29 degrees of freedom is 58.3. */
+/* Chi-squared: 30 correct of 40, 30,000 draws; 99.9 % quantile for 29 degrees of freedom is 58.3.
+ */
 static void correct_ones_are_drawn_uniformly(void **state)
 {
     fixture *f = *state;
@@ -143,12 +156,15 @@ static void correct_ones_are_drawn_uniformly(void **state)
     assert_ok(&error, kf_store_pick_correct(f->store, f->run, -1, 5, &candidate, &found, &error));
     assert_false(found);
     for (int i = 0; i < 40; i++)
-        put(f, i, i % 4 ? KF_CORRECT : KF_WRONG_RESULT, i % 8 == 1 ? 0 : 1 + 0.1 * (i % 5)); /* some untimed */
+        put(f, i, i % 4 ? KF_CORRECT : KF_WRONG_RESULT,
+            i % 8 == 1 ? 0 : 1 + 0.1 * (i % 5)); /* some untimed */
     int drawn[41] = {0};
     uint64_t random = 1;
     for (int i = 0; i < 30000; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX; its high bits are what is used */
-        assert_ok(&error, kf_store_pick_correct(f->store, f->run, -1, random, &candidate, &found, &error));
+        /* Knuth's MMIX; its high bits are what is used */
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        assert_ok(&error,
+                  kf_store_pick_correct(f->store, f->run, -1, random, &candidate, &found, &error));
         assert_true(found);
         assert_int_equal(candidate.status, KF_CORRECT);
         drawn[candidate.id]++;
@@ -162,7 +178,8 @@ static void correct_ones_are_drawn_uniformly(void **state)
         }
     assert_int_equal(members, 30);
     if (chi > 58.3) fail_msg("chi-squared is %g", chi);
-    assert_ok(&error, kf_store_pick_correct(f->store, f->run, -1, UINT64_MAX, &candidate, &found, &error));
+    assert_ok(&error,
+              kf_store_pick_correct(f->store, f->run, -1, UINT64_MAX, &candidate, &found, &error));
     assert_true(found);
 }
 
@@ -191,7 +208,8 @@ static void best_lists_are_sorted_and_scoped(void **state)
     int64_t ids[6], got[100];
     for (int i = 0; i < 6; i++) {
         ids[i] = put(f, i, i == 5 ? KF_CHEATING : KF_CORRECT, speedups[i]).candidate;
-        assert_ok(&error, kf_store_move(f->store, f->run, ids[i], i % 2, i < 3 ? "cell" : NULL, &error));
+        assert_ok(&error,
+                  kf_store_move(f->store, f->run, ids[i], i % 2, i < 3 ? "cell" : NULL, &error));
     }
     kf_verdict reverified = make_verdict(KF_CORRECT, 1.9);
     reverified.reverified = true;
@@ -204,27 +222,44 @@ static void best_lists_are_sorted_and_scoped(void **state)
     assert_memory_equal(got, expected, 2 * sizeof *expected);
     assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = 1}, 10, got), 2);
     assert_int_equal(got[0], ids[1]);
-    assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1, .cell = "cell"}, 10, got), 3);
-    assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = 0, .cell = "cell"}, 10, got), 2);
-    assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1, .reverified = true}, 10, got), 1);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.run = f->run, .island = -1, .cell = "cell"}, 10, got), 3);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.run = f->run, .island = 0, .cell = "cell"}, 10, got), 2);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.run = f->run, .island = -1, .reverified = true}, 10, got),
+        1);
     assert_int_equal(got[0], ids[4]);
-    assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1, .device = "cpu test"}, 10, got), 5);
-    assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1, .device = "other"}, 10, got), 0);
+    assert_int_equal(list(f->store,
+                          (kf_store_scope){.run = f->run, .island = -1, .device = "cpu test"}, 10,
+                          got),
+                     5);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.run = f->run, .island = -1, .device = "other"}, 10, got),
+        0);
     assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1}, 0, got), 0);
 
-    /* Another run of the task and another task; the same candidate on another device is still listed once. */
+    /* Another run of the task and another task; the same candidate on another device is still
+     * listed once. */
     char run[KF_RUN_ID];
-    assert_ok(&error, kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "gpu"}, run, &error));
+    assert_ok(&error,
+              kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "gpu"}, run,
+                                 &error));
     kf_store_recorded twin;
     assert_ok(&error, record_number(f->store, run, 0, KF_CORRECT, 7, &twin, &error));
     assert_int_equal(twin.candidate, ids[0]);
     assert_int_equal(list(f->store, (kf_store_scope){.task = TASK, .island = -1}, 10, got), 5);
     assert_int_equal(got[0], ids[0]);
-    assert_int_equal(list(f->store, (kf_store_scope){.task = TASK, .device = "gpu", .island = -1}, 10, got), 1);
-    assert_int_equal(list(f->store, (kf_store_scope){.task = TASK, .reverified = true, .island = -1}, 10, got), 1);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.task = TASK, .device = "gpu", .island = -1}, 10, got), 1);
+    assert_int_equal(
+        list(f->store, (kf_store_scope){.task = TASK, .reverified = true, .island = -1}, 10, got),
+        1);
     assert_int_equal(list(f->store, (kf_store_scope){.task = TASK, .island = -1}, 1, got), 1);
     assert_ok(&error, kf_store_put_task(f->store, TASK2, "gemm", "{}", 2, &error));
-    assert_ok(&error, kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK2, .device = "gpu"}, run, &error));
+    assert_ok(&error,
+              kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK2, .device = "gpu"}, run,
+                                 &error));
     assert_ok(&error, record_number(f->store, run, 0, KF_CORRECT, 5, &twin, &error));
     assert_true(twin.is_new); /* candidates belong to a task */
     assert_int_equal(list(f->store, (kf_store_scope){.island = -1}, 10, got), 6);
@@ -240,8 +275,11 @@ static void equal_histories_draw_equally(void **state)
     kf_error error;
     char run[KF_RUN_ID];
     for (int i = 0; i < 20; i++) put(f, i, KF_CORRECT, 1 + 0.01 * i);
-    assert_ok(&error, kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test"}, run, &error));
-    for (int i = 0; i < 20; i++) assert_ok(&error, record_number(f->store, run, i, KF_CORRECT, 1 + 0.01 * i, NULL, &error));
+    assert_ok(&error,
+              kf_store_begin_run(f->store, &(kf_store_run_new){.task = TASK, .device = "cpu test"},
+                                 run, &error));
+    for (int i = 0; i < 20; i++)
+        assert_ok(&error, record_number(f->store, run, i, KF_CORRECT, 1 + 0.01 * i, NULL, &error));
     kf_autoresult kf_store_candidate a = {0}, b = {0};
     for (uint64_t i = 0; i < 20; i++) {
         bool found;

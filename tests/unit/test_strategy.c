@@ -44,8 +44,9 @@ static void own_ones_start_from_a_named_one(void **state)
     (void)state;
     kf_strategy s;
     kf_error error = {0};
-    assert_true(read_text(
-        "{\"name\": \"mine\", \"like\": \"evolve\", \"islands\": 7, \"parents\": \"tournament\", \"best\": false}", &s, &error));
+    assert_true(read_text("{\"name\": \"mine\", \"like\": \"evolve\", \"islands\": 7, \"parents\": "
+                          "\"tournament\", \"best\": false}",
+                          &s, &error));
     assert_string_equal(s.name, "mine");
     assert_int_equal(s.islands, 7);
     assert_int_equal(s.parents, KF_PARENTS_TOURNAMENT);
@@ -54,7 +55,8 @@ static void own_ones_start_from_a_named_one(void **state)
     /* Without "like" nothing is asked for but what is named. */
     assert_true(read_text("{\"contrast\": 2, \"exemplars\": 3}", &s, &error));
     assert_true(s.draft <= 0 && s.improve <= 0 && s.contrast >= 2);
-    kf_autofree char *folder = kf_directory_temporary("kforge-test-strategy", &error), *path = kf_path_join(folder, "own.json");
+    kf_autofree char *folder = kf_directory_temporary("kforge-test-strategy", &error),
+                     *path = kf_path_join(folder, "own.json");
     assert_true(kf_file_write(path, "{\"tune\": 3}", 11, &error));
     assert_true(kf_strategy_load(path, &s, &error));
     assert_int_equal(s.tune, 3);
@@ -70,7 +72,8 @@ static void faults_are_told_in_one_line(void **state)
         {"{\"improve\": 1, \"ilands\": 3}", {"own.json", "ilands", "islands"}},
         {"{\"improve\": 1, \"islands\": 0}", {"own.json", "islands", "1"}},
         {"{\"improve\": \"much\"}", {"own.json", "improve", "number"}},
-        {"{\"improve\": 1, \"parents\": \"turnament\"}", {"parents", "turnament", "did you mean tournament"}},
+        {"{\"improve\": 1, \"parents\": \"turnament\"}",
+         {"parents", "turnament", "did you mean tournament"}},
         {"{\"improve\": 1, \"edits\": 3}", {"own.json", "edits", ""}},
         {"{\"like\": \"evolv\"}", {"like", "did you mean evolve", ""}},
         {"{\"islands\": 3}", {"own.json", "nothing is ever proposed", ""}},

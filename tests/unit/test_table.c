@@ -93,7 +93,8 @@ static void test_wrap(void **state)
     assert_string_equal(wrap("one two three", 11, 2, false), "  one two\n  three\n");
     assert_string_equal(wrap("one two three", 11, 2, true), "one two\n  three\n");
     assert_string_equal(wrap("größe größe", 11, 0, false), "größe größe\n");
-    assert_string_equal(wrap("a-word-that-is-too-long b", 5, 1, false), " a-word-that-is-too-long\n b\n");
+    assert_string_equal(wrap("a-word-that-is-too-long b", 5, 1, false),
+                        " a-word-that-is-too-long\n b\n");
     assert_string_equal(wrap("", 5, 1, false), "\n");
     assert_int_equal(kf_text_width("日本", 6), 4);
     assert_int_equal(kf_text_width("e\xcc\x81", 3), 1);
@@ -150,8 +151,9 @@ static void test_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_untitled_table), cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_wrap),  cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_untitled_table),
+        cmocka_unit_test(test_many_rows), cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

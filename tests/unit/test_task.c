@@ -1,7 +1,8 @@
 /* Tasks: what the loader makes of a good one, and the error for each way to be a bad one.
  *
- * tests/unit/data/tasks/good uses every key. tests/unit/data/tasks/broken.json is a table of changes to it: {"at": {PATH: VALUE, …}} sets
- * (null: removes) fields, "error" is what the message has to contain, "accepted": true says that it is none. */
+ * tests/unit/data/tasks/good uses every key. tests/unit/data/tasks/broken.json is a table of
+ * changes to it: {"at": {PATH: VALUE, …}} sets (null: removes) fields, "error" is what the message
+ * has to contain, "accepted": true says that it is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,7 @@ static cJSON *good_bundle(void)
     return bundle_of("good");
 }
 
-/* ---- a good task -------------------------------------------------------------------------------------------------------------- */
+/* ---- a good task ----------------------------------------------------------------------------- */
 
 static void everything_is_read(void **state)
 {
@@ -71,7 +72,8 @@ static void everything_is_read(void **state)
     assert_string_equal(kf_task_workload_name(task, 2), "ragged");
     assert_null(kf_task_workload_name(task, 3));
     assert_string_equal(kf_task_oracle(task)->name, "oracle.cu");
-    assert_string_equal(kf_task_oracle(task)->text, "// oracle.cu of the test task\nint only_text;\n");
+    assert_string_equal(kf_task_oracle(task)->text,
+                        "// oracle.cu of the test task\nint only_text;\n");
     assert_int_equal(kf_task_oracle(task)->size, strlen(kf_task_oracle(task)->text));
     assert_string_equal(kf_task_baseline(task)->name, "baseline.cu");
     assert_string_equal(kf_task_baseline_named(task, "cublas")->name, "other/cublas.cu");
@@ -103,23 +105,29 @@ static void main_workload_is_resolved(void **state)
     assert_string_equal(problem.workload, "main");
     assert_int_equal(problem.argument_count, 12);
     const kf_problem_argument *a = problem.arguments;
-    assert_true(a[0].kind == KF_INPUT && a[0].dtype == KF_F32 && a[0].dims == 2 && a[0].shape[0] == 4096 && a[0].shape[1] == 1024);
+    assert_true(a[0].kind == KF_INPUT && a[0].dtype == KF_F32 && a[0].dims == 2 &&
+                a[0].shape[0] == 4096 && a[0].shape[1] == 1024);
     assert_true(a[0].elements == 4096 * 1024 && a[0].bytes == 4096u * 1024 * 4);
-    assert_true(a[0].distribution.kind == KF_NORMAL && a[0].distribution.a == 0.5 && a[0].distribution.b == 2 &&
-                !a[0].distribution.vary);
-    assert_true(a[1].distribution.kind == KF_UNIFORM && a[1].distribution.a == -1 && a[1].distribution.vary &&
-                a[1].distribution.nonfinite);
-    assert_true(a[2].distribution.kind == KF_INTEGERS && a[2].distribution.b == 4096 && !a[2].distribution.vary);
-    assert_true(a[3].tolerance.kind == KF_ALLCLOSE && a[3].tolerance.rtol == 1e-4 && a[3].tolerance.atol == 1e-5);
+    assert_true(a[0].distribution.kind == KF_NORMAL && a[0].distribution.a == 0.5 &&
+                a[0].distribution.b == 2 && !a[0].distribution.vary);
+    assert_true(a[1].distribution.kind == KF_UNIFORM && a[1].distribution.a == -1 &&
+                a[1].distribution.vary && a[1].distribution.nonfinite);
+    assert_true(a[2].distribution.kind == KF_INTEGERS && a[2].distribution.b == 4096 &&
+                !a[2].distribution.vary);
+    assert_true(a[3].tolerance.kind == KF_ALLCLOSE && a[3].tolerance.rtol == 1e-4 &&
+                a[3].tolerance.atol == 1e-5);
     assert_true(a[4].tolerance.kind == KF_ANY_ORDER);
-    assert_true(a[5].kind == KF_INOUT && a[5].tolerance.kind == KF_ERROR_RATIO && a[5].tolerance.ratio == 4 &&
-                a[5].distribution.kind == KF_NORMAL);
+    assert_true(a[5].kind == KF_INOUT && a[5].tolerance.kind == KF_ERROR_RATIO &&
+                a[5].tolerance.ratio == 4 && a[5].distribution.kind == KF_NORMAL);
     assert_true(!a[6].value.is_integer && a[6].value.number == 1.0 / 1024);
     assert_true(a[7].value.is_integer && a[7].value.integer == 1);
     assert_true(a[8].value.integer == 4096 && a[9].value.integer == 1024);
-    assert_true(a[10].kind == KF_WORKSPACE && a[10].shape[0] == 128 && a[10].bytes == 128u * 32 * 8);
-    assert_true(a[11].kind == KF_WORKSPACE && a[11].dtype == KF_U8 && a[11].bytes == 4u * 4096 * 1024);
-    assert_true(problem.work_bytes == 4.0 * 4096 * 1024 && problem.work_flops == 2.0 * 4096 * 1024 && !problem.work_bytes_derived);
+    assert_true(a[10].kind == KF_WORKSPACE && a[10].shape[0] == 128 &&
+                a[10].bytes == 128u * 32 * 8);
+    assert_true(a[11].kind == KF_WORKSPACE && a[11].dtype == KF_U8 &&
+                a[11].bytes == 4u * 4096 * 1024);
+    assert_true(problem.work_bytes == 4.0 * 4096 * 1024 &&
+                problem.work_flops == 2.0 * 4096 * 1024 && !problem.work_bytes_derived);
     uint64_t bytes = 0;
     for (int i = 0; i < 12; i++)
         if (a[i].kind != KF_SCALAR) bytes += a[i].bytes;
@@ -134,11 +142,16 @@ static void overrides_take_their_turn(void **state)
         int workload;
         const char *device;
         int64_t rows, cols;
-    } rows[] = {{0, "cpu", 64, 1024}, {0, "cuda", 4096, 1024}, {1, "cpu", 16, 4096}, {1, "cuda", 16, 65536}, {2, "cuda", 1001, 77}};
+    } rows[] = {{0, "cpu", 64, 1024},
+                {0, "cuda", 4096, 1024},
+                {1, "cpu", 16, 4096},
+                {1, "cuda", 16, 65536},
+                {2, "cuda", 1001, 77}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_binding bindings[KF_MAX_PARAMS];
         kf_error error = {0};
-        assert_int_equal(kf_task_params(task, rows[i].workload, rows[i].device, bindings, &error), 3);
+        assert_int_equal(kf_task_params(task, rows[i].workload, rows[i].device, bindings, &error),
+                         3);
         assert_string_equal(bindings[2].name, "total");
         assert_true(bindings[0].value == rows[i].rows && bindings[1].value == rows[i].cols &&
                     bindings[2].value == rows[i].rows * rows[i].cols);
@@ -151,9 +164,11 @@ static void overrides_take_their_turn(void **state)
     assert_true(kf_task_resolve(task, 2, "cuda", &problem, &applies, &error));
     assert_true(applies && !problem.timed && problem.hidden);
     const kf_problem_argument *a = problem.arguments;
-    assert_true(a[0].distribution.kind == KF_SPARSE && a[0].distribution.a == 0.25 && !a[0].distribution.vary);
+    assert_true(a[0].distribution.kind == KF_SPARSE && a[0].distribution.a == 0.25 &&
+                !a[0].distribution.vary);
     assert_true(a[5].distribution.kind == KF_CONSTANT && a[5].distribution.a == 3);
-    for (int i = 3; i < 6; i++) assert_true(a[i].tolerance.kind == KF_EXACT); /* the workload's beats the arguments' */
+    /* the workload's beats the arguments' */
+    for (int i = 3; i < 6; i++) assert_true(a[i].tolerance.kind == KF_EXACT);
     assert_false(kf_task_resolve(task, 0, "tpu", &problem, &applies, &error));
     assert_non_null(strstr(error.text, "no device \"tpu\"; expected cpu or cuda"));
     assert_false(kf_task_resolve(task, 3, "cpu", &problem, &applies, &error));
@@ -165,15 +180,18 @@ static void prototypes(void **state)
 {
     (void)state;
     kf_auto(kf_task) task = load_good();
-    kf_autofree char *candidate = kf_task_prototype(task, false), *oracle = kf_task_prototype(task, true);
-    assert_string_equal(candidate,
-                        "extern \"C\" void weighted_rows(const float *x, const __nv_bfloat16 *w, const int32_t *index, float *y, "
-                        "int64_t *count, __half *state, float scale, bool flag, int64_t rows, int32_t cols, double *partial, "
-                        "void *scratch, cudaStream_t stream)");
-    assert_string_equal(
-        oracle, "extern \"C\" void weighted_rows_oracle(const float *x, const __nv_bfloat16 *w, const int32_t *index, double *y, "
-                "int64_t *count, double *state, float scale, bool flag, int64_t rows, int32_t cols, double *partial, "
-                "void *scratch, cudaStream_t stream)");
+    kf_autofree char *candidate = kf_task_prototype(task, false),
+                     *oracle = kf_task_prototype(task, true);
+    assert_string_equal(candidate, "extern \"C\" void weighted_rows(const float *x, const "
+                                   "__nv_bfloat16 *w, const int32_t *index, float *y, "
+                                   "int64_t *count, __half *state, float scale, bool flag, int64_t "
+                                   "rows, int32_t cols, double *partial, "
+                                   "void *scratch, cudaStream_t stream)");
+    assert_string_equal(oracle, "extern \"C\" void weighted_rows_oracle(const float *x, const "
+                                "__nv_bfloat16 *w, const int32_t *index, double *y, "
+                                "int64_t *count, double *state, float scale, bool flag, int64_t "
+                                "rows, int32_t cols, double *partial, "
+                                "void *scratch, cudaStream_t stream)");
 }
 
 static void defaults(void **state)
@@ -181,9 +199,11 @@ static void defaults(void **state)
     (void)state;
     kf_auto(cJSON) bundle = good_bundle();
     cJSON *json = cJSON_GetObjectItem(bundle, "json");
-    static const char *const optional[] = {"description", "entry",     "device_params", "precision", "tolerance", "libraries",
-                                           "work",        "workloads", "held_out",      "family",    "tags",      "license"};
-    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) cJSON_DeleteItemFromObject(json, optional[i]);
+    static const char *const optional[] = {"description", "entry",     "device_params", "precision",
+                                           "tolerance",   "libraries", "work",          "workloads",
+                                           "held_out",    "family",    "tags",          "license"};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        cJSON_DeleteItemFromObject(json, optional[i]);
     for (int i = 0; i < 12; i++) {
         cJSON *argument = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "arguments"), i);
         cJSON_DeleteItemFromObject(argument, "tolerance");
@@ -204,16 +224,17 @@ static void defaults(void **state)
     assert_true(kf_task_resolve(task, 0, "cpu", &problem, &applies, &error));
     assert_true(applies && problem.timed && !problem.hidden);
     const kf_problem_argument *a = problem.arguments;
-    assert_true(a[0].distribution.kind == KF_NORMAL && a[0].distribution.a == 0 && a[0].distribution.b == 1 &&
-                a[0].distribution.vary);
+    assert_true(a[0].distribution.kind == KF_NORMAL && a[0].distribution.a == 0 &&
+                a[0].distribution.b == 1 && a[0].distribution.vary);
     assert_true(a[3].tolerance.kind == KF_ERROR_RATIO && a[3].tolerance.ratio == 8);
     assert_true(a[4].tolerance.kind == KF_EXACT);
     /* inputs once, outputs once, inout twice; no scalars, no workspaces */
     assert_true(problem.work_bytes_derived && problem.work_flops == 0);
-    assert_true(problem.work_bytes == (double)(a[0].bytes + a[1].bytes + a[2].bytes + a[3].bytes + a[4].bytes + 2 * a[5].bytes));
+    assert_true(problem.work_bytes == (double)(a[0].bytes + a[1].bytes + a[2].bytes + a[3].bytes +
+                                               a[4].bytes + 2 * a[5].bytes));
 }
 
-/* ---- bundles and hashes ------------------------------------------------------------------------------------------------------- */
+/* ---- bundles and hashes ---------------------------------------------------------------------- */
 
 static void bundle_round_trip(void **state)
 {
@@ -264,12 +285,14 @@ static void hash_depends_on_content_alone(void **state)
     assert_string_equal(kf_task_hash(same), kf_task_hash(task));
 
     kf_auto(cJSON) changed = good_bundle();
-    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(changed, "json"), "description", cJSON_CreateString("another"));
+    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(changed, "json"), "description",
+                              cJSON_CreateString("another"));
     kf_auto(kf_task) other = kf_task_from_bundle(changed, &error);
     assert_string_not_equal(kf_task_hash(other), kf_task_hash(task));
 
     kf_auto(cJSON) edited = good_bundle();
-    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(edited, "files"), "seed.cu", cJSON_CreateString("int x;"));
+    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(edited, "files"), "seed.cu",
+                              cJSON_CreateString("int x;"));
     kf_auto(kf_task) third = kf_task_from_bundle(edited, &error);
     assert_string_not_equal(kf_task_hash(third), kf_task_hash(task));
 }
@@ -284,8 +307,8 @@ static void canonical_text(void **state)
     kf_error error = {0};
     kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
     kf_autofree char *text = kf_task_canonical(task);
-    assert_non_null(
-        strstr(text, "\"description\":\"a\\\"b\\\\c\\u000a\\u0009z\xc3\xa4\",\"device_params\":{\"cpu\":{\"rows\":64}"));
+    assert_non_null(strstr(text, "\"description\":\"a\\\"b\\\\c\\u000a\\u0009z\xc3\xa4\",\"device_"
+                                 "params\":{\"cpu\":{\"rows\":64}"));
     assert_non_null(strstr(text, "\"work\":{\"bytes\":0.10000000000000001,\"flops\":1000}"));
     kf_auto(cJSON) parsed = kf_json_parse(text, strlen(text), 0, "canonical", &error);
     assert_true(cJSON_Compare(parsed, kf_task_json(task), true));
@@ -300,10 +323,12 @@ static void bad_bundles(void **state)
         {"schema", NULL, NULL, "bundle: schema: missing"},
         {"json", NULL, NULL, "bundle: expected an object, found nothing"},
         {"files", NULL, NULL, "bundle: files: expected an object"},
-        {"schema", "schema", "\"kforge-bundle/2\"", "bundle: schema: \"kforge-bundle/2\"; expected \"kforge-bundle/1\""},
+        {"schema", "schema", "\"kforge-bundle/2\"",
+         "bundle: schema: \"kforge-bundle/2\"; expected \"kforge-bundle/1\""},
         {NULL, "extra", "1", "bundle: extra: unknown key"},
         {"files", "files", "{}", "bundle: files.oracle.cu: missing; expected a string"},
-        {"files", "files", "{\"oracle.cu\": 7}", "bundle: files.oracle.cu: expected a string, found a number"},
+        {"files", "files", "{\"oracle.cu\": 7}",
+         "bundle: files.oracle.cu: expected a string, found a number"},
         {"files", "files", "{\"oracle.cu\": \"\"}", "bundle: the file \"oracle.cu\" is empty"},
         {"json", "json", "[]", "bundle: expected an object, found an array"},
     };
@@ -321,21 +346,25 @@ static void bad_bundles(void **state)
     kf_auto(cJSON) more = good_bundle();
     cJSON_AddStringToObject(cJSON_GetObjectItem(more, "files"), "seeds.cu", "x");
     assert_null(kf_task_from_bundle(more, &error));
-    assert_string_equal(error.text, "bundle: files.seeds.cu: unknown key; did you mean \"seed.cu\"?");
+    assert_string_equal(error.text,
+                        "bundle: files.seeds.cu: unknown key; did you mean \"seed.cu\"?");
     assert_null(kf_task_from_bundle(NULL, &error));
     kf_auto(cJSON) large = good_bundle();
     kf_autofree char *text = malloc(KF_SOURCE_BYTES + 2);
     memset(text, 'x', KF_SOURCE_BYTES + 1);
     text[KF_SOURCE_BYTES + 1] = '\0';
-    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(large, "files"), "seed.cu", cJSON_CreateString(text));
+    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(large, "files"), "seed.cu",
+                              cJSON_CreateString(text));
     assert_null(kf_task_from_bundle(large, &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
-    assert_string_equal(error.text, "bundle: the file \"seed.cu\" has 4194305 bytes; the limit is 4194304");
+    assert_string_equal(error.text,
+                        "bundle: the file \"seed.cu\" has 4194305 bytes; the limit is 4194304");
 }
 
-/* ---- changes to the good task ---------------------------------------------------------------------------------------------------- */
+/* ---- changes to the good task ---------------------------------------------------------------- */
 
-/* The container and the key or index of the last step of "arguments[2].shape[0]"; containers have to exist. */
+/* The container and the key or index of the last step of "arguments[2].shape[0]"; containers have
+ * to exist. */
 static cJSON *walk(cJSON *root, const char *path, char last[64], int *index)
 {
     cJSON *at = root, *parent = NULL;
@@ -386,13 +415,16 @@ static void table_of_broken_tasks(void **state)
         const char *folder = cJSON_GetStringValue(cJSON_GetObjectItem(row, "of"));
         kf_auto(cJSON) bundle = bundle_of(folder ? folder : "good");
         cJSON *json = cJSON_GetObjectItem(bundle, "json");
-        cJSON_ArrayForEach(change, cJSON_GetObjectItem(row, "at")) set(json, change->string, change);
+        cJSON_ArrayForEach(change, cJSON_GetObjectItem(row, "at"))
+            set(json, change->string, change);
         kf_error error = {0};
         kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
         const char *expected = cJSON_GetStringValue(cJSON_GetObjectItem(row, "error"));
         kf_autofree char *text = cJSON_PrintUnformatted(row);
         bool accepted = cJSON_IsTrue(cJSON_GetObjectItem(row, "accepted"));
-        bool fine = accepted ? task != NULL : !task && strstr(error.text, expected) && strncmp(error.text, "bundle: ", 8) == 0;
+        bool fine = accepted ? task != NULL
+                             : !task && strstr(error.text, expected) &&
+                                   strncmp(error.text, "bundle: ", 8) == 0;
         if (!fine) print_error("%s gives \"%s\"\n", text, task ? "no error" : error.text);
         failures += !fine;
         rows++;
@@ -401,11 +433,12 @@ static void table_of_broken_tasks(void **state)
     assert_true(rows > 100);
 }
 
-/* Every value of the task replaced by one of each other type. Numbers may become expressions and the other way round; everything else is an
- * error that names the key. */
+/* Every value of the task replaced by one of each other type. Numbers may become expressions and
+ * the other way round; everything else is an error that names the key. */
 static int wrong_types(cJSON *root, cJSON *container, cJSON *bundle)
 {
-    static const char *const replacements[] = {"null", "true", "7", "\"text\"", "[]", "{}", "[[]]", "-1.5"};
+    static const char *const replacements[] = {"null", "true", "7",    "\"text\"",
+                                               "[]",   "{}",   "[[]]", "-1.5"};
     int failures = 0;
     for (cJSON *child = container->child; child; child = child->next) {
         if (child->child) failures += wrong_types(root, child, bundle);
@@ -423,16 +456,20 @@ static int wrong_types(cJSON *root, cJSON *container, cJSON *bundle)
             child->child = saved.child;
             child->valuestring = saved.valuestring;
             child->valuedouble = saved.valuedouble;
-            bool scalars = !cJSON_IsObject(&saved) && !cJSON_IsArray(&saved) && !cJSON_IsNull(other) && !cJSON_IsObject(other) &&
-                           !cJSON_IsArray(other);
-            if (task && !scalars) fail_msg("%s = %s is accepted", saved.string ? saved.string : "an element", replacements[i]);
+            bool scalars = !cJSON_IsObject(&saved) && !cJSON_IsArray(&saved) &&
+                           !cJSON_IsNull(other) && !cJSON_IsObject(other) && !cJSON_IsArray(other);
+            if (task && !scalars)
+                fail_msg("%s = %s is accepted", saved.string ? saved.string : "an element",
+                         replacements[i]);
             if (task) continue;
             failures++;
             if (error.code != KF_ERROR_INPUT || strncmp(error.text, "bundle: ", 8) != 0)
-                fail_msg("%s = %s: %s", saved.string ? saved.string : "an element", replacements[i], error.text);
+                fail_msg("%s = %s: %s", saved.string ? saved.string : "an element", replacements[i],
+                         error.text);
             if (saved.string && !strstr(error.text, saved.string) &&
                 !strstr(error.text, "declare it")) /* or what depends on a param */
-                fail_msg("%s = %s does not name the key: %s", saved.string, replacements[i], error.text);
+                fail_msg("%s = %s does not name the key: %s", saved.string, replacements[i],
+                         error.text);
         }
     }
     return failures;
@@ -449,7 +486,7 @@ static void wrong_type_of_every_key(void **state)
     assert_true(wrong_types(torch, cJSON_GetObjectItem(torch, "json"), torch) > 200);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char *directory; /* a copy of the good task */
 
@@ -463,7 +500,8 @@ static void put(const char *name, const void *data, size_t size)
 static int copy_good(void **state)
 {
     (void)state;
-    static const char *const names[] = {"task.json", "oracle.cu", "baseline.cu", "seed.cu", "other/cublas.cu"};
+    static const char *const names[] = {"task.json", "oracle.cu", "baseline.cu", "seed.cu",
+                                        "other/cublas.cu"};
     directory = kf_directory_temporary("kforge-test-task", NULL);
     assert_non_null(directory);
     kf_autofree char *other = kf_path_join(directory, "other");
@@ -530,13 +568,15 @@ static void a_torch_task(void **state)
     assert_string_equal(kf_task_hash(task), kf_task_hash(again));
 }
 
-/* A problem file of a checkout stays there; the task knows its hash, and its text is part of the task's address. */
+/* A problem file of a checkout stays there; the task knows its hash, and its text is part of the
+ * task's address. */
 static void problem_file_elsewhere(void **state)
 {
     (void)state;
     kf_error error = {0};
     kf_autofree char *elsewhere = kf_directory_temporary("kforge-test-problem", NULL);
-    kf_autofree char *path = kf_path_join(elsewhere, "7_Conv.py"), *inside = kf_path_join(directory, "problem.py");
+    kf_autofree char *path = kf_path_join(elsewhere, "7_Conv.py"),
+                     *inside = kf_path_join(directory, "problem.py");
     size_t size;
     kf_autofree char *text = kf_file_read(inside, 1 << 20, &size, NULL);
     assert_true(kf_file_write(path, text, size, NULL));
@@ -555,7 +595,8 @@ static void problem_file_elsewhere(void **state)
     assert_string_equal(kf_task_oracle(task)->text, text);
     kf_auto(cJSON) bundle = kf_task_bundle(task);
     cJSON_DeleteItemFromObject(cJSON_GetObjectItem(bundle, "files"), "problem.py");
-    cJSON_AddStringToObject(cJSON_GetObjectItem(bundle, "files"), "problem.py", "class Model: pass\n");
+    cJSON_AddStringToObject(cJSON_GetObjectItem(bundle, "files"), "problem.py",
+                            "class Model: pass\n");
     kf_auto(kf_task) other = kf_task_from_bundle(bundle, &error);
     assert_null(other);
     assert_non_null(strstr(error.text, "is another one than the task was made for"));
@@ -572,12 +613,14 @@ static void task_json_or_folder(void **state)
     (void)state;
     kf_error error = {0};
     kf_auto(kf_task) good = load_good();
-    kf_autofree char *path = kf_path_join(directory, "task.json"), *slash = kf_path_join(directory, "");
+    kf_autofree char *path = kf_path_join(directory, "task.json"),
+                     *slash = kf_path_join(directory, "");
     const char *const paths[] = {directory, path, slash};
     for (int i = 0; i < 3; i++) {
         kf_auto(kf_task) task = kf_task_load(paths[i], &error);
         if (!task) fail_msg("%s", error.text);
-        assert_string_equal(kf_task_hash(task), kf_task_hash(good)); /* where it lies is no content */
+        /* where it lies is no content */
+        assert_string_equal(kf_task_hash(task), kf_task_hash(good));
     }
     char *before = getcwd(NULL, 0);
     assert_int_equal(chdir(directory), 0);
@@ -587,7 +630,9 @@ static void task_json_or_folder(void **state)
     assert_non_null(here);
     assert_string_equal(kf_task_folder(here), ".");
     assert_null(kf_task_load("/nonexistent/task", &error));
-    assert_string_equal(error.text, "/nonexistent/task: No such file or directory; expected a task.json or the folder of one");
+    assert_string_equal(
+        error.text,
+        "/nonexistent/task: No such file or directory; expected a task.json or the folder of one");
     assert_null(kf_task_load("/dev/null", &error));
     assert_string_equal(error.text, "/dev/null: not a regular file");
 }
@@ -595,9 +640,11 @@ static void task_json_or_folder(void **state)
 static void missing_and_unreadable_files(void **state)
 {
     (void)state;
-    kf_autofree char *seed = kf_path_join(directory, "seed.cu"), *json = kf_path_join(directory, "task.json");
+    kf_autofree char *seed = kf_path_join(directory, "seed.cu"),
+                     *json = kf_path_join(directory, "task.json");
     unlink(seed);
-    refused(KF_ERROR_INPUT, "task.json: the file \"seed.cu\" that it names: No such file or directory");
+    refused(KF_ERROR_INPUT,
+            "task.json: the file \"seed.cu\" that it names: No such file or directory");
     assert_int_equal(mkdir(seed, 0700), 0);
     refused(KF_ERROR_INPUT, "seed.cu: not a regular file");
     rmdir(seed);
@@ -605,8 +652,14 @@ static void missing_and_unreadable_files(void **state)
     refused(KF_ERROR_INPUT, "the file \"seed.cu\" is empty");
     put("seed.cu", "a\0b", 3);
     refused(KF_ERROR_INPUT, "the file \"seed.cu\" is not text (a NUL byte or invalid UTF-8)");
-    static const char *const invalid[] = {
-        "\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xe2\x82"};
+    static const char *const invalid[] = {"\xff",
+                                          "\xc3",
+                                          "\xc0\x80",
+                                          "\xe0\x80\x80",
+                                          "\xed\xa0\x80",
+                                          "\xf0\x80\x80\x80",
+                                          "\xf4\x90\x80\x80",
+                                          "\xe2\x82"};
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         put("seed.cu", invalid[i], strlen(invalid[i]));
         refused(KF_ERROR_INPUT, "not text");
@@ -625,7 +678,8 @@ static void missing_and_unreadable_files(void **state)
 static void links(void **state)
 {
     (void)state;
-    kf_autofree char *seed = kf_path_join(directory, "seed.cu"), *other = kf_path_join(directory, "other"),
+    kf_autofree char *seed = kf_path_join(directory, "seed.cu"),
+                     *other = kf_path_join(directory, "other"),
                      *up = kf_path_join(directory, "../kforge-test-up.cu");
     unlink(seed);
     assert_int_equal(symlink("other/cublas.cu", seed), 0); /* within the folder */
@@ -641,7 +695,8 @@ static void links(void **state)
     unlink(up);
     unlink(seed);
     assert_int_equal(symlink("seed.cu", seed), 0);
-    refused(KF_ERROR_INPUT, "the file \"seed.cu\" that it names: Too many levels of symbolic links");
+    refused(KF_ERROR_INPUT,
+            "the file \"seed.cu\" that it names: Too many levels of symbolic links");
     unlink(seed);
     put("seed.cu", "x", 1);
     assert_true(kf_directory_remove(other, NULL));
@@ -655,7 +710,8 @@ static void malformed_json(void **state)
     kf_autofree char *path = kf_path_join(directory, "task.json");
     size_t size;
     kf_autofree char *text = kf_file_read(path, 1 << 20, &size, NULL);
-    while (size && text[size - 1] != '}') size--; /* without white space at the end, every prefix is truncated */
+    /* without white space at the end, every prefix is truncated */
+    while (size && text[size - 1] != '}') size--;
     for (size_t length = 0; length < size; length += length < 200 || length > size - 200 ? 1 : 13) {
         put("task.json", text, length);
         kf_error error = {0};
@@ -668,7 +724,8 @@ static void malformed_json(void **state)
         const char *text, *error;
     } rows[] = {
         {"{\"schema\" \"kforge-task/1\"}", "task.json:1:11: not valid JSON here"},
-        {"{\"schema\": \"kforge-task/1\", \"schema\": 1}", "the key \"schema\" comes twice in one object"},
+        {"{\"schema\": \"kforge-task/1\", \"schema\": 1}",
+         "the key \"schema\" comes twice in one object"},
         {"[]", "task.json: expected an object, found an array"},
         {"{}", "task.json: schema: missing; expected a string"},
         {"{} {}", "task.json:1:4: something follows the end"},

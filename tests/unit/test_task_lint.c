@@ -1,4 +1,5 @@
-/* Lint: the static rules on changes of a sound task, the rules about outputs on arrays made for them. */
+/* Lint: the static rules on changes of a sound task, the rules about outputs on arrays made for
+ * them. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,27 +14,30 @@
 #include "kforge/json.h"
 #include "kforge/lint.h"
 
-/* ---- static ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- static ---------------------------------------------------------------------------------- */
 
 static const char sound[] =
-    "{\"schema\":\"kforge-task/1\",\"name\":\"t\",\"description\":\"y = 2 x\",\"params\":{\"n\":1024,\"m\":\"2*n\"},"
+    "{\"schema\":\"kforge-task/1\",\"name\":\"t\",\"description\":\"y = 2 "
+    "x\",\"params\":{\"n\":1024,\"m\":\"2*n\"},"
     "\"arguments\":[{\"name\":\"x\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[\"m\"]},"
     "{\"name\":\"y\",\"kind\":\"output\",\"dtype\":\"f32\",\"shape\":[\"m\"]},"
     "{\"name\":\"n\",\"kind\":\"scalar\",\"dtype\":\"i64\",\"value\":\"n\"}],"
     "\"oracle\":{\"file\":\"o.cu\"},\"baseline\":{\"file\":\"b.cu\"},\"work\":{\"bytes\":\"8*m\"},"
-    "\"workloads\":[{\"name\":\"main\"},{\"name\":\"ragged\",\"params\":{\"n\":1003},\"timed\":false,\"hidden\":true}]}";
+    "\"workloads\":[{\"name\":\"main\"},{\"name\":\"ragged\",\"params\":{\"n\":1003},\"timed\":"
+    "false,\"hidden\":true}]}";
 
 static void collect(void *context, const kf_lint_finding *finding)
 {
     assert_true(finding->rule[0] && finding->path[0] && finding->text[0] && finding->advice[0]);
     assert_null(strchr(finding->text, '\n'));
-    kf_buffer_format(context, "%c:%s@%s: %s; ", finding->severity == KF_LINT_ERROR ? 'E' : 'W', finding->rule, finding->path,
-                     finding->text);
+    kf_buffer_format(context, "%c:%s@%s: %s; ", finding->severity == KF_LINT_ERROR ? 'E' : 'W',
+                     finding->rule, finding->path, finding->text);
 }
 
-/* Findings for the sound task with the top-level key `key` replaced by the JSON text `value` (NULL: removed), and another one if `key2`. */
-static int lint_changed(const char *key, const char *value, const char *key2, const char *value2, const kf_lint_limits *limits,
-                        kf_buffer *found)
+/* Findings for the sound task with the top-level key `key` replaced by the JSON text `value` (NULL:
+ * removed), and another one if `key2`. */
+static int lint_changed(const char *key, const char *value, const char *key2, const char *value2,
+                        const kf_lint_limits *limits, kf_buffer *found)
 {
     kf_error error = {0};
     cJSON *json = cJSON_Parse(sound);
@@ -46,7 +50,8 @@ static int lint_changed(const char *key, const char *value, const char *key2, co
         if (values[i] && !item) fail_msg("%s", values[i]);
         if (item) cJSON_AddItemToObject(json, keys[i], item);
     }
-    kf_auto(cJSON) bundle = cJSON_Parse("{\"schema\":\"kforge-bundle/1\",\"files\":{\"o.cu\":\"x\",\"b.cu\":\"x\"}}");
+    kf_auto(cJSON) bundle =
+        cJSON_Parse("{\"schema\":\"kforge-bundle/1\",\"files\":{\"o.cu\":\"x\",\"b.cu\":\"x\"}}");
     cJSON_AddItemToObject(bundle, "json", json);
     kf_auto(kf_task) task = kf_task_from_bundle(bundle, &error);
     if (!task) fail_msg("%s", error.text);
@@ -73,37 +78,53 @@ static void static_rules(void **state)
         const char *key, *value, *expected;
         int errors;
     } rows[] = {
-        {"description", "\" \\n\"", "W:description.empty@description: there is no description; ", 0},
-        {"description", "\"x times two, not yy or y_\"", "W:description.output@description: the output \"y\" is not mentioned; ",
+        {"description", "\" \\n\"", "W:description.empty@description: there is no description; ",
          0},
-        {"params", "{\"n\":1024,\"m\":\"2*n\",\"k\":3}", "W:params.unused@params.k: nothing depends on it; ", 0},
-        {"arguments", ARGUMENTS("", "", ""), "W:params.not_passed@params.n: shapes depend on it", 0},
-        {"arguments", "[{\"name\":\"y\",\"kind\":\"output\",\"dtype\":\"f32\",\"shape\":[\"m\", 2]}" SCALAR "]",
+        {"description", "\"x times two, not yy or y_\"",
+         "W:description.output@description: the output \"y\" is not mentioned; ", 0},
+        {"params", "{\"n\":1024,\"m\":\"2*n\",\"k\":3}",
+         "W:params.unused@params.k: nothing depends on it; ", 0},
+        {"arguments", ARGUMENTS("", "", ""), "W:params.not_passed@params.n: shapes depend on it",
+         0},
+        {"arguments",
+         "[{\"name\":\"y\",\"kind\":\"output\",\"dtype\":\"f32\",\"shape\":[\"m\", 2]}" SCALAR "]",
          "E:inputs.none@arguments: ", 1},
-        {"arguments", ARGUMENTS(",\"distribution\":{\"kind\":\"constant\",\"value\":1}", "", SCALAR),
+        {"arguments",
+         ARGUMENTS(",\"distribution\":{\"kind\":\"constant\",\"value\":1}", "", SCALAR),
          "E:inputs.constant@arguments: ", 1},
         {"arguments",
          ARGUMENTS("", "",
-                   SCALAR
-                   ",{\"name\":\"b\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[1],\"distribution\":{\"kind\":\"constant\"}}"),
+                   SCALAR ",{\"name\":\"b\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[1],"
+                          "\"distribution\":{\"kind\":\"constant\"}}"),
          "W:distribution.constant@arguments[3] (b): it is constant in every workload; ", 0},
-        {"arguments", ARGUMENTS(",\"distribution\":{\"kind\":\"normal\",\"vary\":false}", "", SCALAR),
+        {"arguments",
+         ARGUMENTS(",\"distribution\":{\"kind\":\"normal\",\"vary\":false}", "", SCALAR),
          "W:distribution.not_varied@arguments: ", 0},
         {"tolerance", "{\"allclose\":{\"rtol\":1,\"atol\":0}}",
          "E:tolerance.zeros@arguments[1] (y): rtol is 1 in workload \"main\": all zeros pass; ", 1},
         {"tolerance", "{\"allclose\":{\"rtol\":1e-3,\"atol\":0.1}}",
-         "W:tolerance.loose@arguments[1] (y): rtol 0.001, atol 0.1 in workload \"main\" are loose; ", 0},
-        {"tolerance", "{\"error_ratio\":1000}", "W:tolerance.loose@arguments[1] (y): error_ratio 1000 ", 0},
-        {"precision", "\"tf32\"", "W:precision.lower@arguments[1] (y): the task allows tf32 arithmetic", 0},
+         "W:tolerance.loose@arguments[1] (y): rtol 0.001, atol 0.1 in workload \"main\" are "
+         "loose; ",
+         0},
+        {"tolerance", "{\"error_ratio\":1000}",
+         "W:tolerance.loose@arguments[1] (y): error_ratio 1000 ", 0},
+        {"precision", "\"tf32\"",
+         "W:precision.lower@arguments[1] (y): the task allows tf32 arithmetic", 0},
         {"work", NULL, "W:work.absent@work.bytes: it is derived", 0},
         {"work", "{\"bytes\":\"9*m\"}",
-         "W:work.bytes@work.bytes: 18432 bytes in workload \"main\" on cpu are more than the 16384 of its inputs and outputs; ", 0},
-        {"workloads", "[{\"name\":\"a\",\"timed\":false,\"hidden\":true},{\"name\":\"b\",\"timed\":false,\"params\":{\"n\":3}}]",
-         "E:workload.none_timed@workloads: no workload on cpu is timed: there is nothing to be faster at; "
+         "W:work.bytes@work.bytes: 18432 bytes in workload \"main\" on cpu are more than the 16384 "
+         "of its inputs and outputs; ",
+         0},
+        {"workloads",
+         "[{\"name\":\"a\",\"timed\":false,\"hidden\":true},{\"name\":\"b\",\"timed\":false,"
+         "\"params\":{\"n\":3}}]",
+         "E:workload.none_timed@workloads: no workload on cpu is timed: there is nothing to be "
+         "faster at; "
          "E:workload.none_timed@workloads: no workload on cuda",
          2},
         {"workloads",
-         "[{\"name\":\"a\",\"devices\":[\"cuda\"],\"hidden\":true},{\"name\":\"b\",\"timed\":false,\"params\":{\"n\":3}}]",
+         "[{\"name\":\"a\",\"devices\":[\"cuda\"],\"hidden\":true},{\"name\":\"b\",\"timed\":false,"
+         "\"params\":{\"n\":3}}]",
          "E:workload.none_timed@workloads: no workload on cpu is timed", 1},
         {"workloads", "[{\"name\":\"a\",\"hidden\":true,\"params\":{\"n\":3}}]",
          "W:workload.single@workloads: there is only one workload; ", 0},
@@ -112,19 +133,23 @@ static void static_rules(void **state)
         {"workloads", "[{\"name\":\"a\"},{\"name\":\"b\",\"params\":{\"n\":3}}]",
          "W:workload.none_hidden@workloads: no workload is hidden from models; ", 0},
         {"device_params", "{\"cpu\":{\"n\":67108864}}",
-         "W:size.large@workloads[0]: two sets of buffers and the oracle's outputs take 3072 MiB on cpu; the limit is 512 MiB; ", 0},
+         "W:size.large@workloads[0]: two sets of buffers and the oracle's outputs take 3072 MiB on "
+         "cpu; the limit is 512 MiB; ",
+         0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_autobuffer found = {0};
         int errors = lint_changed(rows[i].key, rows[i].value, NULL, NULL, NULL, &found);
-        if (errors != rows[i].errors || !found.data || strncmp(found.data, rows[i].expected, strlen(rows[i].expected)) != 0)
-            fail_msg("%s: \"%s\", %d errors; expected \"%s\"", rows[i].key, found.data ? found.data : "", errors, rows[i].expected);
+        if (errors != rows[i].errors || !found.data ||
+            strncmp(found.data, rows[i].expected, strlen(rows[i].expected)) != 0)
+            fail_msg("%s: \"%s\", %d errors; expected \"%s\"", rows[i].key,
+                     found.data ? found.data : "", errors, rows[i].expected);
     }
     kf_lint_limits limits = {.cpu_bytes = 100000, .cuda_bytes = 1000};
     kf_autobuffer found = {0};
     lint_changed(NULL, NULL, NULL, NULL, &limits, &found);
-    assert_non_null(
-        strstr(found.data, "W:size.large@workloads[0]: two sets of buffers and the oracle's outputs take 0 MiB on cuda"));
+    assert_non_null(strstr(found.data, "W:size.large@workloads[0]: two sets of buffers and the "
+                                       "oracle's outputs take 0 MiB on cuda"));
     assert_null(strstr(found.data, "on cpu"));
 }
 
@@ -142,21 +167,24 @@ static void shipped_tasks(void **state)
         kf_auto(kf_task) task = kf_task_load(path, &error);
         if (!task) fail_msg("%s", error.text);
         kf_autobuffer found = {0};
-        if (kf_task_lint_static(task, NULL, collect, &found) != 0) fail_msg("%s: %s", entry->d_name, found.data);
+        if (kf_task_lint_static(task, NULL, collect, &found) != 0)
+            fail_msg("%s: %s", entry->d_name, found.data);
         tasks++;
     }
     if (directory) closedir(directory);
     if (!tasks) skip();
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 enum { ROWS = 8, COLS = 16, N = ROWS * COLS, CASES = 4 };
 
-/* x, w (inputs), y (output), s (inout): four cases, of which the third is the first with x drawn anew, the fourth with w drawn anew. */
+/* x, w (inputs), y (output), s (inout): four cases, of which the third is the first with x drawn
+ * anew, the fourth with w drawn anew. */
 typedef struct fixture {
     kf_problem problem;
-    double x[CASES][N], w[CASES][N], y[CASES][N], s_before[CASES][N], s_after[CASES][N], baseline_y[CASES][N];
+    double x[CASES][N], w[CASES][N], y[CASES][N], s_before[CASES][N], s_after[CASES][N],
+        baseline_y[CASES][N];
     const double *given[CASES][4], *expected[CASES][4], *baseline[CASES][4];
     kf_lint_case cases[CASES];
 } fixture;
@@ -181,14 +209,15 @@ static void prepare(fixture *f)
     } arguments[4] = {{"x", KF_INPUT}, {"w", KF_INPUT}, {"y", KF_OUTPUT}, {"s", KF_INOUT}};
     f->problem = (kf_problem){.workload = "main", .argument_count = 4};
     for (int a = 0; a < 4; a++)
-        f->problem.arguments[a] = (kf_problem_argument){.name = arguments[a].name,
-                                                        .kind = arguments[a].kind,
-                                                        .dtype = KF_F32,
-                                                        .dims = 2,
-                                                        .shape = {ROWS, COLS},
-                                                        .elements = N,
-                                                        .bytes = 4 * N,
-                                                        .tolerance = {.kind = KF_ERROR_RATIO, .ratio = 8}};
+        f->problem.arguments[a] =
+            (kf_problem_argument){.name = arguments[a].name,
+                                  .kind = arguments[a].kind,
+                                  .dtype = KF_F32,
+                                  .dims = 2,
+                                  .shape = {ROWS, COLS},
+                                  .elements = N,
+                                  .bytes = 4 * N,
+                                  .tolerance = {.kind = KF_ERROR_RATIO, .ratio = 8}};
     for (int c = 0; c < CASES; c++) {
         for (int i = 0; i < N; i++) {
             f->x[c][i] = c == 3 ? f->x[0][i] : draw();
@@ -198,9 +227,12 @@ static void prepare(fixture *f)
             f->s_after[c][i] = f->s_before[c][i] + f->y[c][i];
             f->baseline_y[c][i] = f->y[c][i] * (1 + 1e-7);
         }
-        f->given[c][0] = f->x[c], f->given[c][1] = f->w[c], f->given[c][2] = NULL, f->given[c][3] = f->s_before[c];
-        f->expected[c][0] = f->expected[c][1] = NULL, f->expected[c][2] = f->y[c], f->expected[c][3] = f->s_after[c];
-        f->baseline[c][0] = f->baseline[c][1] = NULL, f->baseline[c][2] = f->baseline_y[c], f->baseline[c][3] = f->s_after[c];
+        f->given[c][0] = f->x[c], f->given[c][1] = f->w[c], f->given[c][2] = NULL,
+        f->given[c][3] = f->s_before[c];
+        f->expected[c][0] = f->expected[c][1] = NULL, f->expected[c][2] = f->y[c],
+        f->expected[c][3] = f->s_after[c];
+        f->baseline[c][0] = f->baseline[c][1] = NULL, f->baseline[c][2] = f->baseline_y[c],
+        f->baseline[c][3] = f->s_after[c];
         f->cases[c] = (kf_lint_case){.problem = &f->problem,
                                      .given = f->given[c],
                                      .expected = f->expected[c],
@@ -223,7 +255,8 @@ static void expect(fixture *f, size_t count, int errors, const char *expected)
 /* Sets y of every case from a formula of c and i; keeps s away from y. */
 #define SET_Y(f, FORMULA)           \
     for (int c = 0; c < CASES; c++) \
-        for (int i = 0; i < N; i++) (f)->y[c][i] = (FORMULA), (f)->baseline_y[c][i] = (f)->y[c][i] * (1 + 1e-7)
+        for (int i = 0; i < N; i++) \
+    (f)->y[c][i] = (FORMULA), (f)->baseline_y[c][i] = (f)->y[c][i] * (1 + 1e-7)
 
 static void sound_outputs_have_no_findings(void **state)
 {
@@ -237,9 +270,11 @@ static void sound_outputs_have_no_findings(void **state)
     f.problem.arguments[2].tolerance = f.problem.arguments[3].tolerance =
         (kf_tolerance){.kind = KF_ALLCLOSE, .rtol = 1e-4, .atol = 1e-4};
     expect(&f, CASES, 0, "");
-    f.problem.arguments[2].tolerance = f.problem.arguments[3].tolerance = (kf_tolerance){.kind = KF_EXACT};
+    f.problem.arguments[2].tolerance = f.problem.arguments[3].tolerance =
+        (kf_tolerance){.kind = KF_EXACT};
     expect(&f, CASES, 0, "");
-    f.problem.arguments[2].tolerance = f.problem.arguments[3].tolerance = (kf_tolerance){.kind = KF_ANY_ORDER};
+    f.problem.arguments[2].tolerance = f.problem.arguments[3].tolerance =
+        (kf_tolerance){.kind = KF_ANY_ORDER};
     expect(&f, CASES, 0, "");
     /* softmax-like: tiny but varied outputs are fine where the tolerance is relative */
     prepare(&f);
@@ -256,7 +291,9 @@ static void shortcuts_that_pass(void **state)
     expect(&f, CASES, 1, "E:output.zeros@arguments[2] (y): an output of zeros would pass");
     prepare(&f);
     SET_Y(&f, 3.25);
-    expect(&f, CASES, 1, "E:output.mean@arguments[2] (y): an output that is 3.25 everywhere, the mean, would pass");
+    expect(
+        &f, CASES, 1,
+        "E:output.mean@arguments[2] (y): an output that is 3.25 everywhere, the mean, would pass");
     prepare(&f);
     SET_Y(&f, f.x[c][i]);
     expect(&f, CASES, 1, "E:output.copy@arguments[2] (y): a copy of the input \"x\" would pass");
@@ -271,7 +308,8 @@ static void shortcuts_that_pass(void **state)
     /* absolute tolerance, small outputs */
     prepare(&f);
     SET_Y(&f, 1e-3 * f.x[c][i] * f.w[c][i]);
-    f.problem.arguments[2].tolerance = (kf_tolerance){.kind = KF_ALLCLOSE, .rtol = 1e-2, .atol = 1e-2};
+    f.problem.arguments[2].tolerance =
+        (kf_tolerance){.kind = KF_ALLCLOSE, .rtol = 1e-2, .atol = 1e-2};
     expect(&f, CASES, 2, "E:output.small@arguments[2] (y): all elements are within");
     expect(&f, CASES, 2, "E:output.zeros@arguments[2] (y): an output of zeros would pass");
     /* sorting where the order is free: the input is as good as the output */
@@ -289,16 +327,21 @@ static void nearly_constant_outputs(void **state)
     static fixture f;
     prepare(&f); /* depends on the place alone */
     SET_Y(&f, sin(i * i));
-    expect(&f, CASES, 1, "E:output.same_for_all_inputs@arguments[2] (y): it is the same for all inputs, within the tolerance");
+    expect(&f, CASES, 1,
+           "E:output.same_for_all_inputs@arguments[2] (y): it is the same for all inputs, within "
+           "the tolerance");
     prepare(&f); /* one number a row */
     SET_Y(&f, f.x[c][i / COLS] * f.w[c][i / COLS]);
-    expect(&f, CASES, 1, "E:output.same_along_axis@arguments[2] (y): it is the same along axis 1, within the tolerance");
+    expect(&f, CASES, 1,
+           "E:output.same_along_axis@arguments[2] (y): it is the same along axis 1, within the "
+           "tolerance");
     prepare(&f); /* varies by a thousandth: fine for the comparison, close to degenerate */
     SET_Y(&f, 1 + 1e-3 * f.x[c][i] * f.w[c][i]);
     expect(&f, CASES, 0, "W:output.deviation_over_inputs@arguments[2] (y)");
-    expect(&f, CASES, 0, "W:output.deviation_along_axis@arguments[2] (y): its standard deviation along axis 0");
-    f.problem.arguments[2].tolerance =
-        (kf_tolerance){.kind = KF_ALLCLOSE, .rtol = 1e-6, .atol = 1e-6}; /* robust-kbench's filter is absolute */
+    expect(&f, CASES, 0,
+           "W:output.deviation_along_axis@arguments[2] (y): its standard deviation along axis 0");
+    f.problem.arguments[2].tolerance = (kf_tolerance){
+        .kind = KF_ALLCLOSE, .rtol = 1e-6, .atol = 1e-6}; /* robust-kbench's filter is absolute */
     expect(&f, CASES, 3, "E:output.deviation_over_inputs@arguments[2] (y)");
 }
 
@@ -309,7 +352,9 @@ static void range_of_outputs(void **state)
     prepare(&f);
     f.y[1][5] = NAN;
     f.y[0][6] = -INFINITY;
-    expect(&f, 2, 1, "E:output.nonfinite@arguments[2] (y): the oracle gives NaN or infinity for 2 elements from finite inputs");
+    expect(&f, 2, 1,
+           "E:output.nonfinite@arguments[2] (y): the oracle gives NaN or infinity for 2 elements "
+           "from finite inputs");
     f.problem.arguments[0].distribution.nonfinite = true;
     expect(&f, 2, 0, "");
     prepare(&f);
@@ -326,7 +371,9 @@ static void inputs_without_influence(void **state)
     SET_Y(&f, f.x[c][i] * f.x[c][i]);
     for (int c = 0; c < CASES; c++)
         for (int i = 0; i < N; i++) f.s_after[c][i] = f.s_before[c][i] + f.y[c][i];
-    expect(&f, CASES, 1, "E:input.without_influence@arguments[1] (w): a candidate that ignores this input would pass");
+    expect(&f, CASES, 1,
+           "E:input.without_influence@arguments[1] (w): a candidate that ignores this input would "
+           "pass");
     /* used in one output is enough */
     for (int c = 0; c < CASES; c++)
         for (int i = 0; i < N; i++) f.s_after[c][i] = f.s_before[c][i] + f.w[c][i];
@@ -384,8 +431,10 @@ static void slow_oracles(void **state)
         kf_autobuffer found = {0};
         kf_problem problem = {.workload = "main", .timed = rows[i].timed};
         kf_lint_pace(&problem, rows[i].oracle, rows[i].baseline, collect, &found);
-        if ((found.size > 0) != rows[i].found) fail_msg("row %zu: %s", i, found.size ? found.data : "nothing");
-        if (found.size) assert_true(strncmp(found.data, "W:oracle.slow@workloads (main): ", 31) == 0);
+        if ((found.size > 0) != rows[i].found)
+            fail_msg("row %zu: %s", i, found.size ? found.data : "nothing");
+        if (found.size)
+            assert_true(strncmp(found.data, "W:oracle.slow@workloads (main): ", 31) == 0);
     }
 }
 

@@ -1,7 +1,8 @@
 /* Every allocation of loading, bundling and describing a task, failed once.
  *
- * The linker sends malloc, calloc, realloc, strdup and strndup of kforge's own objects here (-Wl,--wrap); cJSON gets the same functions through
- * its hooks. The n-th allocation fails, for n = 1, 2, … until everything works. What counts is that nothing crashes and that the sanitizer builds
+ * The linker sends malloc, calloc, realloc, strdup and strndup of kforge's own objects here
+ * (-Wl,--wrap); cJSON gets the same functions through its hooks. The n-th allocation fails, for n =
+ * 1, 2, … until everything works. What counts is that nothing crashes and that the sanitizer builds
  * find no leak. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@
 
 #define GOOD KFORGE_SOURCE_DIR "/tests/unit/data/tasks/good"
 
-/* Runs `work` with each of its allocations failed in turn; returns how many there were. `work` returns false when it failed, with a reason. */
+/* Runs `work` with each of its allocations failed in turn; returns how many there were. `work`
+ * returns false when it failed, with a reason. */
 static long fail_each(bool (*work)(kf_error *))
 {
     for (long n = 0;; n++) {
@@ -83,8 +85,8 @@ static bool lint(kf_error *error)
     static const double values[2] = {1, 2};
     static const double *const given[2] = {values, NULL}, *const expected[2] = {NULL, values};
     kf_problem problem = {.argument_count = 2};
-    problem.arguments[0] =
-        (kf_problem_argument){.name = "x", .kind = KF_INPUT, .dtype = KF_F32, .dims = 1, .shape = {2}, .elements = 2};
+    problem.arguments[0] = (kf_problem_argument){
+        .name = "x", .kind = KF_INPUT, .dtype = KF_F32, .dims = 1, .shape = {2}, .elements = 2};
     problem.arguments[1] = problem.arguments[0];
     problem.arguments[1].kind = KF_OUTPUT;
     kf_lint_case run = {.problem = &problem, .given = given, .expected = expected, .base = -1};
@@ -103,7 +105,8 @@ static void each_allocation_may_fail(void **state)
     assert_true(fail_each(load_bundle) > 300);
     assert_true(fail_each(describe) >= 2);
     assert_int_equal(fail_each(lint), 1);
-    assert_int_equal(fail_each(resolve), 0); /* a judge resolves in the middle of its work: nothing to fail there */
+    /* a judge resolves in the middle of its work: nothing to fail there */
+    assert_int_equal(fail_each(resolve), 0);
     kf_task_free(good);
     cJSON_Delete(bundle);
 }

@@ -1,6 +1,6 @@
-/* The tasks that kforge ships: they load without any finding of the static lint, resolve on both devices within sensible sizes, and
- * every seed's tune space reads, with a default point that its constraints allow. What their sources compute is tested where they
- * can run. */
+/* The tasks that kforge ships: they load without any finding of the static lint, resolve on both
+ * devices within sensible sizes, and every seed's tune space reads, with a default point that its
+ * constraints allow. What their sources compute is tested where they can run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,9 @@
 #include "kforge/task.h"
 #include "tuner.h"
 
-static const char *const names[] = {"axpy",        "gemv",      "gemm",      "spmv_csr", "jacobi2d",  "cg_step",   "reduction",
-                                    "row_softmax", "layernorm", "transpose", "conv2d",   "histogram", "attention", "bias_gelu"};
+static const char *const names[] = {"axpy",    "gemv",      "gemm",        "spmv_csr",  "jacobi2d",
+                                    "cg_step", "reduction", "row_softmax", "layernorm", "transpose",
+                                    "conv2d",  "histogram", "attention",   "bias_gelu"};
 #define NAMES (sizeof names / sizeof names[0])
 
 static kf_task *load(const char *name)
@@ -64,8 +65,10 @@ static void test_sizes(void **state)
             kf_problem cpu, cuda;
             bool applies;
             kf_error error = {0};
-            if (!kf_task_resolve(task, w, "cpu", &cpu, &applies, &error) || !applies) fail_msg("%s: %s", names[i], error.text);
-            if (!kf_task_resolve(task, w, "cuda", &cuda, &applies, &error) || !applies) fail_msg("%s: %s", names[i], error.text);
+            if (!kf_task_resolve(task, w, "cpu", &cpu, &applies, &error) || !applies)
+                fail_msg("%s: %s", names[i], error.text);
+            if (!kf_task_resolve(task, w, "cuda", &cuda, &applies, &error) || !applies)
+                fail_msg("%s: %s", names[i], error.text);
             timed += cpu.timed;
             untimed += !cpu.timed;
             hidden += cpu.hidden;
@@ -112,7 +115,8 @@ static void test_tune_spaces(void **state)
             bool exact;
             kf_tune_point point;
             kf_tune_point_default(space, &point);
-            if (!kf_tune_point_valid(space, &point)) fail_msg("%s/%s: its defaults violate its constraints", names[i], seed->name);
+            if (!kf_tune_point_valid(space, &point))
+                fail_msg("%s/%s: its defaults violate its constraints", names[i], seed->name);
             assert_true(kf_tune_space_axes(space) >= 2);
             assert_true(kf_tune_space_size(space, &exact) >= 8);
         }

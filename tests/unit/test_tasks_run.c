@@ -1,10 +1,12 @@
-/* The shipped tasks on the CPU device: every baseline and every seed, compiled by kforge-cpucc with the task's own prototype in
- * front, must agree with the oracle on all workloads that are not timed (ragged and hidden shapes) and under every variation of the
- * data that the judge may make, write nothing behind its buffers and leave its inputs alone. What the oracles give must not be
+/* The shipped tasks on the CPU device: every baseline and every seed, compiled by kforge-cpucc with
+ * the task's own prototype in front, must agree with the oracle on all workloads that are not timed
+ * (ragged and hidden shapes) and under every variation of the data that the judge may make, write
+ * nothing behind its buffers and leave its inputs alone. What the oracles give must not be
  * degenerate (kf_lint_outputs).
  *
- * This is no judge: candidates are trusted here and loaded into the test. Each task is a test of its own (`test_tasks_run TASK`): what ends the process is
- * then known by name, and the process holds the sources of one task, as one of the judge's does. */
+ * This is no judge: candidates are trusted here and loaded into the test. Each task is a test of
+ * its own (`test_tasks_run TASK`): what ends the process is then known by name, and the process
+ * holds the sources of one task, as one of the judge's does. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +35,7 @@ typedef struct built {
 
 static char folder[] = "/tmp/kforge-test-tasks-XXXXXX";
 
-/* ---- building --------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static void write_text(const char *path, const char *first, const char *second)
 {
@@ -43,7 +45,8 @@ static void write_text(const char *path, const char *first, const char *second)
     assert_int_equal(fclose(file), 0);
 }
 
-static void paths(const char *task, const kf_task_file *file, char *source, char *object, size_t size)
+static void paths(const char *task, const kf_task_file *file, char *source, char *object,
+                  size_t size)
 {
     snprintf(source, size, "%s/%s-%s", folder, task, file->name);
     snprintf(object, size, "%s/%s-%s.so", folder, task, file->name);
@@ -86,7 +89,7 @@ static built finish_build(const kf_task *task, const kf_task_file *file, bool or
     return result;
 }
 
-/* ---- calling ---------------------------------------------------------------------------------------------- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* Buffers of one call, by argument. Each ends in a guard. */
 typedef struct call_buffers {
@@ -102,19 +105,22 @@ static void buffers_free(call_buffers *buffers)
 
 static bool is_written(const kf_problem_argument *argument)
 {
-    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT ||
+           argument->kind == KF_WORKSPACE;
 }
 
 static const kf_key poison = {.secret = 0x5eed, .set = 9, .argument = 99};
 
-/* Inputs are copied from `inputs` (for an oracle a floating inout is widened), outputs and guards are poisoned. */
+/* Inputs are copied from `inputs` (for an oracle a floating inout is widened), outputs and guards
+ * are poisoned. */
 static call_buffers buffers_new(const kf_problem *problem, const call_buffers *inputs, bool oracle)
 {
     call_buffers result = {.count = problem->argument_count};
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
         if (argument->kind == KF_SCALAR) continue;
-        bool widened = oracle && kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+        bool widened = oracle && kf_dtype_is_float(argument->dtype) &&
+                       (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
         result.bytes[i] = widened ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
         void *data = NULL;
         assert_int_equal(posix_memalign(&data, 256, result.bytes[i] + GUARD), 0);
@@ -125,14 +131,16 @@ static call_buffers buffers_new(const kf_problem *problem, const call_buffers *i
             memcpy(data, inputs->data[i], argument->bytes);
         else
             for (int64_t e = 0; e < argument->elements; e++)
-                ((double *)data)[e] = kf_dtype_load(argument->dtype, inputs->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
+                ((double *)data)[e] = kf_dtype_load(
+                    argument->dtype, inputs->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
     }
     return result;
 }
 
-/* Calls `entry` with a problem's arguments. Integers and pointers travel in registers of their own, apart from floats, in the
- * calling conventions of x86-64 and AArch64, so one type of function serves all signatures with up to 13 of the one, the stream
- * after them, and 2 (float) of the other. */
+/* Calls `entry` with a problem's arguments. Integers and pointers travel in registers of their own,
+ * apart from floats, in the calling conventions of x86-64 and AArch64, so one type of function
+ * serves all signatures with up to 13 of the one, the stream after them, and 2 (float) of the
+ * other. */
 static void call(void *entry, const kf_problem *problem, const call_buffers *buffers)
 {
     uint64_t words[14] = {0};
@@ -152,14 +160,15 @@ static void call(void *entry, const kf_problem *problem, const call_buffers *buf
             words[word++] = (uint64_t)argument->value.integer;
         }
     }
-    void (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                     uint64_t, uint64_t, uint64_t, float, float);
+    void (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                     uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, float, float);
     memcpy(&function, &entry, sizeof function);
-    function(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8], words[9], words[10],
-             words[11], words[12], words[13], floats[0], floats[1]);
+    function(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7],
+             words[8], words[9], words[10], words[11], words[12], words[13], floats[0], floats[1]);
 }
 
-static call_buffers fill_inputs(const kf_problem *problem, uint64_t secret, kf_variation variation, int changed)
+static call_buffers fill_inputs(const kf_problem *problem, uint64_t secret, kf_variation variation,
+                                int changed)
 {
     call_buffers result = buffers_new(problem, NULL, false);
     for (int i = 0; i < problem->argument_count; i++) {
@@ -171,10 +180,11 @@ static call_buffers fill_inputs(const kf_problem *problem, uint64_t secret, kf_v
     return result;
 }
 
-/* ---- every candidate agrees with the oracle --------------------------------------------------------------- */
+/* ---- every candidate agrees with the oracle -------------------------------------------------- */
 
-static void check_candidate(const kf_problem *problem, const built *candidate, const char *where, const call_buffers *inputs,
-                            const call_buffers *expected, kf_error_sums *baseline, bool is_baseline)
+static void check_candidate(const kf_problem *problem, const built *candidate, const char *where,
+                            const call_buffers *inputs, const call_buffers *expected,
+                            kf_error_sums *baseline, bool is_baseline)
 {
     call_buffers got = buffers_new(problem, inputs, false);
     call(candidate->entry, problem, &got);
@@ -184,53 +194,65 @@ static void check_candidate(const kf_problem *problem, const built *candidate, c
         if (argument->kind == KF_SCALAR) continue;
         if (!kf_poison_intact(poison, got.data[i], argument->bytes, GUARD, &at))
             fail_msg("%s: %s wrote behind %s", where, candidate->name, argument->name);
-        if (argument->kind == KF_INPUT && memcmp(got.data[i], inputs->data[i], argument->bytes) != 0)
+        if (argument->kind == KF_INPUT &&
+            memcmp(got.data[i], inputs->data[i], argument->bytes) != 0)
             fail_msg("%s: %s changed its input %s", where, candidate->name, argument->name);
         if (!is_written(argument) || argument->kind == KF_WORKSPACE) continue;
-        if (is_baseline) kf_error_accumulate(argument, got.data[i], expected->data[i], &baseline[i]);
+        if (is_baseline)
+            kf_error_accumulate(argument, got.data[i], expected->data[i], &baseline[i]);
         kf_error_figures figures;
         kf_error error = {0};
-        if (!kf_compare_output(argument, got.data[i], expected->data[i], &baseline[i], &figures, &error))
-            fail_msg("%s: %s: %s is wrong: RMS %g (allowed %g), maximum %g (allowed %g), first at %lld: %.9g for %.9g %s %s", where,
-                     candidate->name, argument->name, figures.rms, figures.allowed_rms, figures.max, figures.allowed_max,
-                     (long long)figures.first_index, figures.first_got, figures.first_expected, figures.pattern, error.text);
+        if (!kf_compare_output(argument, got.data[i], expected->data[i], &baseline[i], &figures,
+                               &error))
+            fail_msg("%s: %s: %s is wrong: RMS %g (allowed %g), maximum %g (allowed %g), first at "
+                     "%lld: %.9g for %.9g %s %s",
+                     where, candidate->name, argument->name, figures.rms, figures.allowed_rms,
+                     figures.max, figures.allowed_max, (long long)figures.first_index,
+                     figures.first_got, figures.first_expected, figures.pattern, error.text);
     }
     buffers_free(&got);
 }
 
-static void check_workload(const kf_task *task, const kf_problem *problem, const built *oracle, const built *candidates, int count)
+static void check_workload(const kf_task *task, const kf_problem *problem, const built *oracle,
+                           const built *candidates, int count)
 {
     for (int variation = 0; variation < KF_VARIATION_COUNT; variation++) {
         char where[256];
-        snprintf(where, sizeof where, "%s, workload %s, variation %s", kf_task_name(task), problem->workload,
-                 kf_variation_name((kf_variation)variation));
-        call_buffers inputs = fill_inputs(problem, 4711 + (uint64_t)variation, (kf_variation)variation, -1);
+        snprintf(where, sizeof where, "%s, workload %s, variation %s", kf_task_name(task),
+                 problem->workload, kf_variation_name((kf_variation)variation));
+        call_buffers inputs =
+            fill_inputs(problem, 4711 + (uint64_t)variation, (kf_variation)variation, -1);
         call_buffers expected = buffers_new(problem, &inputs, true);
         call(oracle->entry, problem, &expected);
         kf_error_sums baseline[KF_MAX_ARGUMENTS] = {0};
-        for (int i = 0; i < count; i++) check_candidate(problem, &candidates[i], where, &inputs, &expected, baseline, i == 0);
+        for (int i = 0; i < count; i++)
+            check_candidate(problem, &candidates[i], where, &inputs, &expected, baseline, i == 0);
         buffers_free(&expected);
         buffers_free(&inputs);
     }
 }
 
-/* ---- no task is degenerate -------------------------------------------------------------------------------- */
+/* ---- no task is degenerate ------------------------------------------------------------------- */
 
 /* Arguments as doubles, for the lint. */
-static double **to_doubles(const kf_problem *problem, const call_buffers *buffers, bool expected, bool given)
+static double **to_doubles(const kf_problem *problem, const call_buffers *buffers, bool expected,
+                           bool given)
 {
     double **result = calloc((size_t)problem->argument_count, sizeof *result);
     assert_non_null(result);
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
-        bool wanted = argument->kind == KF_INOUT || argument->kind == (given ? KF_INPUT : KF_OUTPUT);
+        bool wanted =
+            argument->kind == KF_INOUT || argument->kind == (given ? KF_INPUT : KF_OUTPUT);
         if (!wanted) continue;
         result[i] = malloc((size_t)argument->elements * sizeof(double));
         assert_non_null(result[i]);
         bool wide = expected && kf_dtype_is_float(argument->dtype);
         for (int64_t e = 0; e < argument->elements; e++)
-            result[i][e] = wide ? ((const double *)buffers->data[i])[e]
-                                : kf_dtype_load(argument->dtype, buffers->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
+            result[i][e] =
+                wide ? ((const double *)buffers->data[i])[e]
+                     : kf_dtype_load(argument->dtype,
+                                     buffers->data[i] + (size_t)e * kf_dtype_size(argument->dtype));
     }
     return result;
 }
@@ -243,25 +265,32 @@ static void free_doubles(const kf_problem *problem, const double *const *doubles
 
 static void print_finding(void *context, const kf_lint_finding *finding)
 {
-    print_error("%s: %s: %s: %s\n", (const char *)context, finding->rule, finding->path, finding->text);
+    print_error("%s: %s: %s: %s\n", (const char *)context, finding->rule, finding->path,
+                finding->text);
 }
 
-static void check_lint(const kf_task *task, const kf_problem *problem, const built *oracle, const built *baseline)
+static void check_lint(const kf_task *task, const kf_problem *problem, const built *oracle,
+                       const built *baseline)
 {
     kf_lint_case cases[KF_MAX_ARGUMENTS + 2];
     size_t count = 0;
     for (int changed = -2; changed < problem->argument_count; changed++) {
-        if (changed >= 0 && problem->arguments[changed].kind != KF_INPUT && problem->arguments[changed].kind != KF_INOUT) continue;
-        call_buffers inputs = fill_inputs(problem, changed == -2 ? 1234 : 99, KF_VARY_NONE, changed);
-        call_buffers expected = buffers_new(problem, &inputs, true), got = buffers_new(problem, &inputs, false);
+        if (changed >= 0 && problem->arguments[changed].kind != KF_INPUT &&
+            problem->arguments[changed].kind != KF_INOUT)
+            continue;
+        call_buffers inputs =
+            fill_inputs(problem, changed == -2 ? 1234 : 99, KF_VARY_NONE, changed);
+        call_buffers expected = buffers_new(problem, &inputs, true),
+                     got = buffers_new(problem, &inputs, false);
         call(oracle->entry, problem, &expected);
         call(baseline->entry, problem, &got);
-        cases[count++] = (kf_lint_case){.problem = problem,
-                                        .given = (const double *const *)to_doubles(problem, &inputs, false, true),
-                                        .expected = (const double *const *)to_doubles(problem, &expected, true, false),
-                                        .baseline = (const double *const *)to_doubles(problem, &got, false, false),
-                                        .base = changed >= 0 ? 1 : -1,
-                                        .changed = changed >= 0 ? changed : 0};
+        cases[count++] = (kf_lint_case){
+            .problem = problem,
+            .given = (const double *const *)to_doubles(problem, &inputs, false, true),
+            .expected = (const double *const *)to_doubles(problem, &expected, true, false),
+            .baseline = (const double *const *)to_doubles(problem, &got, false, false),
+            .base = changed >= 0 ? 1 : -1,
+            .changed = changed >= 0 ? changed : 0};
         buffers_free(&got);
         buffers_free(&expected);
         buffers_free(&inputs);
@@ -276,7 +305,7 @@ static void check_lint(const kf_task *task, const kf_problem *problem, const bui
     if (errors != 0) fail_msg("%s: %d findings %s", kf_task_name(task), errors, error.text);
 }
 
-/* ---- a task ----------------------------------------------------------------------------------------------- */
+/* ---- a task ---------------------------------------------------------------------------------- */
 
 static void test_task(void **state)
 {
@@ -301,7 +330,8 @@ static void test_task(void **state)
     for (int w = 0; w < kf_task_workload_count(task); w++) {
         kf_problem problem;
         bool applies;
-        if (!kf_task_resolve(task, w, "cpu", &problem, &applies, &error)) fail_msg("%s", error.text);
+        if (!kf_task_resolve(task, w, "cpu", &problem, &applies, &error))
+            fail_msg("%s", error.text);
         if (!applies || problem.timed) continue;
         check_workload(task, &problem, &builds[0], builds + 1, count - 1);
         if (!linted) check_lint(task, &problem, &builds[0], &builds[1]);

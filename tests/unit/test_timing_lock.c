@@ -59,7 +59,8 @@ static void death_gives_it_back(void **state)
     pid_t holder = fork();
     if (holder == 0) {
         int lock = kf_timing_lock_open(name, NULL);
-        if (lock < 0 || !kf_timing_lock_take(lock, NULL, NULL) || write(ready[1], "", 1) < 0) _exit(1);
+        if (lock < 0 || !kf_timing_lock_take(lock, NULL, NULL) || write(ready[1], "", 1) < 0)
+            _exit(1);
         for (;;) pause();
     }
     char byte;
@@ -72,7 +73,8 @@ static void death_gives_it_back(void **state)
         _exit(write(ready[1], "", 1) != 1 || kill(holder, SIGKILL) != 0);
     }
     assert_true(kf_timing_lock_take(lock, NULL, &error));
-    assert_int_equal(poll(&(struct pollfd){.fd = ready[0], .events = POLLIN}, 1, 0), 1); /* not before it was killed */
+    /* not before it was killed */
+    assert_int_equal(poll(&(struct pollfd){.fd = ready[0], .events = POLLIN}, 1, 0), 1);
     int status;
     assert_int_equal(waitpid(killer, &status, 0), killer);
     assert_int_equal(status, 0);
@@ -85,7 +87,8 @@ static void death_gives_it_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(one_at_a_time, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(death_gives_it_back, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_at_a_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(death_gives_it_back, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Solutions in Python, each a file under tests/torch/{hostile,bad,honest} (torch_cases.h), through the ordinary judge on the CPU device. Skipped, saying
- * so, where there is no PyTorch. Those whose time matters are test_torch_timed.c's. */
+/* Solutions in Python, each a file under tests/torch/{hostile,bad,honest} (torch_cases.h), through
+ * the ordinary judge on the CPU device. Skipped, saying so, where there is no PyTorch. Those whose
+ * time matters are test_torch_timed.c's. */
 #include "torch_cases.h"
 
 #include "health_check.h"
@@ -28,16 +29,19 @@ static void what_does_not_go_together(void **state)
     (void)state;
     kf_error error = {0};
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
-    kf_auto(kf_job) job = task ? kf_job_new("mixed", task, "class ModelNew: pass\n", 21, NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        task ? kf_job_new("mixed", task, "class ModelNew: pass\n", 21, NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     job->options.torch = true;
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
     assert_non_null(verdict);
     assert_string_equal(kf_status_name(verdict->status), "judge_error");
-    assert_non_null(strstr(verdict->message, "needs a task whose oracle or baseline is a problem file for PyTorch"));
+    assert_non_null(strstr(verdict->message,
+                           "needs a task whose oracle or baseline is a problem file for PyTorch"));
 }
 
-/* A problem file stands for a solution that is known to be good: what a worker asks whose machine seems to fail. */
+/* A problem file stands for a solution that is known to be good: what a worker asks whose machine
+ * seems to fail. */
 static void a_problem_solves_itself(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Solutions that compile when they are called (tests/torch/dry_run), and which those are. What a dry run says is the field "dry_run" of their first line. */
+/* Solutions that compile when they are called (tests/torch/dry_run), and which those are. What a
+ * dry run says is the field "dry_run" of their first line. */
 #include "torch_cases.h"
 
 #include <unistd.h>
@@ -64,7 +65,8 @@ static void solutions_compile_when_they_are_called(void **state)
     (void)state;
     every_file_of("dry_run", false, 15);
     static const char *const left[] = {"/kforge-elsewhere", "/tmp/kforge-elsewhere"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) assert_int_not_equal(access(left[i], F_OK), 0);
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        assert_int_not_equal(access(left[i], F_OK), 0);
     assert_false(is_running("sleep 7654"));
 }
 

@@ -1,16 +1,19 @@
-/* Solutions in Python that compile extensions (tests/torch/extensions), and the format in which those leave the build jail. One of them is C++ and
- * CUDA behind pybind11, which takes two compilers half a minute each; the others are plain modules of Python, a second each. In all some 110 s of processors'
- * time (user time of this program on 2 shared cores at about 2 GHz), half of it PyTorch's headers. */
+/* Solutions in Python that compile extensions (tests/torch/extensions), and the format in which
+ * those leave the build jail. One of them is C++ and CUDA behind pybind11, which takes two
+ * compilers half a minute each; the others are plain modules of Python, a second each. In all some
+ * 110 s of processors' time (user time of this program on 2 shared cores at about 2 GHz), half of
+ * it PyTorch's headers. */
 #include "torch_cases.h"
 
 #include <unistd.h>
 
 #include "build_archive.h"
 
-/* ---- the crate ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the crate ------------------------------------------------------------------------------- */
 
 /* As evaluator/torch/build.py writes it. */
-static size_t put_record(char *at, unsigned kind, const char *key, const char *name, const char *data, uint64_t size)
+static size_t put_record(char *at, unsigned kind, const char *key, const char *name,
+                         const char *data, uint64_t size)
 {
     memset(at, 0, 144);
     memcpy(at, "kfx1", 4);
@@ -30,8 +33,10 @@ static int count_records(const char *archive, size_t size)
     size_t at = 0;
     int count = 0;
     while (kf_build_archive_next(archive, size, &at, &record)) {
-        assert_true(at <= size && record.data >= archive && record.data + record.size <= archive + size);
-        assert_true(strlen(record.key) <= 64 && strlen(record.name) < KF_BUILD_ARCHIVE_NAME && !strpbrk(record.name, "/."));
+        assert_true(at <= size && record.data >= archive &&
+                    record.data + record.size <= archive + size);
+        assert_true(strlen(record.key) <= 64 && strlen(record.name) < KF_BUILD_ARCHIVE_NAME &&
+                    !strpbrk(record.name, "/."));
         count++;
     }
     return count;
@@ -55,7 +60,8 @@ static void records_are_read_one_after_the_other(void **state)
     assert_memory_equal(record.data, "words", 5);
     assert_false(kf_build_archive_next(archive, size, &at, &record));
     assert_int_equal(at, size);
-    for (size_t cut = 0; cut < size; cut++) assert_int_equal(count_records(archive, cut), cut >= 147);
+    for (size_t cut = 0; cut < size; cut++)
+        assert_int_equal(count_records(archive, cut), cut >= 147);
 }
 
 /* Of a dry run; nobody here looks into it, and its key and name are nothing. */
@@ -87,8 +93,10 @@ static void what_breaks_the_format_ends_it(void **state)
         {KF_BUILD_ARCHIVE_LIBRARY, KEY, "", 1},
         {KF_BUILD_ARCHIVE_LIBRARY, KEY, "../a", 1},
         {KF_BUILD_ARCHIVE_LIBRARY, KEY, "a.b", 1},
-        {KF_BUILD_ARCHIVE_LIBRARY, KEY, "a234567890123456789012345678901234567890123456789012345678901234", 1},
-        {KF_BUILD_ARCHIVE_LIBRARY, "../../../../../../../../../../../../../../../../../../../../tmp/x12", "a", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY, KEY,
+         "a234567890123456789012345678901234567890123456789012345678901234", 1},
+        {KF_BUILD_ARCHIVE_LIBRARY,
+         "../../../../../../../../../../../../../../../../../../../../tmp/x12", "a", 1},
         {KF_BUILD_ARCHIVE_LIBRARY, "0123", "a", 1},
         {KF_BUILD_ARCHIVE_FAILED, "", "", 1},
         {KF_BUILD_ARCHIVE_NOTE, "", "", 2},
@@ -99,7 +107,8 @@ static void what_breaks_the_format_ends_it(void **state)
     };
     char archive[512];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        size_t size = put_record(archive, wrong[i].kind, wrong[i].key, wrong[i].name, "x", wrong[i].size);
+        size_t size =
+            put_record(archive, wrong[i].kind, wrong[i].key, wrong[i].name, "x", wrong[i].size);
         if (count_records(archive, size) != 0) fail_msg("record %zu was taken", i);
     }
     unsigned random = 1;
@@ -114,14 +123,16 @@ static void what_breaks_the_format_ends_it(void **state)
     }
 }
 
-/* ---- solutions -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- solutions ------------------------------------------------------------------------------- */
 
 static void solutions_compile_extensions(void **state)
 {
     (void)state;
     every_file_of("extensions", false, 8);
-    static const char *const left[] = {"/tmp/kforge-left-behind", "/var/tmp/kforge-left-behind", "/dev/shm/kforge-left-behind"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) assert_int_not_equal(access(left[i], F_OK), 0);
+    static const char *const left[] = {"/tmp/kforge-left-behind", "/var/tmp/kforge-left-behind",
+                                       "/dev/shm/kforge-left-behind"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        assert_int_not_equal(access(left[i], F_OK), 0);
     assert_false(is_running("sleep 76543"));
     assert_false(is_running("wait.sh"));
 }
@@ -131,16 +142,20 @@ static void a_second_verdict_compiles_nothing(void **state)
 {
     (void)state;
     size_t size;
-    kf_autofree char *source = kf_file_read(DATA "extensions/many_places.py", KF_SOURCE_BYTES, &size, NULL);
+    kf_autofree char *source =
+        kf_file_read(DATA "extensions/many_places.py", KF_SOURCE_BYTES, &size, NULL);
     assert_non_null(source);
     kf_auto(kf_verdict) verdict = judge_source("relu", source, false, false);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->build, "cached")));
     const cJSON *all = cJSON_GetObjectItem(verdict->build, "extensions");
     assert_int_equal(cJSON_GetArraySize(all), 2);
-    assert_int_equal(strlen(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(all, 0), "sha256"))), 64);
+    assert_int_equal(
+        strlen(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(all, 0), "sha256"))),
+        64);
     assert_string_not_equal(verdict->binary_hash, verdict->source_hash);
-    /* Another solution, though it asks for the same: nothing that one jail wrote gets into the next. */
+    /* Another solution, though it asks for the same: nothing that one jail wrote gets into the
+     * next. */
     kf_autofree char *other = NULL;
     assert_true(asprintf(&other, "%s\n# other\n", source) > 0);
     kf_auto(kf_verdict) second = judge_source("relu", other, false, false);
@@ -155,16 +170,18 @@ static bool can_compile(void)
         "import importlib.util as u, os, sys, sysconfig\n"
         "folder = list(u.find_spec('torch').submodule_search_locations)[0]\n"
         "missing = [n for n, there in (('setuptools', u.find_spec('setuptools')),\n"
-        "    ('headers of Python', os.path.exists(os.path.join(sysconfig.get_path('include', 'posix_prefix'), 'Python.h'))),\n"
-        "    ('headers of PyTorch', os.path.exists(folder + '/include/torch/extension.h'))) if not there]\n"
+        "    ('headers of Python', os.path.exists(os.path.join(sysconfig.get_path('include', "
+        "'posix_prefix'), 'Python.h'))),\n"
+        "    ('headers of PyTorch', os.path.exists(folder + '/include/torch/extension.h'))) if not "
+        "there]\n"
         "print('skipped: no ' + ', no '.join(missing) if missing else '', flush=True)\n"
         "sys.exit(bool(missing))\n";
     kf_auto(cJSON) torch = kf_judge_torch(NULL);
     const char *python = cJSON_GetStringValue(cJSON_GetObjectItem(torch, "program"));
     kf_autofree char *command = NULL;
     if (!python) return true; /* it is said elsewhere */
-    assert_true(asprintf(&command, "PATH=\"%.*s:$PATH\" '%s' -I -c \"%s\"", (int)(strrchr(python, '/') - python), python, python,
-                         question) > 0);
+    assert_true(asprintf(&command, "PATH=\"%.*s:$PATH\" '%s' -I -c \"%s\"",
+                         (int)(strrchr(python, '/') - python), python, python, question) > 0);
     fflush(stdout);
     return system(command) == 0;
 }
@@ -183,7 +200,9 @@ int main(void)
     };
     int failed = cmocka_run_group_tests_name("crate", pure, NULL, NULL);
     if (failed || !mkdtemp(cache)) return 1;
-    failed = can_compile() ? judge_tests("torch_extensions", tests, sizeof tests / sizeof *tests, cache) : 77;
+    failed = can_compile()
+                 ? judge_tests("torch_extensions", tests, sizeof tests / sizeof *tests, cache)
+                 : 77;
     kf_directory_remove(cache, NULL);
     return failed;
 }

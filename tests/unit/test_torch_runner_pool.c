@@ -1,5 +1,6 @@
-/* What runners in Python cost: the task's own go on from one task's problem to another's, a solution's never do, and what a problem has changed of PyTorch
- * does not reach the next one. Skipped, saying so, where there is no PyTorch. */
+/* What runners in Python cost: the task's own go on from one task's problem to another's, a
+ * solution's never do, and what a problem has changed of PyTorch does not reach the next one.
+ * Skipped, saying so, where there is no PyTorch. */
 #include "torch_cases.h"
 
 #include "runner_pool.h"
@@ -34,8 +35,10 @@ static void expect_correct(const char *task, const char *source, bool kernelbenc
 {
     kf_auto(kf_verdict) verdict = judge_source(task, source, false, kernelbench);
     const kf_finding *finding = first_finding(verdict);
-    if (verdict->status != KF_CORRECT) fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
-    if (kernelbench) assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness")));
+    if (verdict->status != KF_CORRECT)
+        fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
+    if (kernelbench)
+        assert_true(cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness")));
 }
 
 static void the_tasks_own_go_on_to_other_tasks(void **state)
@@ -50,32 +53,41 @@ static void the_tasks_own_go_on_to_other_tasks(void **state)
     assert_int_equal(started(), before + 2); /* and one for KernelBench's protocol */
 }
 
-/* A task like relu in a folder of its own, with lines before the class; `more` ends its baseline, and may go on. */
-static kf_verdict *judge_beside(const char *more, const char *lines, const char *solution, double timeout)
+/* A task like relu in a folder of its own, with lines before the class; `more` ends its baseline,
+ * and may go on. */
+static kf_verdict *judge_beside(const char *more, const char *lines, const char *solution,
+                                double timeout)
 {
     kf_error error = {0};
     kf_autofree char *folder = kf_directory_temporary("kforge-test", &error);
-    kf_autofree char *json = kf_path_join(folder, "task.json"), *problem = kf_path_join(folder, "problem.py");
+    kf_autofree char *json = kf_path_join(folder, "task.json"),
+                     *problem = kf_path_join(folder, "problem.py");
     kf_autofree char *text = NULL, *task = NULL;
     static const char form[] =
-        "{\"schema\": \"kforge-task/1\", \"name\": \"careless\", \"entry\": \"careless\", \"arguments\": ["
+        "{\"schema\": \"kforge-task/1\", \"name\": \"careless\", \"entry\": \"careless\", "
+        "\"arguments\": ["
         "{\"name\": \"x\", \"kind\": \"input\", \"dtype\": \"f32\", \"shape\": " SHAPE
         ", \"distribution\": {\"kind\": \"normal\"}}, "
         "{\"name\": \"out\", \"kind\": \"output\", \"dtype\": \"f32\", \"shape\": " SHAPE "}], "
-        "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": \"torch\", \"file\": "
+        "\"oracle\": {\"kind\": \"torch\", \"file\": \"problem.py\"}, \"baseline\": {\"kind\": "
+        "\"torch\", \"file\": "
         "\"problem.py\"%s, "
-        "\"torch\": {\"class\": \"Model\", \"inputs\": [\"x\"], \"outputs\": [\"out\"], \"forward\": [\"x\"]}}";
+        "\"torch\": {\"class\": \"Model\", \"inputs\": [\"x\"], \"outputs\": [\"out\"], "
+        "\"forward\": [\"x\"]}}";
     assert_true(asprintf(&task, form, more) > 0);
     assert_true(asprintf(&text,
                          "import torch\nimport torch.nn as nn\n%s\n"
-                         "class Model(nn.Module):\n    def forward(self, x):\n        return torch.clamp(x, min=0)\n"
+                         "class Model(nn.Module):\n    def forward(self, x):\n        return "
+                         "torch.clamp(x, min=0)\n"
                          "def get_inputs():\n    return [torch.randn(64, 4096)]\n"
                          "def get_init_inputs():\n    return []\n",
                          lines) > 0);
-    assert_true(kf_file_write(json, task, strlen(task), &error) && kf_file_write(problem, text, strlen(text), &error));
+    assert_true(kf_file_write(json, task, strlen(task), &error) &&
+                kf_file_write(problem, text, strlen(text), &error));
     kf_task *loaded = kf_task_load(folder, &error);
     kf_directory_remove(folder, NULL);
-    kf_auto(kf_job) job = loaded ? kf_job_new("careless", loaded, solution, strlen(solution), NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        loaded ? kf_job_new("careless", loaded, solution, strlen(solution), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     job->options.torch = job->options.check_only = true;
     job->options.kernelbench = false;
@@ -94,15 +106,18 @@ static kf_verdict *judge_with(const char *lines, const char *solution, double ti
 static void settings_do_not_reach_the_next_task(void **state)
 {
     (void)state;
-    kf_auto(kf_verdict) verdict = judge_with(
-        "torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)", clamp, 60);
+    kf_auto(kf_verdict) verdict =
+        judge_with("torch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms("
+                   "True)\ntorch.set_num_threads(1)",
+                   clamp, 60);
     assert_string_equal(kf_status_name(verdict->status), "correct");
     size_t before = started();
     expect_correct("relu", relu, false);
     assert_int_equal(started(), before + 1);
 }
 
-/* A function that a problem has replaced is not there in the next one: its runners are fresh ones. */
+/* A function that a problem has replaced is not there in the next one: its runners are fresh ones.
+ */
 static void replaced_functions_do_not_reach_the_next_task(void **state)
 {
     (void)state;
@@ -113,7 +128,8 @@ static void replaced_functions_do_not_reach_the_next_task(void **state)
     assert_int_equal(started(), before + 3);
 }
 
-/* A solution that does not end is to blame, but not for what the task's own had of the job's time: VGG's weights take a minute to be drawn. */
+/* A solution that does not end is to blame, but not for what the task's own had of the job's time:
+ * VGG's weights take a minute to be drawn. */
 static void who_has_the_time_is_told(void **state)
 {
     (void)state;
@@ -129,12 +145,14 @@ static void who_has_the_time_is_told(void **state)
     kf_auto(kf_verdict) late = judge_with("import time\ntime.sleep(1.5)", slow, 4);
     assert_string_equal(kf_status_name(late->status), "judge_error");
     assert_string_equal(first_finding(late)->rule, "time.budget");
-    kf_auto(kf_verdict) hangs = judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 4);
+    kf_auto(kf_verdict) hangs =
+        judge_with("", "import time\nclass ModelNew:\n    pass\ntime.sleep(100)\n", 4);
     assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 
-/* Stands for torch.compile, which PyTorch 1 has not: it starts a program, as compilers are, and no process comes to it twice. Behind the two calls that are made in loading
- * nothing can be started any more. */
+/* Stands for torch.compile, which PyTorch 1 has not: it starts a program, as compilers are, and no
+ * process comes to it twice. Behind the two calls that are made in loading nothing can be started
+ * any more. */
 #define COMPILING                                                                                 \
     "import os, subprocess\n"                                                                     \
     "calls = []\n"                                                                                \
@@ -159,7 +177,8 @@ static void a_compiled_baseline_starts_compilers_once(void **state)
     for (int turn = 0; turn < 2; turn++) {
         kf_auto(kf_verdict) verdict = judge_beside(compiled, COMPILING, clamp, 60);
         const kf_finding *finding = first_finding(verdict);
-        if (verdict->status != KF_CORRECT) fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
+        if (verdict->status != KF_CORRECT)
+            fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
         assert_int_equal(kf_runner_pool_started(judge->pool, KF_RUNNER_COMPILED), 1);
     }
     /* Neither does another task come to it, nor a plan of this one that is not to be compiled. */
@@ -169,8 +188,9 @@ static void a_compiled_baseline_starts_compilers_once(void **state)
     assert_non_null(strstr(first_finding(eager)->text, "PermissionError"));
     assert_int_equal(kf_runner_pool_started(judge->pool, KF_RUNNER_COMPILED), 1);
     /* Another workload may have other shapes, and is compiled in a process of its own. */
-    kf_auto(kf_verdict) two =
-        judge_beside(", \"compile\": true}, \"workloads\": [{\"name\": \"main\"}, {\"name\": \"again\"}]", COMPILING, clamp, 60);
+    kf_auto(kf_verdict) two = judge_beside(
+        ", \"compile\": true}, \"workloads\": [{\"name\": \"main\"}, {\"name\": \"again\"}]",
+        COMPILING, clamp, 60);
     if (two->status != KF_CORRECT) fail_msg("%s", two->message);
     assert_int_equal(kf_runner_pool_started(judge->pool, KF_RUNNER_COMPILED), 3);
 }
@@ -181,18 +201,22 @@ static void what_can_not_be_compiled_is_the_baselines_failure(void **state)
     static const struct {
         const char *lines, *says;
     } rows[] = {{"if hasattr(torch, 'compile'): del torch.compile", "it takes 2.0 or newer"},
-                {"def compile(module):\n    raise ValueError('no lowering\\nfor this')\ntorch.compile = compile",
+                {"def compile(module):\n    raise ValueError('no lowering\\nfor "
+                 "this')\ntorch.compile = compile",
                  "no lowering for this: torch.compile: ValueError"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        kf_auto(kf_verdict) verdict = judge_beside(", \"compile\": true}", rows[i].lines, clamp, 60);
+        kf_auto(kf_verdict) verdict =
+            judge_beside(", \"compile\": true}", rows[i].lines, clamp, 60);
         assert_string_equal(kf_status_name(verdict->status), "judge_error");
         assert_string_equal(first_finding(verdict)->rule, "baseline.failed");
         assert_int_equal(first_finding(verdict)->blame, KF_BLAME_TASK);
-        if (!strstr(first_finding(verdict)->text, rows[i].says)) fail_msg("%s", first_finding(verdict)->text);
+        if (!strstr(first_finding(verdict)->text, rows[i].says))
+            fail_msg("%s", first_finding(verdict)->text);
     }
 }
 
-static bool suits_none(const kf_device *device, const kf_runner *runner, kf_role role, const kf_problem *problem)
+static bool suits_none(const kf_device *device, const kf_runner *runner, kf_role role,
+                       const kf_problem *problem)
 {
     (void)device, (void)runner, (void)role, (void)problem;
     return false;
@@ -212,7 +236,8 @@ static kf_runner *runner_with_memory(kf_runner_pool *pool, int *released)
     return runner;
 }
 
-/* As on a GPU, where what dies does so while others work. An arena of 30 GiB that nobody uses any more left the next large problem one that was too small for its results. */
+/* As on a GPU, where what dies does so while others work. An arena of 30 GiB that nobody uses any
+ * more left the next large problem one that was too small for its results. */
 static void memory_that_is_of_no_use_is_given_back_first(void **state)
 {
     (void)state;
@@ -226,7 +251,8 @@ static void memory_that_is_of_no_use_is_given_back_first(void **state)
     kf_problem *problem = calloc(1, sizeof *problem);
     int of_candidate = 0, of_baseline = 0;
     kf_runner_pool_retire(pool, runner_with_memory(pool, &of_candidate), false);
-    kf_runner_pool_keep_trusted(pool, KF_ROLE_BASELINE, baseline, false, runner_with_memory(pool, &of_baseline));
+    kf_runner_pool_keep_trusted(pool, KF_ROLE_BASELINE, baseline, false,
+                                runner_with_memory(pool, &of_baseline));
     assert_int_equal(of_candidate, 0); /* it may take its time */
     kf_runner_pool_make_room(pool, other, false, problem);
     assert_int_equal(of_candidate, 1);
@@ -237,7 +263,8 @@ static void memory_that_is_of_no_use_is_given_back_first(void **state)
     kf_runner_pool_make_room(pool, other, false, problem);
     assert_int_equal(of_baseline, 1);
     assert_false(kf_runner_pool_has_trusted(pool, KF_ROLE_BASELINE, baseline, false));
-    kf_runner_pool_keep_trusted(pool, KF_ROLE_BASELINE, baseline, false, runner_with_memory(pool, NULL));
+    kf_runner_pool_keep_trusted(pool, KF_ROLE_BASELINE, baseline, false,
+                                runner_with_memory(pool, NULL));
     kf_runner_pool_make_room(pool, other, false, problem);
     assert_true(kf_runner_pool_has_trusted(pool, KF_ROLE_BASELINE, baseline, false));
     free(problem);

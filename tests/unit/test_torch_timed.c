@@ -1,4 +1,5 @@
-/* Solutions in Python whose time is looked at, so that nothing may run beside them; test_torch.c has the others. */
+/* Solutions in Python whose time is looked at, so that nothing may run beside them; test_torch.c
+ * has the others. */
 #include "torch_cases.h"
 
 static void slow_ones_are_slower(void **state)
@@ -13,18 +14,22 @@ static bool holds(const kf_interval *speedup, double low, double high)
     return speedup->low < high && speedup->high > low;
 }
 
-/* The reference as a solution, timed: right, and not far from its own time. A machine that others use, too, may spoil a measurement or two, so what is wrong in some of
- * them only passes here; bench_aa counts these, and unit.measure holds what was found. */
+/* The reference as a solution, timed: right, and not far from its own time. A machine that others
+ * use, too, may spoil a measurement or two, so what is wrong in some of them only passes here;
+ * bench_aa counts these, and unit.measure holds what was found. */
 static void the_reference_is_correct(void **state)
 {
     (void)state;
     size_t size;
-    kf_autofree char *text = kf_file_read(KFORGE_SOURCE_DIR "/tests/kernelbench/level1/2_ReLU.py", KF_SOURCE_BYTES, &size, NULL);
+    kf_autofree char *text = kf_file_read(KFORGE_SOURCE_DIR "/tests/kernelbench/level1/2_ReLU.py",
+                                          KF_SOURCE_BYTES, &size, NULL);
     kf_autofree char *source = NULL;
     assert_true(asprintf(&source, "%s\n\nModelNew = Model\n", text) > 0);
     kf_auto(kf_verdict) verdict = judge_source("relu", source, true, true);
     for (int again = 0; again < 2; again++) {
-        if (verdict->blame != KF_BLAME_MACHINE && (verdict->status != KF_CORRECT || holds(&verdict->speedup, 0.7, 1.3))) break;
+        if (verdict->blame != KF_BLAME_MACHINE &&
+            (verdict->status != KF_CORRECT || holds(&verdict->speedup, 0.7, 1.3)))
+            break;
         kf_verdict_free(verdict);
         verdict = judge_source("relu", source, true, true);
     }
@@ -40,17 +45,21 @@ static void the_reference_is_correct(void **state)
 static void cuda_against_eager(void **state)
 {
     (void)state;
-    static const char source[] =
-        "__global__ void relu(const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; y[i] = fmaxf(x[i], 0); }\n"
-        "extern \"C\" void relu_entry(const float *x, float *out, cudaStream_t stream) { relu<<<1024, 256, 0, stream>>>(x, out); "
-        "}\n";
+    static const char source[] = "__global__ void relu(const float *x, float *y) { int i = "
+                                 "blockIdx.x * blockDim.x + threadIdx.x; y[i] = fmaxf(x[i], 0); }\n"
+                                 "extern \"C\" void relu_entry(const float *x, float *out, "
+                                 "cudaStream_t stream) { relu<<<1024, 256, 0, stream>>>(x, out); "
+                                 "}\n";
     kf_error error = {0};
     kf_task *task = kf_task_load(DATA "tasks/relu", &error);
-    kf_auto(kf_job) job = task ? kf_job_new("cuda", task, source, strlen(source), NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        task ? kf_job_new("cuda", task, source, strlen(source), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
     for (int again = 0; again < 2 && verdict; again++) {
-        if (verdict->blame != KF_BLAME_MACHINE && (verdict->status != KF_CORRECT || verdict->speedup.value > 0)) break;
+        if (verdict->blame != KF_BLAME_MACHINE &&
+            (verdict->status != KF_CORRECT || verdict->speedup.value > 0))
+            break;
         kf_verdict_free(verdict);
         verdict = kf_judge_run(judge, job, NULL, &error);
     }

@@ -1,4 +1,5 @@
-/* The tuner: declarations, constraints, points, enumeration, local search against random search, resuming. */
+/* The tuner: declarations, constraints, points, enumeration, local search against random search,
+ * resuming. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static kf_tune_space *read_space(const char *source)
     return space;
 }
 
-/* ---- declarations ---------------------------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static void reads_what_is_declared(void **state)
 {
@@ -36,7 +37,8 @@ static void reads_what_is_declared(void **state)
         "// kforge: require BLOCK * TILE <= 512\n"
         "/*\n// kforge: tune NOT 1 2\n*/\n"
         "const char *s = \"\\\n// kforge: tune NEITHER 1 2\\\n\";\n"
-        "int x; // kforge: nonsense behind code is a remark\n" GUARDED("BLOCK", "256 /* threads */") GUARDED("TILE", "(2*4)"));
+        "int x; // kforge: nonsense behind code is a remark\n" GUARDED("BLOCK", "256 /* threads */")
+            GUARDED("TILE", "(2*4)"));
     assert_int_equal(kf_tune_space_axes(space), 3);
     kf_tune_point point;
     char text[200];
@@ -71,7 +73,8 @@ static void refuses_with_the_line(void **state)
     kf_buffer_string(&many_values, "// kforge: tune A");
     for (int i = 0; i < 33; i++) kf_buffer_format(&many_values, " %d", i);
     for (int i = 0; i < 17; i++)
-        kf_buffer_format(&many_tunables, "// kforge: tune A%d 1 2\n#ifndef A%d\n#define A%d 1\n#endif\n", i, i, i);
+        kf_buffer_format(&many_tunables,
+                         "// kforge: tune A%d 1 2\n#ifndef A%d\n#define A%d 1\n#endif\n", i, i, i);
     const struct {
         const char *source, *expected;
     } rows[] = {
@@ -81,23 +84,30 @@ static void refuses_with_the_line(void **state)
         {"// kforge: tune A 1 two\n", "line 1: the value \"two\" of A is not an integer"},
         {"// kforge: tune A 1 99999999999999999999\n", "not an integer"},
         {"// kforge: tune A 1 2 1\n", "line 1: the value 1 of A comes twice"},
-        {"// kforge: tune A 1 2\n\n// kforge: tune A 4\n", "line 3: the tunable A is declared already, at line 1"},
+        {"// kforge: tune A 1 2\n\n// kforge: tune A 4\n",
+         "line 3: the tunable A is declared already, at line 1"},
         {many_values.data, "more than 32 values"},
         {many_tunables.data, "more than 16 tunables"},
         {"// kforge: tun A 1\n", "line 1: unknown declaration `kforge: tun`; did you mean tune"},
         {"// kforge: tune A 1 2\n", "line 1: the tunable A has no #define; add #ifndef A"},
         {"// kforge: tune A 1 2\n// #ifndef A\n// #define A 1\n", "has no #define"},
-        {"// kforge: tune A 1 2\n#define A 1\n", "line 2: the #define of the tunable A is not guarded"},
+        {"// kforge: tune A 1 2\n#define A 1\n",
+         "line 2: the #define of the tunable A is not guarded"},
         {"// kforge: tune BLOCK 1 2\n" GUARDED("BLOCK", "1") "// kforge: require BLOK > 1\n",
          "line 5: BLOK is no tunable of this source; did you mean BLOCK?"},
         {"// kforge: require 1 < 2\n", "line 1: the constraint names no tunable"},
-        {"// kforge: tune A 1 2\n" GUARDED("A", "1") "// kforge: require A >\n", "line 5: in `kforge: require`"},
+        {"// kforge: tune A 1 2\n" GUARDED("A", "1") "// kforge: require A >\n",
+         "line 5: in `kforge: require`"},
         {"// kforge: tune A 1 2\n" GUARDED("A", "1") "// kforge: require A > 2\n",
          "line 5: no values of the tunables satisfy `A > 2`"},
-        {"// kforge: tune A 1 2\n" GUARDED("A", "1") "// kforge: require A > 1\n// kforge: require A < 2\n",
-         "line 6: no values of the tunables satisfy `A < 2` together with the constraints above it"},
-        {"// kforge: tune A 0 0x10\n" GUARDED("A", "0") "// kforge: require 64 % A == 1\n", "no values of the tunables satisfy"},
-        {"// kforge: flags -O3 | rm\n", "line 1: in `kforge: flags`: \"rm\" is not a plain compiler flag"},
+        {"// kforge: tune A 1 2\n" GUARDED(
+             "A", "1") "// kforge: require A > 1\n// kforge: require A < 2\n",
+         "line 6: no values of the tunables satisfy `A < 2` together with the constraints above "
+         "it"},
+        {"// kforge: tune A 0 0x10\n" GUARDED("A", "0") "// kforge: require 64 % A == 1\n",
+         "no values of the tunables satisfy"},
+        {"// kforge: flags -O3 | rm\n",
+         "line 1: in `kforge: flags`: \"rm\" is not a plain compiler flag"},
         {"// kforge: flags -O3;reboot\n", "not a plain compiler flag"},
         {"// kforge: flags -DA=\"x\"\n", "not a plain compiler flag"},
         {"// kforge: flags -O3 | -O3\n", "comes twice"},
@@ -107,7 +117,8 @@ static void refuses_with_the_line(void **state)
         kf_error error = {0};
         kf_auto(kf_tune_space) space = kf_tune_space_read(rows[i].source, &error);
         assert_null(space);
-        if (!strstr(error.text, rows[i].expected)) fail_msg("row %zu: \"%s\" does not say \"%s\"", i, error.text, rows[i].expected);
+        if (!strstr(error.text, rows[i].expected))
+            fail_msg("row %zu: \"%s\" does not say \"%s\"", i, error.text, rows[i].expected);
     }
 }
 
@@ -135,7 +146,9 @@ static void impossible_constraints_are_found_quickly(void **state)
     assert_true(fabs(size / pow(32, 15) - 1) < 1e-12);
     /* Impossible, but only after all 32^16 points: given up in bounded time. */
     source.size = declared;
-    kf_buffer_string(&source, "// kforge: require A0+A1+A2+A3+A4+A5+A6+A7+A8+A9+A10+A11+A12+A13+A14+A15 == 497\n");
+    kf_buffer_string(
+        &source,
+        "// kforge: require A0+A1+A2+A3+A4+A5+A6+A7+A8+A9+A10+A11+A12+A13+A14+A15 == 497\n");
     clock_t start = clock();
     assert_null(kf_tune_space_read(source.data, &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
@@ -168,12 +181,13 @@ static void a_large_group_is_estimated(void **state)
     assert_true(fabs(size / truth - 1) < 0.05);
 }
 
-/* ---- points ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static const char two_axes[] =
     "// kforge: tune BLOCK 64 128 256\n"
     "// kforge: tune UNROLL 1 2 4\n"
-    "// kforge: flags -maxrregcount=64 | --use_fast_math |\n" GUARDED("UNROLL", "2 // times") GUARDED("BLOCK", "32");
+    "// kforge: flags -maxrregcount=64 | --use_fast_math |\n" GUARDED("UNROLL", "2 // times")
+        GUARDED("BLOCK", "32");
 
 static void points_become_flags_text_and_source(void **state)
 {
@@ -198,9 +212,14 @@ static void points_become_flags_text_and_source(void **state)
     kf_tune_point_describe(tuned, &again, text, sizeof text);
     assert_string_equal(text, "BLOCK=128 UNROLL=4 []");
     assert_null(kf_tune_point_apply(space, &point, "another", &error));
-    const char *const wrong[] = {
-        "", "BLOCK=128", "BLOCK=100 UNROLL=4 []", "BLOCK=128 UNROLL=4 [-O9]", "BLOCK=128 UNROLL=4 [] x", "UNROLL=4 BLOCK=128 []"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(kf_tune_point_parse(space, wrong[i], &again, &error));
+    const char *const wrong[] = {"",
+                                 "BLOCK=128",
+                                 "BLOCK=100 UNROLL=4 []",
+                                 "BLOCK=128 UNROLL=4 [-O9]",
+                                 "BLOCK=128 UNROLL=4 [] x",
+                                 "UNROLL=4 BLOCK=128 []"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(kf_tune_point_parse(space, wrong[i], &again, &error));
     char tiny[6];
     kf_tune_point_describe(space, &point, tiny, sizeof tiny);
     assert_string_equal(tiny, "BLOCK");
@@ -218,7 +237,8 @@ static void small_spaces_are_enumerated(void **state)
         char text[100];
         while (kf_tuner_next(tuner, &point)) {
             kf_tune_point_describe(space, &point, text, sizeof text);
-            if (count == 0) assert_string_equal(text, "BLOCK=32 UNROLL=2 []"); /* the defaults; 32 was added to the values */
+            /* the defaults; 32 was added to the values */
+            if (count == 0) assert_string_equal(text, "BLOCK=32 UNROLL=2 []");
             assert_null(strstr(orders[run], text));
             strcat(strcat(orders[run], text), ";");
             assert_true(kf_tune_point_valid(space, &point));
@@ -229,7 +249,7 @@ static void small_spaces_are_enumerated(void **state)
     assert_string_not_equal(orders[0], orders[1]);
 }
 
-/* ---- flags that the caller adds --------------------------------------------------------------------------------------------------- */
+/* ---- flags that the caller adds -------------------------------------------------------------- */
 
 static void add_flags(kf_tune_space *space, const char *alternatives)
 {
@@ -258,14 +278,16 @@ static void added_flags_are_tried_at_the_best_point(void **state)
     add_flags(space, "| --use_fast_math");
     assert_true(kf_tune_space_size(space, NULL) == 24);
     kf_auto(kf_tuner) tuner = kf_tuner_new(space, 5, 64);
-    kf_auto(kf_tuner) resumed = kf_tuner_new(space, 5, 64); /* told the same history, asked nothing */
+    /* told the same history, asked nothing */
+    kf_auto(kf_tuner) resumed = kf_tuner_new(space, 5, 64);
     kf_tune_point point, again;
     double best = 0;
     int handed = 0;
     for (; kf_tuner_next(tuner, &point); handed++) {
         char text[200];
         kf_tune_point_describe(space, &point, text, sizeof text);
-        if (handed < 4) assert_null(strchr(text, '[')); /* the source's own axes first, and defaults are not spelled out */
+        /* the source's own axes first, and defaults are not spelled out */
+        if (handed < 4) assert_null(strchr(text, '['));
         if (handed >= 4) assert_true(strncmp(text, "A=4 [", 5) == 0);
         assert_true(kf_tune_point_parse(space, text, &again, NULL));
         assert_memory_equal(&again, &point, sizeof point);
@@ -322,7 +344,7 @@ static void what_the_source_sets_itself_is_left_alone(void **state)
     assert_int_equal(kf_tune_space_axes(space), 2);
 }
 
-/* ---- search on synthetic landscapes ---------------------------------------------------------------------------------------------- */
+/* ---- search on synthetic landscapes ---------------------------------------------------------- */
 
 #define AXES 8
 #define VALUES 8
@@ -347,8 +369,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Shaped like measured speedups: smooth along each axis around an optimum that the seed places, two pairs of axes that interact, a ripple of
- * 3 % that makes local optima, and a tenth of the points that fail to build. 1.0 at the optimum. */
+/* Shaped like measured speedups: smooth along each axis around an optimum that the seed places, two
+ * pairs of axes that interact, a ripple of 3 % that makes local optima, and a tenth of the points
+ * that fail to build. 1.0 at the optimum. */
 static double landscape(const kf_tune_point *point, uint64_t seed)
 {
     double score = 1;
@@ -357,7 +380,10 @@ static double landscape(const kf_tune_point *point, uint64_t seed)
     for (int i = 0; i < AXES; i++) {
         int best = (int)(mix(seed * 64 + (uint64_t)i) % VALUES), off = point->index[i] - best;
         score -= 0.015 * off * off;
-        if (i % 4 == 1) score -= 0.02 * abs(off + (point->index[i - 1] - (int)(mix(seed * 64 + (uint64_t)i - 1) % VALUES)));
+        if (i % 4 == 1)
+            score -=
+                0.02 *
+                abs(off + (point->index[i - 1] - (int)(mix(seed * 64 + (uint64_t)i - 1) % VALUES)));
         all = mix(all * 31 + point->index[i]);
         optimum &= off == 0;
     }
@@ -366,7 +392,8 @@ static double landscape(const kf_tune_point *point, uint64_t seed)
     return score - 0.03 * (double)(all % 1000) / 1000;
 }
 
-/* The best score under the constraints but for the ripple: axes interact only within (0, 1), (2, 3), …, and so do the constraints used here. */
+/* The best score under the constraints but for the ripple: axes interact only within (0, 1), (2,
+ * 3), …, and so do the constraints used here. */
 static double best_possible(const kf_tune_space *space, uint64_t seed)
 {
     double loss = 0;
@@ -380,8 +407,11 @@ static double best_possible(const kf_tune_space *space, uint64_t seed)
             point.index[axis + 1] = (uint8_t)(pair % VALUES);
             if (!kf_tune_point_valid(space, &point)) continue;
             int off[2];
-            for (int k = 0; k < 2; k++) off[k] = point.index[axis + k] - (int)(mix(seed * 64 + (uint64_t)(axis + k)) % VALUES);
-            double here = 0.015 * (off[0] * off[0] + off[1] * off[1]) + (axis % 4 == 0 ? 0.02 * abs(off[0] + off[1]) : 0);
+            for (int k = 0; k < 2; k++)
+                off[k] =
+                    point.index[axis + k] - (int)(mix(seed * 64 + (uint64_t)(axis + k)) % VALUES);
+            double here = 0.015 * (off[0] * off[0] + off[1] * off[1]) +
+                          (axis % 4 == 0 ? 0.02 * abs(off[0] + off[1]) : 0);
             if (here < least) least = here;
         }
         loss += least;
@@ -441,12 +471,14 @@ static void beats_random_search(void **state)
         double tuned = 0, random = 0, optimum = 0;
         int wins = 0;
         for (uint64_t seed = 1; seed <= 50; seed++) {
-            double a = best_of_tuner(space, seed, 200, rows[row].in_flight), b = best_of_random(space, seed, 200);
+            double a = best_of_tuner(space, seed, 200, rows[row].in_flight),
+                   b = best_of_random(space, seed, 200);
             tuned += a / 50, random += b / 50, optimum += best_possible(space, seed) / 50;
             wins += a > b;
         }
-        print_message("row %zu: tuner %.3f, random %.3f, optimum without ripple %.3f, wins %d of 50\n", row, tuned, random, optimum,
-                      wins);
+        print_message(
+            "row %zu: tuner %.3f, random %.3f, optimum without ripple %.3f, wins %d of 50\n", row,
+            tuned, random, optimum, wins);
         assert_true(wins >= 45);
         assert_true(optimum - tuned < (optimum - random) / 3);
     }
@@ -461,12 +493,13 @@ static void reaches_the_known_optimum(void **state)
         reached += best_of_tuner(space, seed, 600, 1) == 1.0;
         by_random += best_of_random(space, seed, 600) == 1.0;
     }
-    print_message("optimum of 16.8 million points reached in 600: tuner %d of 50, random %d\n", reached, by_random);
+    print_message("optimum of 16.8 million points reached in 600: tuner %d of 50, random %d\n",
+                  reached, by_random);
     assert_true(reached >= 35);
     assert_true(by_random == 0);
 }
 
-/* ---- resuming -------------------------------------------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------- */
 
 static void resuming_equals_going_on(void **state)
 {
@@ -482,7 +515,8 @@ static void resuming_equals_going_on(void **state)
         }
         for (int cut = 0; cut < 300; cut += 37) {
             kf_auto(kf_tuner) resumed = kf_tuner_new(space, 3, exhaustive[mode]);
-            for (int i = 0; i < cut; i++) kf_tuner_report(resumed, &history[i], landscape(&history[i], 3));
+            for (int i = 0; i < cut; i++)
+                kf_tuner_report(resumed, &history[i], landscape(&history[i], 3));
             for (int i = cut; i < 300; i++) {
                 kf_tune_point point;
                 assert_true(kf_tuner_next(resumed, &point));
@@ -493,16 +527,19 @@ static void resuming_equals_going_on(void **state)
     }
 }
 
-/* With several points outstanding, some for long, a history of what was handed out and what reported leads to the same point at any cut. */
+/* With several points outstanding, some for long, a history of what was handed out and what
+ * reported leads to the same point at any cut. */
 static void resuming_with_points_outstanding(void **state)
 {
     (void)state;
     enum { POINTS = 400, OUTSTANDING = 6 };
-    static const char *const extras[] = {"// kforge: require A0 * A1 >= 8\n", "// kforge: flags -O3 | --use_fast_math\n"};
+    static const char *const extras[] = {"// kforge: require A0 * A1 >= 8\n",
+                                         "// kforge: flags -O3 | --use_fast_math\n"};
     for (size_t kind = 0; kind < 2; kind++) {
         kf_auto(kf_tune_space) space = landscape_space(extras[kind]);
         static kf_tune_point handed[POINTS];
-        static int order[POINTS]; /* in which they are reported, when OUTSTANDING are out: all but every thirteenth */
+        /* in which they are reported, when OUTSTANDING are out: all but every thirteenth */
+        static int order[POINTS];
         kf_auto(kf_tuner) whole = kf_tuner_new(space, 3, 1000);
         uint64_t random = 17;
         int out[OUTSTANDING], count = 0, reported = 0;
@@ -527,7 +564,9 @@ static void resuming_with_points_outstanding(void **state)
                     assert_memory_equal(&point, &handed[i], sizeof point);
                 }
                 int due = i - OUTSTANDING + 1;
-                if (due >= 0 && order[due] % 13) kf_tuner_report(resumed, &handed[order[due]], landscape(&handed[order[due]], 3));
+                if (due >= 0 && order[due] % 13)
+                    kf_tuner_report(resumed, &handed[order[due]],
+                                    landscape(&handed[order[due]], 3));
             }
         }
     }
@@ -542,7 +581,8 @@ static void never_the_same_point_twice(void **state)
     int count = 0;
     /* Every fifth is never reported, foreign reports come in between, some twice. */
     while (count < 1500 && kf_tuner_next(tuner, &seen[count])) {
-        for (int i = 0; i < count; i++) assert_memory_not_equal(&seen[i], &seen[count], sizeof seen[0]);
+        for (int i = 0; i < count; i++)
+            assert_memory_not_equal(&seen[i], &seen[count], sizeof seen[0]);
         if (count % 5) kf_tuner_report(tuner, &seen[count], landscape(&seen[count], 11));
         if (count % 7 == 0) kf_tuner_report(tuner, &seen[count / 2], 5);
         count++;
@@ -556,7 +596,8 @@ static void ends_when_everything_is_known_or_converged(void **state)
 {
     (void)state;
     kf_auto(kf_tune_space) space = read_space(two_axes);
-    kf_auto(kf_tuner) tuner = kf_tuner_new(space, 1, 4); /* 36 points are too many for 4: local search */
+    /* 36 points are too many for 4: local search */
+    kf_auto(kf_tuner) tuner = kf_tuner_new(space, 1, 4);
     kf_tune_point point;
     int count = 0;
     while (count < 100 && kf_tuner_next(tuner, &point)) {

@@ -1,4 +1,5 @@
-/* Verdicts: JSON round trips of random verdicts, strict reading, precedence, hostile text, and every allocation failing once. */
+/* Verdicts: JSON round trips of random verdicts, strict reading, precedence, hostile text, and
+ * every allocation failing once. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "machine_failures.h"
 #include "kforge/verdict.h"
 
-/* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------------------------------------------------- */
+/* ---- allocation that fails on demand (the linker routes libkforge's calls here) -------------- */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -61,7 +62,7 @@ void *__wrap_realloc(void *old, size_t size)
     return block;
 }
 
-/* ---- random verdicts -------------------------------------------------------------------------------------------------------------------- */
+/* ---- random verdicts ------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -80,7 +81,8 @@ static int below(int limit)
 
 static double random_double(void)
 {
-    static const double special[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 5e-324, 1.7976931348623157e308, 0.1, 1.0 / 3, 1e22};
+    static const double special[] = {
+        NAN, INFINITY, -INFINITY, 0.0, -0.0, 5e-324, 1.7976931348623157e308, 0.1, 1.0 / 3, 1e22};
     if (below(3) == 0) return special[below(10)];
     uint64_t bits = random_bits();
     double value;
@@ -88,12 +90,14 @@ static double random_double(void)
     return isnan(value) ? (double)NAN : value;
 }
 
-/* Printable and not, ASCII and not; always valid UTF-8 without control characters, which is what survives. */
+/* Printable and not, ASCII and not; always valid UTF-8 without control characters, which is what
+ * survives. */
 static const char *random_text(void)
 {
     static char text[64];
-    static const char *const parts[] = {"a",   "B9", " ", "\"", "\\", "/", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x94\xa5",
-                                        "<&>", "%s"};
+    static const char *const parts[] = {
+        "a",   "B9", " ", "\"", "\\", "/", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x94\xa5",
+        "<&>", "%s"};
     text[0] = '\0';
     for (int i = below(12); i > 0; i--) strcat(text, parts[below(11)]);
     return text;
@@ -113,8 +117,9 @@ static void add_random_findings(kf_verdict *v, kf_workload_verdict *w)
     for (int i = below(4); i > 0; i--) {
         char text[64];
         strcpy(text, random_text());
-        assert_non_null(kf_verdict_add_finding(v, w, (kf_status)below(KF_STATUS_COUNT), (kf_blame)below(5), random_text(),
-                                               random_double(), random_double(), "%s", text));
+        assert_non_null(kf_verdict_add_finding(v, w, (kf_status)below(KF_STATUS_COUNT),
+                                               (kf_blame)below(5), random_text(), random_double(),
+                                               random_double(), "%s", text));
     }
 }
 
@@ -168,7 +173,8 @@ static kf_verdict *random_verdict(uint64_t seed)
 {
     random_state = seed;
     kf_verdict *v = kf_verdict_new(random_text(), random_text(), "cpu:0");
-    assert_true(kf_verdict_set_text(&v->task_hash, random_text()) && kf_verdict_set_text(&v->code_hash, random_text()));
+    assert_true(kf_verdict_set_text(&v->task_hash, random_text()) &&
+                kf_verdict_set_text(&v->code_hash, random_text()));
     v->status = (kf_status)below(KF_STATUS_COUNT);
     v->blame = (kf_blame)below(5);
     v->speedup = random_interval();
@@ -182,14 +188,16 @@ static kf_verdict *random_verdict(uint64_t seed)
         strcpy(flag, random_text());
         assert_true(kf_verdict_add_flag(v, "%s", flag));
     }
-    if (below(2)) v->build = cJSON_Parse("{\"log\":\"line\\nline\\t\",\"registers\":37,\"list\":[1,2.5,null,true]}");
+    if (below(2))
+        v->build =
+            cJSON_Parse("{\"log\":\"line\\nline\\t\",\"registers\":37,\"list\":[1,2.5,null,true]}");
     if (below(2)) v->counters = cJSON_Parse("{\"dram\":0.25}");
     if (below(2)) v->kernelbench = cJSON_Parse("{\"correctness\":true}");
     if (below(2)) v->provenance = cJSON_Parse("{\"keys\":[\"00ff\"]}");
     return v;
 }
 
-/* ---- equality, field by field ----------------------------------------------------------------------------------------------------------- */
+/* ---- equality, field by field ---------------------------------------------------------------- */
 
 static bool same_double(double a, double b)
 {
@@ -197,38 +205,45 @@ static bool same_double(double a, double b)
 }
 static bool same_interval(kf_interval a, kf_interval b)
 {
-    return same_double(a.value, b.value) && same_double(a.low, b.low) && same_double(a.high, b.high);
+    return same_double(a.value, b.value) && same_double(a.low, b.low) &&
+           same_double(a.high, b.high);
 }
 
 static bool same_findings(const kf_finding *a, size_t count, const kf_finding *b, size_t other)
 {
     if (count != other) return false;
     for (size_t i = 0; i < count; i++)
-        if (a[i].status != b[i].status || a[i].blame != b[i].blame || strcmp(a[i].rule, b[i].rule) != 0 ||
-            strcmp(a[i].text, b[i].text) != 0 || !same_double(a[i].measured, b[i].measured) || !same_double(a[i].limit, b[i].limit))
+        if (a[i].status != b[i].status || a[i].blame != b[i].blame ||
+            strcmp(a[i].rule, b[i].rule) != 0 || strcmp(a[i].text, b[i].text) != 0 ||
+            !same_double(a[i].measured, b[i].measured) || !same_double(a[i].limit, b[i].limit))
             return false;
     return true;
 }
 
 static bool same_figures(const kf_error_figures *a, const kf_error_figures *b)
 {
-    return same_double(a->rms, b->rms) && same_double(a->max, b->max) && same_double(a->baseline_rms, b->baseline_rms) &&
-           same_double(a->baseline_max, b->baseline_max) && same_double(a->allowed_rms, b->allowed_rms) &&
-           same_double(a->allowed_max, b->allowed_max) && a->compared == b->compared && a->mismatched == b->mismatched &&
-           a->first_index == b->first_index && same_double(a->first_expected, b->first_expected) &&
+    return same_double(a->rms, b->rms) && same_double(a->max, b->max) &&
+           same_double(a->baseline_rms, b->baseline_rms) &&
+           same_double(a->baseline_max, b->baseline_max) &&
+           same_double(a->allowed_rms, b->allowed_rms) &&
+           same_double(a->allowed_max, b->allowed_max) && a->compared == b->compared &&
+           a->mismatched == b->mismatched && a->first_index == b->first_index &&
+           same_double(a->first_expected, b->first_expected) &&
            same_double(a->first_got, b->first_got) && strcmp(a->pattern, b->pattern) == 0;
 }
 
 static bool same_sample(const kf_sample *a, const kf_sample *b)
 {
-    return a->side == b->side && a->pair == b->pair && a->calls == b->calls && same_double(a->seconds, b->seconds) &&
-           same_double(a->claimed, b->claimed) && same_double(a->clock_mhz, b->clock_mhz) && a->throttle == b->throttle;
+    return a->side == b->side && a->pair == b->pair && a->calls == b->calls &&
+           same_double(a->seconds, b->seconds) && same_double(a->claimed, b->claimed) &&
+           same_double(a->clock_mhz, b->clock_mhz) && a->throttle == b->throttle;
 }
 
 static bool same_workload(const kf_workload_verdict *a, const kf_workload_verdict *b)
 {
     if (strcmp(a->workload, b->workload) != 0 || a->timed != b->timed || a->status != b->status ||
-        a->output_count != b->output_count || a->sample_count != b->sample_count || a->sets != b->sets || a->pairs != b->pairs)
+        a->output_count != b->output_count || a->sample_count != b->sample_count ||
+        a->sets != b->sets || a->pairs != b->pairs)
         return false;
     for (size_t i = 0; i < a->output_count; i++)
         if (strcmp(a->outputs[i].argument, b->outputs[i].argument) != 0 ||
@@ -236,12 +251,15 @@ static bool same_workload(const kf_workload_verdict *a, const kf_workload_verdic
             return false;
     for (size_t i = 0; i < a->sample_count; i++)
         if (!same_sample(&a->samples[i], &b->samples[i])) return false;
-    return same_findings(a->findings, a->finding_count, b->findings, b->finding_count) && same_interval(a->speedup, b->speedup) &&
-           same_interval(a->latency_speedup, b->latency_speedup) && same_double(a->baseline_seconds, b->baseline_seconds) &&
+    return same_findings(a->findings, a->finding_count, b->findings, b->finding_count) &&
+           same_interval(a->speedup, b->speedup) &&
+           same_interval(a->latency_speedup, b->latency_speedup) &&
+           same_double(a->baseline_seconds, b->baseline_seconds) &&
            same_double(a->candidate_seconds, b->candidate_seconds) &&
            same_double(a->latency_baseline_seconds, b->latency_baseline_seconds) &&
            same_double(a->latency_candidate_seconds, b->latency_candidate_seconds) &&
-           same_double(a->batch_cost_seconds, b->batch_cost_seconds) && same_double(a->floor_seconds, b->floor_seconds);
+           same_double(a->batch_cost_seconds, b->batch_cost_seconds) &&
+           same_double(a->floor_seconds, b->floor_seconds);
 }
 
 static bool same_carried(const cJSON *a, const cJSON *b)
@@ -268,10 +286,12 @@ static bool same_verdict(const kf_verdict *a, const kf_verdict *b)
         if (!same_workload(&a->workloads[i], &b->workloads[i])) return false;
     for (size_t i = 0; i < a->flag_count; i++)
         if (strcmp(a->flags[i], b->flags[i]) != 0) return false;
-    return same_findings(a->findings, a->finding_count, b->findings, b->finding_count) && same_interval(a->speedup, b->speedup) &&
-           same_carried(a->build, b->build) && same_carried(a->counters, b->counters) &&
-           same_carried(a->kernelbench, b->kernelbench) && same_carried(a->provenance, b->provenance) &&
-           same_double(a->build_seconds, b->build_seconds) && same_double(a->judge_seconds, b->judge_seconds);
+    return same_findings(a->findings, a->finding_count, b->findings, b->finding_count) &&
+           same_interval(a->speedup, b->speedup) && same_carried(a->build, b->build) &&
+           same_carried(a->counters, b->counters) && same_carried(a->kernelbench, b->kernelbench) &&
+           same_carried(a->provenance, b->provenance) &&
+           same_double(a->build_seconds, b->build_seconds) &&
+           same_double(a->judge_seconds, b->judge_seconds);
 }
 
 static kf_verdict *through_text(const kf_verdict *v, kf_error *error)
@@ -292,14 +312,17 @@ static void json_round_trips(void **state)
         kf_error error = {0};
         kf_auto(kf_verdict) printed = through_text(v, &error);
         if (!printed) fail_msg("seed %llu: %s", (unsigned long long)seed, error.text);
-        if (!same_verdict(v, printed)) fail_msg("seed %llu: differs after printing", (unsigned long long)seed);
+        if (!same_verdict(v, printed))
+            fail_msg("seed %llu: differs after printing", (unsigned long long)seed);
         kf_auto(cJSON) json = kf_verdict_to_json(v);
         kf_auto(kf_verdict) direct = kf_verdict_from_json(json, NULL);
-        if (!direct || !same_verdict(v, direct)) fail_msg("seed %llu: differs without printing", (unsigned long long)seed);
+        if (!direct || !same_verdict(v, direct))
+            fail_msg("seed %llu: differs without printing", (unsigned long long)seed);
         /* What was read can be added to. */
         for (size_t i = 0; i < direct->workload_count; i++) {
             kf_sample sample = {.side = 'n'};
-            for (int k = 0; k < 5; k++) assert_true(kf_workload_add_sample(&direct->workloads[i], &sample));
+            for (int k = 0; k < 5; k++)
+                assert_true(kf_workload_add_sample(&direct->workloads[i], &sample));
         }
         for (int k = 0; k < 5; k++) assert_non_null(kf_verdict_add_workload(direct, "more", true));
     }
@@ -311,7 +334,8 @@ static void reading_is_strict(void **state)
     kf_auto(kf_verdict) v = kf_verdict_new("1", "axpy", "cpu:0");
     kf_workload_verdict *w = kf_verdict_add_workload(v, "main", true);
     kf_workload_add_output(w, "y");
-    kf_verdict_add_finding(v, w, KF_CRASH, KF_BLAME_CANDIDATE, "runner.signal", NAN, NAN, "signal 11");
+    kf_verdict_add_finding(v, w, KF_CRASH, KF_BLAME_CANDIDATE, "runner.signal", NAN, NAN,
+                           "signal 11");
     kf_sample sample = {'b', 0, 10, 0.5, 0.5, 1980, 1};
     kf_workload_add_sample(w, &sample);
     kf_verdict_add_flag(v, "flag");
@@ -320,24 +344,35 @@ static void reading_is_strict(void **state)
     const struct {
         const char *from, *to, *expected;
     } rows[] = {
-        {"kforge-verdict/1", "kforge-verdict/2", "verdict: schema: \"kforge-verdict/2\" is not \"kforge-verdict/1\""},
+        {"kforge-verdict/1", "kforge-verdict/2",
+         "verdict: schema: \"kforge-verdict/2\" is not \"kforge-verdict/1\""},
         {"\"task\":", "\"tusk\":", "verdict: task: missing; expected a string"},
-        {"\"reverified\":false", "\"reverified\":0", "verdict: reverified: expected true or false, found a number"},
+        {"\"reverified\":false", "\"reverified\":0",
+         "verdict: reverified: expected true or false, found a number"},
         {"\"reverified\":false", "\"reverified\":false,\"extra\":1", "verdict: extra: unknown key"},
         {"\"sets\":0", "\"sets\":-1", "verdict: workloads[0].sets: -1 is out of range"},
         {"\"sets\":0", "\"sets\":0.5", "verdict: workloads[0].sets: expected an integer"},
-        {"\"side\":\"b\"", "\"side\":\"x\"", "verdict: workloads[0].samples.side: expected a string of b, c, B, C, n and a"},
-        {"\"side\":\"b\"", "\"side\":\"bb\"", "verdict: workloads[0].samples.pair: 1 entries for 2 samples"},
-        {"\"seconds\":[0.5]", "\"seconds\":[\"fast\"]", "verdict: workloads[0].samples.seconds: entry 0 is not a number"},
-        {"\"calls\":[10]", "\"calls\":[1e10]", "verdict: workloads[0].samples.calls: entry 0 is not an integer"},
-        {"\"rule\":\"runner.signal\"", "\"rule\":7", "verdict: workloads[0].findings[0].rule: expected a string, found a number"},
-        {"\"status\":\"crash\"", "\"status\":\"crashed\"", "verdict: workloads[0].findings[0].status: \"crashed\" is no status"},
-        {"\"blame\":\"candidate\"", "\"blame\":\"me\"", "verdict: workloads[0].findings[0].blame: \"me\" is not whose fault"},
+        {"\"side\":\"b\"", "\"side\":\"x\"",
+         "verdict: workloads[0].samples.side: expected a string of b, c, B, C, n and a"},
+        {"\"side\":\"b\"", "\"side\":\"bb\"",
+         "verdict: workloads[0].samples.pair: 1 entries for 2 samples"},
+        {"\"seconds\":[0.5]", "\"seconds\":[\"fast\"]",
+         "verdict: workloads[0].samples.seconds: entry 0 is not a number"},
+        {"\"calls\":[10]", "\"calls\":[1e10]",
+         "verdict: workloads[0].samples.calls: entry 0 is not an integer"},
+        {"\"rule\":\"runner.signal\"", "\"rule\":7",
+         "verdict: workloads[0].findings[0].rule: expected a string, found a number"},
+        {"\"status\":\"crash\"", "\"status\":\"crashed\"",
+         "verdict: workloads[0].findings[0].status: \"crashed\" is no status"},
+        {"\"blame\":\"candidate\"", "\"blame\":\"me\"",
+         "verdict: workloads[0].findings[0].blame: \"me\" is not whose fault"},
         {"\"rms\":0", "\"rms\":null", "verdict: workloads[0].outputs[0].rms: expected a number"},
-        {"\"pattern\":\"\"", "\"pattern\":\"0123456789012345678901234567890123456789012345678901234567890123\"",
+        {"\"pattern\":\"\"",
+         "\"pattern\":\"0123456789012345678901234567890123456789012345678901234567890123\"",
          "pattern: longer than 63"},
         {"\"flags\":[\"flag\"]", "\"flags\":[[]]", "verdict: flags: entry 0 is not a string"},
-        {"\"flags\":[\"flag\"]", "\"flags\":{}", "verdict: flags: expected an array, found an object"},
+        {"\"flags\":[\"flag\"]", "\"flags\":{}",
+         "verdict: flags: expected an array, found an object"},
         {"\"speedup\":{\"value\"", "\"speedup\":{\"valu\"", "verdict: speedup.value: missing"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -349,7 +384,8 @@ static void reading_is_strict(void **state)
         kf_auto(cJSON) parsed = kf_json_parse(changed, strlen(changed), 0, "verdict", &error);
         assert_non_null(parsed);
         kf_auto(kf_verdict) read = kf_verdict_from_json(parsed, &error);
-        if (read || !strstr(error.text, rows[i].expected)) fail_msg("\"%s\", expected \"%s\"", error.text, rows[i].expected);
+        if (read || !strstr(error.text, rows[i].expected))
+            fail_msg("\"%s\", expected \"%s\"", error.text, rows[i].expected);
         assert_int_equal(error.code, KF_ERROR_INPUT);
         assert_null(kf_verdict_from_json(parsed, NULL));
     }
@@ -357,7 +393,7 @@ static void reading_is_strict(void **state)
     assert_null(kf_verdict_from_json(list, NULL));
 }
 
-/* ---- conclusions ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- conclusions ----------------------------------------------------------------------------- */
 
 static void precedence(void **state)
 {
@@ -377,34 +413,43 @@ static void precedence(void **state)
     assert_int_equal(v->status, KF_CORRECT);
     assert_int_equal(v->blame, KF_BLAME_NOBODY);
     assert_true(fabs(v->speedup.value - 1.5) < 1e-12); /* untimed workloads do not count */
-    assert_string_equal(v->message, "correct; 1.5 times the baseline's speed (95 % interval 1.48 to 1.52: faster)");
+    assert_string_equal(
+        v->message, "correct; 1.5 times the baseline's speed (95 % interval 1.48 to 1.52: faster)");
 
-    assert_non_null(kf_verdict_add_finding(v, &v->workloads[0], KF_CORRECT, KF_BLAME_NOBODY, "note", NAN, NAN, "a note"));
+    assert_non_null(kf_verdict_add_finding(v, &v->workloads[0], KF_CORRECT, KF_BLAME_NOBODY, "note",
+                                           NAN, NAN, "a note"));
     kf_verdict_conclude(v);
     assert_int_equal(v->status, KF_CORRECT);
 
-    assert_non_null(
-        kf_verdict_add_finding(v, &v->workloads[0], KF_INTERFERENCE, KF_BLAME_MACHINE, "baseline.drift", 0.05, 0.03, "drift"));
+    assert_non_null(kf_verdict_add_finding(v, &v->workloads[0], KF_INTERFERENCE, KF_BLAME_MACHINE,
+                                           "baseline.drift", 0.05, 0.03, "drift"));
     kf_verdict_conclude(v);
     assert_int_equal(v->status, KF_INTERFERENCE);
     assert_int_equal(v->blame, KF_BLAME_MACHINE);
     assert_true(isnan(v->speedup.value));
-    assert_string_equal(v->message, "interference in workload \"main\": drift (the machine's fault, not the candidate's)");
+    assert_string_equal(
+        v->message,
+        "interference in workload \"main\": drift (the machine's fault, not the candidate's)");
 
     kf_output_check *output = kf_workload_add_output(&v->workloads[1], "y");
-    output->figures =
-        (kf_error_figures){.rms = 3, .allowed_rms = 1, .compared = 10, .mismatched = 2, .first_index = 8, .first_got = 7};
+    output->figures = (kf_error_figures){.rms = 3,
+                                         .allowed_rms = 1,
+                                         .compared = 10,
+                                         .mismatched = 2,
+                                         .first_index = 8,
+                                         .first_got = 7};
     strcpy(output->figures.pattern, "tail from 8");
     kf_verdict_conclude(v);
     kf_verdict_conclude(v); /* settling twice changes nothing */
     assert_int_equal(v->status, KF_WRONG_RESULT);
     assert_int_equal(v->blame, KF_BLAME_CANDIDATE);
     assert_int_equal(v->workloads[1].finding_count, 1);
-    assert_string_equal(v->message,
-                        "wrong result in workload \"ragged\": output y: 2 of 10 elements are wrong (tail from 8); first at 8: "
-                        "expected 0, got 7 (and 1 more finding)");
+    assert_string_equal(v->message, "wrong result in workload \"ragged\": output y: 2 of 10 "
+                                    "elements are wrong (tail from 8); first at 8: "
+                                    "expected 0, got 7 (and 1 more finding)");
 
-    assert_non_null(kf_verdict_add_finding(v, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "load", NAN, NAN, "died\nwhile loading"));
+    assert_non_null(kf_verdict_add_finding(v, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "load", NAN, NAN,
+                                           "died\nwhile loading"));
     kf_verdict_conclude(v);
     assert_int_equal(v->status, KF_CRASH);
     assert_string_equal(v->message, "crash: died while loading (and 2 more findings)");
@@ -414,7 +459,8 @@ static void precedence(void **state)
         assert_true(kf_status_parse(kf_status_name((kf_status)status), &parsed));
         assert_int_equal(parsed, status);
         if (status > KF_CRASH) continue;
-        kf_verdict_add_finding(v, &v->workloads[0], (kf_status)status, KF_BLAME_TASK, "r", NAN, NAN, "t");
+        kf_verdict_add_finding(v, &v->workloads[0], (kf_status)status, KF_BLAME_TASK, "r", NAN, NAN,
+                               "t");
         kf_verdict_conclude(v);
         assert_int_equal(v->status, status);
     }
@@ -437,8 +483,9 @@ static void text_is_cleaned(void **state)
         {"\xed\xa0\x80", 3, false, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xc3\xa9\n\t\x1b[31m\x7f", 10, false, "\xc3\xa9\n\t [31m "},
         {"a\nb\tc", 5, true, "a b c"},
-        {"\xc2\x9b\xc2\xa0|\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8|\xe2\x82\xac\xf0\x9f\x98\x80", 22, false,
-         " \xc2\xa0|   |\xe2\x82\xac\xf0\x9f\x98\x80"}, /* a terminal's CSI, right to left, a line's end; but not a euro */
+        {"\xc2\x9b\xc2\xa0|\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8|\xe2\x82\xac\xf0\x9f\x98\x80", 22,
+         false, " \xc2\xa0|   |\xe2\x82\xac\xf0\x9f\x98\x80"}, /* a terminal's CSI, right to left, a
+                                                                  line's end; but not a euro */
         {"", 0, true, ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -451,7 +498,8 @@ static void text_is_cleaned(void **state)
     v->device = strdup("\xc0\x80");
     v->build = cJSON_CreateObject();
     cJSON_AddStringToObject(v->build, "log\xfe", "error: \xf0\x28\x8c");
-    kf_verdict_add_finding(v, NULL, KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "\x80", NAN, NAN, "%s", "\xff\x01x");
+    kf_verdict_add_finding(v, NULL, KF_COMPILE_ERROR, KF_BLAME_CANDIDATE, "\x80", NAN, NAN, "%s",
+                           "\xff\x01x");
     kf_error error = {0};
     kf_auto(kf_verdict) read = through_text(v, &error);
     if (!read) fail_msg("%s", error.text);
@@ -461,11 +509,12 @@ static void text_is_cleaned(void **state)
     kf_autofree char *huge = malloc(1 << 20);
     memset(huge, 'x', (1 << 20) - 1);
     huge[(1 << 20) - 1] = '\0';
-    assert_non_null(kf_verdict_add_finding(v, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "r", NAN, NAN, "%s", huge));
+    assert_non_null(
+        kf_verdict_add_finding(v, NULL, KF_CRASH, KF_BLAME_CANDIDATE, "r", NAN, NAN, "%s", huge));
     assert_in_range(strlen(v->findings[1].text), 1000, 10000);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool build_and_send(void)
 {
@@ -480,7 +529,9 @@ static bool build_and_send(void)
     kf_sample sample = {'c', 0, 1, 0.1, NAN, NAN, 0};
     for (int i = 0; i < 5; i++)
         if (!kf_workload_add_sample(w, &sample)) return false;
-    if (!kf_verdict_add_finding(v, NULL, KF_IMPOSSIBLE, KF_BLAME_TASK, "floor", 1, 2, "faster than %s", "light")) return false;
+    if (!kf_verdict_add_finding(v, NULL, KF_IMPOSSIBLE, KF_BLAME_TASK, "floor", 1, 2,
+                                "faster than %s", "light"))
+        return false;
     if (!kf_verdict_add_flag(v, "f%d", 1) || !kf_verdict_add_flag(v, "f%d", 2)) return false;
     v->build = cJSON_CreateObject();
     if (!cJSON_AddStringToObject(v->build, "log", "\xff")) return false;
@@ -513,7 +564,8 @@ static void every_allocation_may_fail(void **state)
     assert_in_range(limit, 100, 10000);
 }
 
-/* What the machine can't judge counts; what it disturbed, what the judge or a candidate is to blame for, and what was known already does not, and ends the row. */
+/* What the machine can't judge counts; what it disturbed, what the judge or a candidate is to blame
+ * for, and what was known already does not, and ends the row. */
 static void faults_of_the_machine_are_counted(void **state)
 {
     (void)state;
@@ -523,16 +575,20 @@ static void faults_of_the_machine_are_counted(void **state)
         const char *rule;
         bool fault;
     } rows[] = {
-        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", true}, {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed", true},
-        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", false},  {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget", false},
-        {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},     {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "judge.failed", true},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "build.failed", true},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known", false},
+        {KF_JUDGE_ERROR, KF_BLAME_MACHINE, "time.budget", false},
+        {KF_JUDGE_ERROR, KF_BLAME_TASK, "task.build", false},
+        {KF_INTERFERENCE, KF_BLAME_MACHINE, "interference", false},
         {KF_CRASH, KF_BLAME_CANDIDATE, "crash", false},
     };
     for (size_t k = 0; k < 2 * sizeof rows / sizeof *rows; k++) {
         size_t i = k / 2;
         kf_auto(kf_verdict) v = kf_verdict_new("job", "task", "cuda:1");
         kf_workload_verdict *workload = k % 2 ? kf_verdict_add_workload(v, "main", true) : NULL;
-        kf_verdict_add_finding(v, workload, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN, "no room");
+        kf_verdict_add_finding(v, workload, rows[i].status, rows[i].blame, rows[i].rule, NAN, NAN,
+                               "no room");
         kf_verdict_conclude(v);
         assert_int_equal(kf_verdict_is_fault(v), rows[i].fault);
         int row = 4;
@@ -542,7 +598,8 @@ static void faults_of_the_machine_are_counted(void **state)
         assert_int_equal(kf_machine_failures_count(&row, 6, v, &error), !rows[i].fault);
         if (!rows[i].fault) continue;
         assert_int_equal(error.code, KF_ERROR_MACHINE);
-        assert_non_null(strstr(error.text, "cuda:1: the machine failed 6 jobs in a row; the last: "));
+        assert_non_null(
+            strstr(error.text, "cuda:1: the machine failed 6 jobs in a row; the last: "));
         assert_non_null(strstr(error.text, "no room"));
     }
 }

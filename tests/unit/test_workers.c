@@ -1,4 +1,5 @@
-/* The agent's side of workers behind pipes, against tests/cli/fake_worker.c: every way in which a worker can fail, and that none is left behind. */
+/* The agent's side of workers behind pipes, against tests/cli/fake_worker.c: every way in which a
+ * worker can fail, and that none is left behind. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -38,14 +39,16 @@ static void survives_once(const char *how, const char *news, double grace)
 {
     char source[600], file[512];
     snprintf(file, sizeof file, "%s/%s", folder, how);
-    snprintf(source, sizeof source, "// fake: worker %s\n// fake: once %s\n// fake: speed 2\n", how, file);
+    snprintf(source, sizeof source, "// fake: worker %s\n// fake: once %s\n// fake: speed 2\n", how,
+             file);
     kf_auto(kf_workers) workers = open_one(FAKE_WORKER, grace);
     submit(workers, "job", 1, source);
     kf_workers_result result = next(workers);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
     assert_int_equal(result.verdict->status, KF_CORRECT);
     const char *line = kf_workers_news(workers);
-    if (!line || !says(line, news)) fail_msg("%s: \"%s\" does not say \"%s\"", how, line ? line : "", news);
+    if (!line || !says(line, news))
+        fail_msg("%s: \"%s\" does not say \"%s\"", how, line ? line : "", news);
     assert_null(kf_workers_news(workers));
     kf_workers_result_free(&result);
 }
@@ -115,14 +118,16 @@ static void gives_a_job_up(void **state)
     kf_workers_result_free(&result);
 }
 
-/* A worker whose machine fails answers each job at once: after six it is given up, and all of them are judged by the one that works. */
+/* A worker whose machine fails answers each job at once: after six it is given up, and all of them
+ * are judged by the one that works. */
 static void leaves_a_broken_machine_out(void **state)
 {
     (void)state;
     char fault[600], log[600], broken[1400];
     snprintf(fault, sizeof fault, "%s/fault", folder);
     snprintf(log, sizeof log, "%s/broken", folder);
-    snprintf(broken, sizeof broken, "exec env FAKE_FAULT=%s FAKE_LOG=%s %s", fault, log, FAKE_WORKER);
+    snprintf(broken, sizeof broken, "exec env FAKE_FAULT=%s FAKE_LOG=%s %s", fault, log,
+             FAKE_WORKER);
     touch(fault);
     const char *const specs[] = {broken, FAKE_WORKER};
     kf_error error = {0};
@@ -130,7 +135,8 @@ static void leaves_a_broken_machine_out(void **state)
     assert_non_null(workers);
     double until = kf_now() + 60;
     kf_workers_result result;
-    while (kf_workers_room(workers) < 2 && kf_now() < until) assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
+    while (kf_workers_room(workers) < 2 && kf_now() < until)
+        assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
     for (int i = 0; i < 20; i++) {
         char id[16];
         snprintf(id, sizeof id, "job-%d", i);
@@ -175,7 +181,8 @@ static void ends_on_a_broken_machine(void **state)
     }
     unsetenv("FAKE_FAULT");
     assert_int_equal(kf_workers_wait(workers, 1, &result, &error), -1);
-    if (!says(error.text, "the machine failed 6 jobs in a row") || !says(error.text, "on fire")) fail_msg("%s", error.text);
+    if (!says(error.text, "the machine failed 6 jobs in a row") || !says(error.text, "on fire"))
+        fail_msg("%s", error.text);
 }
 
 static void gives_workers_up(void **state)
@@ -190,7 +197,8 @@ static void gives_workers_up(void **state)
     int got;
     while ((got = kf_workers_wait(workers, 1, &result, &error)) == 0 && kf_now() < until) continue;
     assert_int_equal(got, -1);
-    if (!says(error.text, "/nowhere/kforge") || !says(error.text, "127")) fail_msg("%s", error.text);
+    if (!says(error.text, "/nowhere/kforge") || !says(error.text, "127"))
+        fail_msg("%s", error.text);
 }
 
 /* Once, when there is nothing to read, the worker goes on and ends before the reader does. */
@@ -215,7 +223,8 @@ static void hears_last_words(void **state)
     (void)state;
     char file[4096], spec[4400];
     snprintf(file, sizeof file, "%s/go", folder);
-    snprintf(spec, sizeof spec, "until [ -e %s ]; do sleep 0.01; done; echo what is wrong >&2; exit 9", file);
+    snprintf(spec, sizeof spec,
+             "until [ -e %s ]; do sleep 0.01; done; echo what is wrong >&2; exit 9", file);
     kf_auto(kf_workers) workers = open_one(spec, 0);
     goes_on = file;
     kf_workers_result result;
@@ -295,7 +304,8 @@ static void works_in_parallel(void **state)
     kf_auto(kf_workers) workers = open_one(FAKE_WORKER "\xc3\x97"
                                                        "3",
                                            0);
-    for (int i = 0; i < 3; i++) submit(workers, (const char *const[]){"p0", "p1", "p2"}[i], i, source);
+    for (int i = 0; i < 3; i++)
+        submit(workers, (const char *const[]){"p0", "p1", "p2"}[i], i, source);
     wait_for_jobs(workers, log, 3);
     touch(go);
     for (int i = 0; i < 3; i++) {
@@ -316,13 +326,17 @@ static void one_worker_a_device(void **state)
     snprintf(go, sizeof go, "%s/go", folder);
     snprintf(source, sizeof source, "// fake: speed 1\n// fake: until %s\n", go);
     setenv("FAKE_LOG", jobs, 1);
-    int size = snprintf(script, sizeof script, "#!/bin/sh\necho \"$*\" >>%s\nexec %s\n", log, FAKE_WORKER);
+    int size =
+        snprintf(script, sizeof script, "#!/bin/sh\necho \"$*\" >>%s\nexec %s\n", log, FAKE_WORKER);
     kf_error error = {0};
     assert_true(kf_file_write(program, script, (size_t)size, &error));
     assert_int_equal(chmod(program, 0755), 0);
     const char *const spec = "local", *const devices[] = {"cuda:0", "cuda:2"};
     kf_auto(kf_workers) workers = kf_workers_open(
-        &spec, 1, &(kf_workers_options){.program = program, .device = "cuda", .devices = devices, .device_count = 2}, &error);
+        &spec, 1,
+        &(kf_workers_options){
+            .program = program, .device = "cuda", .devices = devices, .device_count = 2},
+        &error);
     assert_non_null(workers);
     submit(workers, "d-1", 1, source);
     submit(workers, "d-2", 2, source);
@@ -358,7 +372,8 @@ static void one_of_several_is_to_blame(void **state)
     for (int i = 0; i < 4; i++) {
         char id[16];
         snprintf(id, sizeof id, "c%d", i);
-        submit(workers, id, i, i == 2 ? "// fake: worker die\n" : "// fake: build 0.05\n// fake: speed 2\n");
+        submit(workers, id, i,
+               i == 2 ? "// fake: worker die\n" : "// fake: build 0.05\n// fake: speed 2\n");
     }
     for (int i = 0; i < 4; i++) {
         kf_workers_result result = next(workers);
@@ -376,12 +391,14 @@ static bool is_gone(long pid)
     for (double until = kf_now() + 10; kf_now() < until; usleep(5000)) {
         kf_autofclose FILE *stat = fopen(path, "re");
         char state = 0;
-        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1 || state == 'Z' || state == 'X') return true;
+        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1 || state == 'Z' || state == 'X')
+            return true;
     }
     return false;
 }
 
-/* Pids of the workers that logged a job are gone once the object is closed, and closing is quick whatever they do. */
+/* Pids of the workers that logged a job are gone once the object is closed, and closing is quick
+ * whatever they do. */
 static void leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -418,8 +435,9 @@ static void keeps_keys_to_itself(void **state)
     (void)state;
     char program[600], script[1300];
     snprintf(program, sizeof program, "%s/program", folder);
-    snprintf(script, sizeof script, "#!/bin/sh\nenv > %s/environment\necho \"$@\" >> %s/environment\nexec %s\n", folder, folder,
-             FAKE_WORKER);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\nenv > %s/environment\necho \"$@\" >> %s/environment\nexec %s\n", folder,
+             folder, FAKE_WORKER);
     assert_true(kf_file_write(program, script, strlen(script), NULL));
     assert_int_equal(chmod(program, 0755), 0);
     setenv("OPENAI_API_KEY", "sk-precious", 1);
@@ -427,7 +445,8 @@ static void keeps_keys_to_itself(void **state)
     setenv("KEPT", "kept", 1);
     static const char *const specs[] = {"local"};
     kf_error error = {0};
-    kf_auto(kf_workers) workers = kf_workers_open(specs, 1, &(kf_workers_options){.program = program, .device = "cpu"}, &error);
+    kf_auto(kf_workers) workers = kf_workers_open(
+        specs, 1, &(kf_workers_options){.program = program, .device = "cpu"}, &error);
     submit(workers, "k", 1, "// fake: speed 1\n");
     kf_workers_result result = next(workers);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);

@@ -56,7 +56,8 @@ static inline void submit(kf_workers *workers, const char *id, int64_t ticket, c
 static inline kf_workers *open_one(const char *spec, double grace)
 {
     kf_error error = {0};
-    kf_workers *workers = kf_workers_open(&spec, 1, &(kf_workers_options){.grace_seconds = grace}, &error);
+    kf_workers *workers =
+        kf_workers_open(&spec, 1, &(kf_workers_options){.grace_seconds = grace}, &error);
     if (!workers) fail_msg("%s: %s", spec, error.text);
     return workers;
 }
@@ -67,7 +68,9 @@ static inline kf_workers_result next(kf_workers *workers)
     kf_error error = {0};
     double until = kf_now() + 60;
     int got;
-    while ((got = kf_workers_wait(workers, until - kf_now(), &result, &error)) == 0 && kf_now() < until) continue;
+    while ((got = kf_workers_wait(workers, until - kf_now(), &result, &error)) == 0 &&
+           kf_now() < until)
+        continue;
     if (got != 1) fail_msg("no result: %s", got ? error.text : "too late");
     return result;
 }
@@ -98,8 +101,9 @@ static inline void wait_for_jobs(kf_workers *workers, const char *log, int count
     }
 }
 
-/* Has the one worker there is judge a job until let_go(): what is submitted meanwhile is there at once when it looks. A job that comes alone would
- * be waited for until it is built, and those after it would be taken only then. */
+/* Has the one worker there is judge a job until let_go(): what is submitted meanwhile is there at
+ * once when it looks. A job that comes alone would be waited for until it is built, and those after
+ * it would be taken only then. */
 static inline void keep_busy(kf_workers *workers)
 {
     char log[600], source[700];
@@ -115,7 +119,8 @@ static inline void let_go(kf_workers *workers)
     kf_workers_result result;
     kf_error error;
     snprintf(go, sizeof go, "%s/go", folder);
-    assert_int_equal(kf_workers_wait(workers, 0, &result, &error), 0); /* sends what was submitted */
+    /* sends what was submitted */
+    assert_int_equal(kf_workers_wait(workers, 0, &result, &error), 0);
     touch(go);
     result = next(workers);
     assert_int_equal(result.ticket, 99);
@@ -131,8 +136,9 @@ static inline void take_four(void)
     setenv("FAKE_JOBS", "4", 1);
 }
 
-/* Six jobs for a worker that takes four: they are built side by side, and what is built is judged, however long the others still take. The order
- * proves four at once: the fourth is the first to be built. */
+/* Six jobs for a worker that takes four: they are built side by side, and what is built is judged,
+ * however long the others still take. The order proves four at once: the fourth is the first to be
+ * built. */
 static inline void build_six(kf_workers *workers)
 {
     static const int order[] = {3, 4, 5, 2, 1, 0};
@@ -140,7 +146,8 @@ static inline void build_six(kf_workers *workers)
     keep_busy(workers);
     for (int i = 0; i < 6; i++) {
         snprintf(id, sizeof id, "b%d", i);
-        snprintf(source, sizeof source, "// fake: build until %s/built-%d\n// fake: speed %d\n", folder, i, i + 1);
+        snprintf(source, sizeof source, "// fake: build until %s/built-%d\n// fake: speed %d\n",
+                 folder, i, i + 1);
         submit(workers, id, i, source);
     }
     let_go(workers);
@@ -150,7 +157,8 @@ static inline void build_six(kf_workers *workers)
         kf_workers_result result = next(workers);
         assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
         assert_int_equal(result.ticket, order[i]);
-        assert_true(result.verdict->speedup.value > order[i] + 0.9 && result.verdict->speedup.value < order[i] + 1.1);
+        assert_true(result.verdict->speedup.value > order[i] + 0.9 &&
+                    result.verdict->speedup.value < order[i] + 1.1);
         kf_workers_result_free(&result);
     }
 }

@@ -1,4 +1,5 @@
-/* Workers that take their jobs from a folder, against tests/cli/fake_worker.c: several share it, and what one leaves another takes over. */
+/* Workers that take their jobs from a folder, against tests/cli/fake_worker.c: several share it,
+ * and what one leaves another takes over. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -8,14 +9,16 @@
 #include "worker.h"
 #include "test_workers_common.h"
 
-static const char *lease = "0.4"; /* seconds that a worker may be silent before another takes its job */
+/* seconds that a worker may be silent before another takes its job */
+static const char *lease = "0.4";
 
 static pid_t start_spool_worker(const char *spool, bool once)
 {
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
-        execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", lease, once ? "--once" : NULL, NULL);
+        execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", lease,
+              once ? "--once" : NULL, NULL);
         _exit(127);
     }
     assert_true(pid > 0);
@@ -63,7 +66,9 @@ static void spool_worker_comes_later(void **state)
     assert_string_equal(kf_workers_hardware(workers), "cpu test");
     kf_workers_result_free(&result);
     end_worker(pid, SIGTERM);
-    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") + count_files("workers"), 0);
+    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") +
+                         count_files("workers"),
+                     0);
 }
 
 /* Eight jobs, three workers: every job is done, and done once. */
@@ -112,7 +117,9 @@ static void spool_builds_ahead(void **state)
     lease = "0.4";
     build_six(workers);
     end_worker(pid, SIGTERM);
-    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") + count_files("workers"), 0);
+    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") +
+                         count_files("workers"),
+                     0);
 }
 
 /* A worker that is stopped gives back all that it had at hand, and another does it. */
@@ -130,13 +137,15 @@ static void spool_gives_several_back(void **state)
     for (int i = 0; i < 3; i++) {
         char id[16], source[700];
         snprintf(id, sizeof id, "g%d", i);
-        snprintf(source, sizeof source, "// fake: build until %s/built\n// fake: speed 1.%d\n", folder, i);
+        snprintf(source, sizeof source, "// fake: build until %s/built\n// fake: speed 1.%d\n",
+                 folder, i);
         submit(workers, id, i, source);
     }
     let_go(workers);
     kf_workers_result result;
     kf_error error;
-    for (int i = 0; i < 1000 && count_files("taken") < 6; i++) assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
+    for (int i = 0; i < 1000 && count_files("taken") < 6; i++)
+        assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
     assert_int_equal(count_files("taken"), 6); /* and who owns them */
     end_worker(pid, SIGTERM);
     assert_int_equal(count_files("jobs"), 3);
@@ -164,14 +173,16 @@ static void spool_takes_over(void **state)
     pid_t dying = start_spool_worker(path, false);
     char source[700], hung[600];
     snprintf(hung, sizeof hung, "%s/hung", folder);
-    snprintf(source, sizeof source, "// fake: worker hang\n// fake: once %s\n// fake: speed 1\n", hung);
+    snprintf(source, sizeof source, "// fake: worker hang\n// fake: once %s\n// fake: speed 1\n",
+             hung);
     submit(workers, "t", 1, source);
     kf_workers_result result;
     kf_error error;
     double until = kf_now() + 30;
     do {
         assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
-    } while (access(hung, F_OK) != 0 && kf_now() < until); /* killed earlier, it would leave the hanging to its heir */
+    } while (access(hung, F_OK) != 0 &&
+             kf_now() < until); /* killed earlier, it would leave the hanging to its heir */
     end_worker(dying, SIGKILL);
     double started = kf_now(); /* the heir finds the silence to be new */
     pid_t heir = start_spool_worker(path, false);
@@ -219,7 +230,8 @@ static void withdraws(void **state)
     kf_error error = {0};
     assert_true(kf_directory_make(hello, &error));
     snprintf(hello, sizeof hello, "%s/s/workers/w.json", folder);
-    static const char line[] = "{\"schema\":\"" KF_HELLO_SCHEMA "\",\"device\":\"cpu\",\"hardware\":\"cpu test\"}";
+    static const char line[] =
+        "{\"schema\":\"" KF_HELLO_SCHEMA "\",\"device\":\"cpu\",\"hardware\":\"cpu test\"}";
     assert_true(kf_file_write(hello, line, strlen(line), &error));
     kf_auto(kf_workers) workers = open_one(spec, 0);
     for (int i = 0; i < 3; i++) {
@@ -228,7 +240,8 @@ static void withdraws(void **state)
         submit(workers, id, 10 + i, "x");
     }
     kf_workers_result result;
-    for (int i = 0; i < 200 && count_files("jobs") < 2; i++) assert_int_equal(kf_workers_wait(workers, 0.1, &result, &error), 0);
+    for (int i = 0; i < 200 && count_files("jobs") < 2; i++)
+        assert_int_equal(kf_workers_wait(workers, 0.1, &result, &error), 0);
     assert_int_equal(count_files("jobs"), 2);
     int64_t tickets[8];
     assert_int_equal(kf_workers_withdraw(workers, tickets, 8), 3);
@@ -237,7 +250,8 @@ static void withdraws(void **state)
     assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
-/* A worker whose machine fails is done with each job at once, and would take them all: it ends after six, and the one that works does the rest. */
+/* A worker whose machine fails is done with each job at once, and would take them all: it ends
+ * after six, and the one that works does the rest. */
 static void spool_leaves_a_broken_machine_out(void **state)
 {
     (void)state;
@@ -271,14 +285,22 @@ static void spool_leaves_a_broken_machine_out(void **state)
     assert_int_equal(waitpid(broken, &status, 0), broken);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     end_worker(good, SIGTERM);
-    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") + count_files("workers"), 0);
+    assert_int_equal(count_files("jobs") + count_files("taken") + count_files("verdicts") +
+                         count_files("workers"),
+                     0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(spool_worker_comes_later), TEST(spool_shares_work), TEST(spool_builds_ahead), TEST(spool_gives_several_back),
-        TEST(spool_takes_over),         TEST(spool_gives_back),  TEST(withdraws),          TEST(spool_leaves_a_broken_machine_out),
+        TEST(spool_worker_comes_later),
+        TEST(spool_shares_work),
+        TEST(spool_builds_ahead),
+        TEST(spool_gives_several_back),
+        TEST(spool_takes_over),
+        TEST(spool_gives_back),
+        TEST(withdraws),
+        TEST(spool_leaves_a_broken_machine_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* Solutions in Python, each a file whose first line says what has to come of it:
- *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build: SECONDS; flag: state.frozen; says: WORDS; dry_run: WORDS;
- *   torch: 2.0
- * where the last is the oldest PyTorch that it runs with.
- * Included by the tests that judge a folder of them; `judge` is theirs. */
+ *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build:
+ * SECONDS; flag: state.frozen; says: WORDS; dry_run: WORDS; torch: 2.0 where the last is the oldest
+ * PyTorch that it runs with. Included by the tests that judge a folder of them; `judge` is theirs.
+ */
 #ifndef KFORGE_TESTS_TORCH_CASES_H
 #define KFORGE_TESTS_TORCH_CASES_H
 
@@ -31,7 +31,8 @@ static void field(const char *source, const char *key, char *value, size_t size)
     snprintf(line, sizeof line, "%.*s", (int)strcspn(source, "\n"), source);
     snprintf(wanted, sizeof wanted, "%s: ", key);
     const char *at = strstr(line, wanted);
-    snprintf(value, size, "%.*s", at ? (int)strcspn(at + strlen(wanted), ";") : 0, at ? at + strlen(wanted) : "");
+    snprintf(value, size, "%.*s", at ? (int)strcspn(at + strlen(wanted), ";") : 0,
+             at ? at + strlen(wanted) : "");
 }
 
 static const kf_finding *first_finding(const kf_verdict *verdict)
@@ -41,13 +42,15 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings : NULL;
 }
 
-static kf_verdict *judge_source(const char *task_name, const char *source, bool timed, bool kernelbench)
+static kf_verdict *judge_source(const char *task_name, const char *source, bool timed,
+                                bool kernelbench)
 {
     kf_error error = {0};
     char path[512];
     snprintf(path, sizeof path, DATA "tasks/%s", task_name);
     kf_task *task = kf_task_load(path, &error);
-    kf_auto(kf_job) job = task ? kf_job_new("torch", task, source, strlen(source), NULL, 0, &error) : NULL;
+    kf_auto(kf_job) job =
+        task ? kf_job_new("torch", task, source, strlen(source), NULL, 0, &error) : NULL;
     if (!job) fail_msg("%s", error.text);
     job->options.torch = true;
     job->options.check_only = !timed;
@@ -106,7 +109,8 @@ static bool is_too_new(const char *source)
     char least[16];
     kf_auto(cJSON) torch = kf_judge_torch(NULL);
     field(source, "torch", least, sizeof least);
-    return least[0] && atof(cJSON_GetStringValue(cJSON_GetObjectItem(torch, "torch"))) < atof(least);
+    return least[0] &&
+           atof(cJSON_GetStringValue(cJSON_GetObjectItem(torch, "torch"))) < atof(least);
 }
 
 /* What its dry run said has these words; without words it was asked for none. */
@@ -137,23 +141,32 @@ static int judge_file(const char *folder, const char *name, bool timed, int *jud
     field(source, "flag", flag, sizeof flag);
     kf_auto(kf_verdict) verdict = judge_source(task, source, timed, claim[0]);
     for (int again = 0; again < 2; again++) { /* others use the machine, too */
-        bool disturbed = verdict->blame == KF_BLAME_MACHINE && !starts_with(expected, kf_status_name(verdict->status));
+        bool disturbed = verdict->blame == KF_BLAME_MACHINE &&
+                         !starts_with(expected, kf_status_name(verdict->status));
         if (!disturbed && is_slow_enough(verdict, timed)) break;
         kf_verdict_free(verdict);
         verdict = judge_source(task, source, timed, claim[0]);
     }
     const kf_finding *finding = first_finding(verdict);
-    snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "", finding ? finding->rule : "");
-    bool said = !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
+    snprintf(got, sizeof got, "%s%s%s", kf_status_name(verdict->status), finding ? " " : "",
+             finding ? finding->rule : "");
+    bool said =
+        !words[0] || strstr(verdict->message, words) || (finding && strstr(finding->text, words));
     bool correct = cJSON_IsTrue(cJSON_GetObjectItem(verdict->kernelbench, "correctness"));
-    bool flagged = kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
+    bool flagged =
+        kf_verdict_has_flag(verdict, KF_FLAG_FROZEN) == (strcmp(flag, KF_FLAG_FROZEN) == 0);
     bool claimed = !claim[0] || correct == (strcmp(claim, "correct") == 0);
     bool dry = ran_dry(source, verdict);
-    if (strcmp(got, expected) == 0 && said && claimed && flagged && dry && is_slow_enough(verdict, timed)) return 0;
+    if (strcmp(got, expected) == 0 && said && claimed && flagged && dry &&
+        is_slow_enough(verdict, timed))
+        return 0;
     kf_autofree char *text = cJSON_PrintUnformatted(verdict->kernelbench);
-    kf_autofree char *build_text = cJSON_PrintUnformatted(cJSON_GetObjectItem(verdict->build, "dry_run"));
-    print_error("%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g; dry run: %s\n", folder, name, got, expected,
-                finding ? finding->text : "", text ? text : "-", claim, verdict->speedup.value, build_text ? build_text : "-");
+    kf_autofree char *build_text =
+        cJSON_PrintUnformatted(cJSON_GetObjectItem(verdict->build, "dry_run"));
+    print_error(
+        "%s/%s: %s, expected %s: %s; KernelBench: %s, expected %s; speedup %g; dry run: %s\n",
+        folder, name, got, expected, finding ? finding->text : "", text ? text : "-", claim,
+        verdict->speedup.value, build_text ? build_text : "-");
     return 1;
 }
 
@@ -174,17 +187,20 @@ __attribute__((unused)) static void every_file_of(const char *folder, bool timed
     assert_true(judged >= least);
 }
 
-/* In a container with neither user namespaces nor CAP_SYS_PTRACE there is a verdict that says so, and nothing else to test. */
+/* In a container with neither user namespaces nor CAP_SYS_PTRACE there is a verdict that says so,
+ * and nothing else to test. */
 static bool results_can_be_read(void)
 {
     size_t size;
-    kf_autofree char *source = kf_file_read(DATA "honest/not_contiguous.py", KF_SOURCE_BYTES, &size, NULL);
+    kf_autofree char *source =
+        kf_file_read(DATA "honest/not_contiguous.py", KF_SOURCE_BYTES, &size, NULL);
     kf_auto(kf_verdict) verdict = source ? judge_source("relu", source, false, false) : NULL;
     return verdict && !strstr(verdict->message, "process_vm_readv");
 }
 
 /* Runs what a test program with such files consists of; its exit status. */
-static int judge_tests(const char *name, const struct CMUnitTest *tests, size_t count, const char *cache)
+static int judge_tests(const char *name, const struct CMUnitTest *tests, size_t count,
+                       const char *cache)
 {
     kf_error error = {0};
     kf_auto(cJSON) torch = kf_judge_torch(&error);

@@ -8,14 +8,14 @@
 #ifdef NDEBUG
 #define assert(expression) (static_cast<void>(0))
 #else
-#define assert(expression)                                \
-    (static_cast<bool>(expression) ? static_cast<void>(0) \
-                                   : kfcpu_assert_failed(kfcpu::thread_number, #expression, __FILE__, __LINE__, __func__))
+#define assert(expression)         \
+    (static_cast<bool>(expression) \
+         ? static_cast<void>(0)    \
+         : kfcpu_assert_failed(kfcpu::thread_number, #expression, __FILE__, __LINE__, __func__))
 #endif
 #ifndef KFCPU_ASSERT
 #define KFCPU_ASSERT
-extern "C" __attribute__((visibility("default"), noreturn, cold)) void kfcpu_assert_failed(unsigned thread, const char *expression,
-                                                                                           const char *file, int line,
-                                                                                           const char *function);
+extern "C" __attribute__((visibility("default"), noreturn, cold)) void kfcpu_assert_failed(
+    unsigned thread, const char *expression, const char *file, int line, const char *function);
 #endif
 #endif

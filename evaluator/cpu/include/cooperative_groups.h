@@ -44,7 +44,8 @@ class thread_group
     unsigned long long size() const
     {
         if (kind_ == kfcpu_details::BLOCK) return kfcpu_details::block_threads();
-        if (kind_ == kfcpu_details::GRID) return kfcpu_details::block_threads() * kfcpu_details::grid_blocks();
+        if (kind_ == kfcpu_details::GRID)
+            return kfcpu_details::block_threads() * kfcpu_details::grid_blocks();
         return (unsigned)__builtin_popcount(mask_);
     }
     unsigned long long num_threads() const { return size(); }
@@ -52,7 +53,8 @@ class thread_group
     {
         if (kind_ == kfcpu_details::BLOCK) return kfcpu::thread_number;
         if (kind_ == kfcpu_details::GRID)
-            return kfcpu_details::block_number() * kfcpu_details::block_threads() + kfcpu::thread_number;
+            return kfcpu_details::block_number() * kfcpu_details::block_threads() +
+                   kfcpu::thread_number;
         return (unsigned)__builtin_popcount(mask_ & ((1u << kfcpu::lane()) - 1));
     }
     void sync() const
@@ -109,11 +111,15 @@ class grid_group : public thread_group
     {
         kfcpu::switching([](unsigned thread) { kfcpu_grid_barrier(thread); });
     }
-    static unsigned long long size() { return kfcpu_details::block_threads() * kfcpu_details::grid_blocks(); }
+    static unsigned long long size()
+    {
+        return kfcpu_details::block_threads() * kfcpu_details::grid_blocks();
+    }
     static unsigned long long num_threads() { return size(); }
     static unsigned long long thread_rank()
     {
-        return kfcpu_details::block_number() * kfcpu_details::block_threads() + kfcpu::thread_number;
+        return kfcpu_details::block_number() * kfcpu_details::block_threads() +
+               kfcpu::thread_number;
     }
     static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
     static dim3 dim_blocks() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
@@ -135,7 +141,10 @@ class lanes_group : public thread_group
 {
   public:
     void sync() const { __syncwarp(mask_); }
-    template <class T> T shfl(T value, int source) const { return exchange(value, source >= 0 ? (unsigned)source % count() : 0); }
+    template <class T> T shfl(T value, int source) const
+    {
+        return exchange(value, source >= 0 ? (unsigned)source % count() : 0);
+    }
     template <class T> T shfl_up(T value, unsigned delta) const
     {
         unsigned own = rank();
@@ -154,7 +163,10 @@ class lanes_group : public thread_group
     int any(int predicate) const { return __any_sync(mask_, predicate); }
     int all(int predicate) const { return __all_sync(mask_, predicate); }
     unsigned ballot(int predicate) const { return by_rank(__ballot_sync(mask_, predicate)); }
-    template <class T> unsigned match_any(T value) const { return by_rank(__match_any_sync(mask_, value)); }
+    template <class T> unsigned match_any(T value) const
+    {
+        return by_rank(__match_any_sync(mask_, value));
+    }
     template <class T> unsigned match_all(T value, int &predicate) const
     {
         return by_rank(__match_all_sync(mask_, value, &predicate));
@@ -164,20 +176,28 @@ class lanes_group : public thread_group
   protected:
     lanes_group(kind kind, unsigned mask) : thread_group(kind, mask) {}
     unsigned count() const { return (unsigned)__builtin_popcount(mask_); }
-    unsigned rank() const { return (unsigned)__builtin_popcount(mask_ & ((1u << kfcpu::lane()) - 1)); }
+    unsigned rank() const
+    {
+        return (unsigned)__builtin_popcount(mask_ & ((1u << kfcpu::lane()) - 1));
+    }
     // A tile's lanes are adjacent. The lanes of a coalesced group may have gaps.
-    unsigned lane_of(unsigned rank) const { return kind_ == TILE ? (unsigned)__builtin_ctz(mask_) + rank : member(mask_, rank); }
+    unsigned lane_of(unsigned rank) const
+    {
+        return kind_ == TILE ? (unsigned)__builtin_ctz(mask_) + rank : member(mask_, rank);
+    }
     unsigned by_rank(unsigned lanes) const
     {
         if (kind_ == TILE) return lanes >> __builtin_ctz(mask_);
         unsigned result = 0;
-        for (unsigned i = 0, left = mask_; left; left &= left - 1, i++) result |= (lanes >> __builtin_ctz(left) & 1) << i;
+        for (unsigned i = 0, left = mask_; left; left &= left - 1, i++)
+            result |= (lanes >> __builtin_ctz(left) & 1) << i;
         return result;
     }
     // Values of more than 8 bytes pass in pieces.
     template <class T> T exchange(T value, unsigned source) const
     {
-        static_assert(std::is_trivially_copyable<T>::value, "only trivially copyable values can be shuffled");
+        static_assert(std::is_trivially_copyable<T>::value,
+                      "only trivially copyable values can be shuffled");
         unsigned lane = lane_of(source);
         uint64_t pieces[(sizeof(T) + 7) / 8] = {};
         memcpy(pieces, &value, sizeof value);
@@ -189,20 +209,27 @@ class lanes_group : public thread_group
 
 static inline unsigned tile_mask(unsigned size)
 {
-    unsigned first = kfcpu::lane() / size * size, rest = (unsigned)block_threads() - (kfcpu::thread_number - kfcpu::lane());
+    unsigned first = kfcpu::lane() / size * size,
+             rest = (unsigned)block_threads() - (kfcpu::thread_number - kfcpu::lane());
     return (all_below(size) << first) & all_below(rest);
 }
 
 } // namespace kfcpu_details
 
-template <unsigned Size, class Parent = void> class thread_block_tile : public kfcpu_details::lanes_group
+template <unsigned Size, class Parent = void>
+class thread_block_tile : public kfcpu_details::lanes_group
 {
     static_assert(Size && (Size & (Size - 1)) == 0, "the size of a tile must be a power of two");
     static_assert(Size <= 32, "kforge-unsupported: tiles of more than 32 threads");
 
   public:
-    explicit thread_block_tile() : lanes_group(kfcpu_details::TILE, kfcpu_details::tile_mask(Size)) {}
-    template <class Other> thread_block_tile(const thread_block_tile<Size, Other> &) : thread_block_tile() {}
+    explicit thread_block_tile() : lanes_group(kfcpu_details::TILE, kfcpu_details::tile_mask(Size))
+    {
+    }
+    template <class Other>
+    thread_block_tile(const thread_block_tile<Size, Other> &) : thread_block_tile()
+    {
+    }
     static constexpr unsigned size() { return Size; }
     static constexpr unsigned num_threads() { return Size; }
     static unsigned thread_rank() { return kfcpu::thread_number % Size; }
@@ -210,7 +237,10 @@ template <unsigned Size, class Parent = void> class thread_block_tile : public k
     unsigned meta_group_size() const { return (parent_size() + Size - 1) / Size; }
 
   private:
-    template <unsigned N, class P> static unsigned size_of(const thread_block_tile<N, P> *) { return N; }
+    template <unsigned N, class P> static unsigned size_of(const thread_block_tile<N, P> *)
+    {
+        return N;
+    }
     static unsigned size_of(const void *) { return (unsigned)kfcpu_details::block_threads(); }
     static unsigned parent_size() { return size_of(static_cast<const Parent *>(nullptr)); }
 };
@@ -238,7 +268,8 @@ inline coalesced_group coalesced_threads()
     return coalesced_group(__activemask());
 }
 
-template <unsigned Size, class Parent> thread_block_tile<Size, Parent> tiled_partition(const Parent &)
+template <unsigned Size, class Parent>
+thread_block_tile<Size, Parent> tiled_partition(const Parent &)
 {
     return thread_block_tile<Size, Parent>();
 }
@@ -251,7 +282,8 @@ template <unsigned Size> coalesced_group tiled_partition(const coalesced_group &
 }
 inline thread_group tiled_partition(const thread_group &parent, unsigned size)
 {
-    if (parent.kind_ != kfcpu_details::COALESCED) return thread_group(kfcpu_details::TILE, kfcpu_details::tile_mask(size));
+    if (parent.kind_ != kfcpu_details::COALESCED)
+        return thread_group(kfcpu_details::TILE, kfcpu_details::tile_mask(size));
     unsigned rank = (unsigned)parent.thread_rank(), mask = 0;
     for (unsigned i = rank / size * size; i < parent.size() && i < (rank / size + 1) * size; i++)
         mask |= 1u << kfcpu_details::member(parent.mask_, i);
@@ -263,7 +295,8 @@ template <class Group> coalesced_group binary_partition(const Group &group, bool
     unsigned yes = __ballot_sync(group.lanes(), predicate);
     return coalesced_group(predicate ? yes : group.lanes() & ~yes, predicate, 2);
 }
-template <class Group, class Label> coalesced_group labeled_partition(const Group &group, Label label)
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group &group, Label label)
 {
     unsigned same = __match_any_sync(group.lanes(), label), rank = 0, groups = 0, seen = 0;
     // Groups are numbered by their first lane.
@@ -291,7 +324,8 @@ template <class Group> unsigned long long group_size(const Group &group)
 }
 
 // Runs f in one thread of the group and gives its result, if any, to all threads.
-template <class Group, class F> auto invoke_one_broadcast(const Group &group, F &&f) -> decltype(f())
+template <class Group, class F>
+auto invoke_one_broadcast(const Group &group, F &&f) -> decltype(f())
 {
     decltype(f()) result{};
     if (group.thread_rank() == 0) result = f();

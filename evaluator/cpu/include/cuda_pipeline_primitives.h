@@ -2,7 +2,8 @@
 #pragma once
 #include "kfcpu/device.h"
 
-static inline void __pipeline_memcpy_async(void *destination, const void *source, size_t bytes, size_t zero_fill = 0)
+static inline void __pipeline_memcpy_async(void *destination, const void *source, size_t bytes,
+                                           size_t zero_fill = 0)
 {
     memcpy(destination, source, bytes - zero_fill);
     memset((char *)destination + (bytes - zero_fill), 0, zero_fill);

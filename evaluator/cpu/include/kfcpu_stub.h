@@ -14,8 +14,9 @@
 
 // The number of bytes of no-operations before a kernel's first instruction.
 #define KFCPU_KERNEL_PREFIX 16
-#define KFCPU_KERNEL \
-    __attribute__((noipa, visibility("hidden"), patchable_function_entry(KFCPU_KERNEL_PREFIX, KFCPU_KERNEL_PREFIX)))
+#define KFCPU_KERNEL                            \
+    __attribute__((noipa, visibility("hidden"), \
+                   patchable_function_entry(KFCPU_KERNEL_PREFIX, KFCPU_KERNEL_PREFIX)))
 #define KFCPU_BODY inline
 
 namespace kfcpu
@@ -27,7 +28,10 @@ struct stub {
     int max_threads;        // from __launch_bounds__, 0 without one
     int max_dynamic_shared; // set by cudaFuncSetAttribute, 0 for the default limit
     int carveout;
-    constexpr stub(const char *what, int threads) : name(what), max_threads(threads), max_dynamic_shared(0), carveout(-1) {}
+    constexpr stub(const char *what, int threads)
+        : name(what), max_threads(threads), max_dynamic_shared(0), carveout(-1)
+    {
+    }
 };
 
 enum class intent { configured, packed, attributes };
@@ -68,7 +72,8 @@ namespace kfcpu
 
 inline bool configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
 {
-    kfcpu_geometry geometry = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr};
+    kfcpu_geometry geometry = {
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr};
     kfcpu_push_call(&geometry);
     return false;
 }
@@ -94,7 +99,9 @@ template <class Closure> void bind(call *c, const Closure &closure)
     c->loop = start_threads<Closure>;
     c->closure = &closure;
     c->closure_size = sizeof closure;
-    c->clone = [](const void *from) -> void * { return new Closure(*static_cast<const Closure *>(from)); };
+    c->clone = [](const void *from) -> void * {
+        return new Closure(*static_cast<const Closure *>(from));
+    };
     c->destroy = [](void *what) { delete static_cast<Closure *>(what); };
     std::apply(
         [c](const auto &...each) {
@@ -105,9 +112,11 @@ template <class Closure> void bind(call *c, const Closure &closure)
         closure.arguments);
 }
 
-template <class Closure, class... P, size_t... I> void bind_packed(call *c, std::index_sequence<I...>)
+template <class Closure, class... P, size_t... I>
+void bind_packed(call *c, std::index_sequence<I...>)
 {
-    bind(c, Closure{std::tuple<std::decay_t<P>...>(*static_cast<std::decay_t<P> *>(c->arguments[I])...)});
+    bind(c, Closure{std::tuple<std::decay_t<P>...>(
+                *static_cast<std::decay_t<P> *>(c->arguments[I])...)});
 }
 
 // The whole work of a stub. `a` are its parameters, which it reads only for a configured launch.

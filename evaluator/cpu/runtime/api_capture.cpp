@@ -43,7 +43,8 @@ bool is_joined_locked(const capture &what)
     return true;
 }
 
-cudaError_t begin_locked(cudaStream_t stream, cudaGraph_t graph, bool owns_graph, cudaStreamCaptureMode mode)
+cudaError_t begin_locked(cudaStream_t stream, cudaGraph_t graph, bool owns_graph,
+                         cudaStreamCaptureMode mode)
 {
     auto begun = std::make_shared<capture>();
     begun->graph = graph;
@@ -64,7 +65,8 @@ cudaError_t may_begin_locked(cudaStream_t stream, cudaStreamCaptureMode mode)
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (stream->legacy) return cudaErrorStreamCaptureUnsupported;
     if (stream->capture) return cudaErrorIllegalState;
-    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
+    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
+        return cudaErrorInvalidValue;
     return cudaSuccess;
 }
 } // namespace
@@ -90,7 +92,8 @@ cudaError_t refuse_during_capture()
     bool refused = false;
     for (const auto &each : captures) {
         bool own = each->thread == thread_number() && each->mode != cudaStreamCaptureModeRelaxed;
-        bool global = each->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
+        bool global =
+            each->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
         if (!own && !global) continue;
         invalidate_locked(each);
         refused = true;
@@ -103,8 +106,9 @@ cudaError_t refuse_legacy_locked(cudaStream_t stream)
     if (!stream->legacy || captures.empty()) return cudaSuccess;
     bool refused = false;
     for (const auto &each : captures) {
-        bool blocking = std::any_of(each->streams.begin(), each->streams.end(),
-                                    [](cudaStream_t s) { return !(s->flags & cudaStreamNonBlocking); });
+        bool blocking = std::any_of(each->streams.begin(), each->streams.end(), [](cudaStream_t s) {
+            return !(s->flags & cudaStreamNonBlocking);
+        });
         if (!blocking) continue;
         invalidate_locked(each);
         refused = true;
@@ -127,8 +131,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
     });
 }
 
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-                                          const cudaGraphEdgeData *, size_t count, enum cudaStreamCaptureMode mode)
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph,
+                                          const cudaGraphNode_t *dependencies,
+                                          const cudaGraphEdgeData *, size_t count,
+                                          enum cudaStreamCaptureMode mode)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -137,7 +143,8 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t handle, cudaGraph_t graph
         if (error != cudaSuccess) return error;
         if (!is_graph_locked(graph) || (count && !dependencies)) return cudaErrorInvalidValue;
         for (size_t i = 0; i < count; i++)
-            if (!is_node_locked(dependencies[i]) || dependencies[i]->graph != graph) return cudaErrorInvalidValue;
+            if (!is_node_locked(dependencies[i]) || dependencies[i]->graph != graph)
+                return cudaErrorInvalidValue;
         begin_locked(stream, graph, false, mode);
         stream->frontier.assign(dependencies, dependencies + count);
         return cudaSuccess;
@@ -181,14 +188,16 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureSta
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
     return entry([&]() -> cudaError_t {
-        if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
+        if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
+            return cudaErrorInvalidValue;
         std::swap(*mode, thread_mode);
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies, size_t *count)
 {
     return entry([&]() -> cudaError_t {
         if (!status) return cudaErrorInvalidValue;
@@ -209,21 +218,24 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCapture
     });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id)
 {
-    return cudaStreamGetCaptureInfo(stream, status, id, nullptr, nullptr, static_cast<size_t *>(nullptr));
+    return cudaStreamGetCaptureInfo(stream, status, id, nullptr, nullptr,
+                                    static_cast<size_t *>(nullptr));
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-                                     size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *count)
 {
     if (edges) *edges = nullptr;
     return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, count);
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *dependencies, size_t count,
-                                                unsigned int flags)
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t *dependencies,
+                                                size_t count, unsigned int flags)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -231,12 +243,16 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNo
         if (!stream) return cudaErrorInvalidResourceHandle;
         if (!stream->capture) return cudaErrorIllegalState;
         if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
-        if (flags > cudaStreamSetCaptureDependencies || (count && !dependencies)) return cudaErrorInvalidValue;
+        if (flags > cudaStreamSetCaptureDependencies || (count && !dependencies))
+            return cudaErrorInvalidValue;
         for (size_t i = 0; i < count; i++)
-            if (!is_node_locked(dependencies[i]) || dependencies[i]->graph != stream->capture->graph) return cudaErrorInvalidValue;
+            if (!is_node_locked(dependencies[i]) ||
+                dependencies[i]->graph != stream->capture->graph)
+                return cudaErrorInvalidValue;
         if (flags == cudaStreamSetCaptureDependencies) stream->frontier.clear();
         for (size_t i = 0; i < count; i++)
-            if (std::find(stream->frontier.begin(), stream->frontier.end(), dependencies[i]) == stream->frontier.end())
+            if (std::find(stream->frontier.begin(), stream->frontier.end(), dependencies[i]) ==
+                stream->frontier.end())
                 stream->frontier.push_back(dependencies[i]);
         return cudaSuccess;
     });

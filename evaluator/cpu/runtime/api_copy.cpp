@@ -16,13 +16,16 @@ bool span(const cudaExtent &extent, size_t pitch, size_t slice, size_t *bytes)
         return true;
     }
     size_t rows, slices;
-    return !__builtin_mul_overflow(extent.height - 1, pitch, &rows) && !__builtin_mul_overflow(extent.depth - 1, slice, &slices) &&
-           !__builtin_add_overflow(rows, slices, bytes) && !__builtin_add_overflow(*bytes, extent.width, bytes);
+    return !__builtin_mul_overflow(extent.height - 1, pitch, &rows) &&
+           !__builtin_mul_overflow(extent.depth - 1, slice, &slices) &&
+           !__builtin_add_overflow(rows, slices, bytes) &&
+           !__builtin_add_overflow(*bytes, extent.width, bytes);
 }
 
 char *begin(const cudaPitchedPtr &pitched, const cudaPos &position)
 {
-    return static_cast<char *>(pitched.ptr) + position.z * pitched.pitch * pitched.ysize + position.y * pitched.pitch + position.x;
+    return static_cast<char *>(pitched.ptr) + position.z * pitched.pitch * pitched.ysize +
+           position.y * pitched.pitch + position.x;
 }
 
 void copy_box(const cudaMemcpy3DParms &copy)
@@ -32,15 +35,16 @@ void copy_box(const cudaMemcpy3DParms &copy)
     const cudaExtent &extent = copy.extent;
     bool one_piece = extent.height * extent.depth == 1 ||
                      (copy.dstPtr.pitch == extent.width && copy.srcPtr.pitch == extent.width &&
-                      (extent.depth == 1 || (copy.dstPtr.ysize == extent.height && copy.srcPtr.ysize == extent.height)));
+                      (extent.depth == 1 ||
+                       (copy.dstPtr.ysize == extent.height && copy.srcPtr.ysize == extent.height)));
     if (one_piece) {
         memmove(to, from, extent.width * extent.height * extent.depth);
         return;
     }
     for (size_t z = 0; z < extent.depth; z++)
         for (size_t y = 0; y < extent.height; y++)
-            memmove(to + (z * copy.dstPtr.ysize + y) * copy.dstPtr.pitch, from + (z * copy.srcPtr.ysize + y) * copy.srcPtr.pitch,
-                    extent.width);
+            memmove(to + (z * copy.dstPtr.ysize + y) * copy.dstPtr.pitch,
+                    from + (z * copy.srcPtr.ysize + y) * copy.srcPtr.pitch, extent.width);
 }
 
 void fill_row(char *to, unsigned value, unsigned size, size_t width)
@@ -59,8 +63,8 @@ void fill_box(const operation &what)
     const cudaMemsetParams &fill = what.fill;
     for (size_t z = 0; z < what.fill_depth; z++)
         for (size_t y = 0; y < fill.height; y++)
-            fill_row(static_cast<char *>(fill.dst) + z * what.fill_slice + y * fill.pitch, fill.value, fill.elementSize,
-                     fill.width);
+            fill_row(static_cast<char *>(fill.dst) + z * what.fill_slice + y * fill.pitch,
+                     fill.value, fill.elementSize, fill.width);
 }
 
 operation copy_operation(const cudaMemcpy3DParms &copy)
@@ -71,8 +75,8 @@ operation copy_operation(const cudaMemcpy3DParms &copy)
     return what;
 }
 
-cudaMemcpy3DParms box_copy(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                           cudaMemcpyKind kind)
+cudaMemcpy3DParms box_copy(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                           size_t width, size_t height, cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms copy{};
     copy.srcPtr = cudaPitchedPtr{const_cast<void *>(from), from_pitch, width, height};
@@ -91,7 +95,8 @@ cudaError_t issue_copy(const cudaMemcpy3DParms &copy, cudaStream_t stream, bool 
     });
 }
 
-cudaError_t issue_fill(const cudaMemsetParams &fill, size_t depth, size_t slice, cudaStream_t stream)
+cudaError_t issue_fill(const cudaMemsetParams &fill, size_t depth, size_t slice,
+                       cudaStream_t stream)
 {
     return entry([&]() -> cudaError_t {
         operation what;
@@ -118,27 +123,34 @@ cudaMemcpy3DParms linear_copy(void *to, const void *from, size_t count, cudaMemc
 cudaError_t check_copy(const cudaMemcpy3DParms &copy)
 {
     if (copy.srcArray || copy.dstArray) return cudaErrorNotSupported;
-    if (copy.kind < cudaMemcpyHostToHost || copy.kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+    if (copy.kind < cudaMemcpyHostToHost || copy.kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
     const cudaExtent &extent = copy.extent;
     if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
     if (!copy.srcPtr.ptr || !copy.dstPtr.ptr) return cudaErrorInvalidValue;
     bool rows = extent.height > 1 || extent.depth > 1;
-    if (rows && (copy.srcPtr.pitch < extent.width || copy.dstPtr.pitch < extent.width)) return cudaErrorInvalidPitchValue;
+    if (rows && (copy.srcPtr.pitch < extent.width || copy.dstPtr.pitch < extent.width))
+        return cudaErrorInvalidPitchValue;
     size_t from, to, from_slice, to_slice;
     if (__builtin_mul_overflow(copy.srcPtr.pitch, copy.srcPtr.ysize, &from_slice) ||
         __builtin_mul_overflow(copy.dstPtr.pitch, copy.dstPtr.ysize, &to_slice) ||
-        !span(extent, copy.srcPtr.pitch, from_slice, &from) || !span(extent, copy.dstPtr.pitch, to_slice, &to))
+        !span(extent, copy.srcPtr.pitch, from_slice, &from) ||
+        !span(extent, copy.dstPtr.pitch, to_slice, &to))
         return cudaErrorInvalidValue;
-    bool valid = range_is_valid(begin(copy.srcPtr, copy.srcPos), from) && range_is_valid(begin(copy.dstPtr, copy.dstPos), to);
+    bool valid = range_is_valid(begin(copy.srcPtr, copy.srcPos), from) &&
+                 range_is_valid(begin(copy.dstPtr, copy.dstPos), to);
     return valid ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t check_fill(const cudaMemsetParams &fill)
 {
-    if (fill.elementSize != 1 && fill.elementSize != 2 && fill.elementSize != 4) return cudaErrorInvalidValue;
+    if (fill.elementSize != 1 && fill.elementSize != 2 && fill.elementSize != 4)
+        return cudaErrorInvalidValue;
     size_t row, bytes;
-    if (__builtin_mul_overflow(fill.width, size_t(fill.elementSize), &row)) return cudaErrorInvalidValue;
-    if (!fill.dst || reinterpret_cast<uintptr_t>(fill.dst) % fill.elementSize) return cudaErrorInvalidValue;
+    if (__builtin_mul_overflow(fill.width, size_t(fill.elementSize), &row))
+        return cudaErrorInvalidValue;
+    if (!fill.dst || reinterpret_cast<uintptr_t>(fill.dst) % fill.elementSize)
+        return cudaErrorInvalidValue;
     if (fill.height > 1 && fill.pitch < row) return cudaErrorInvalidValue;
     if (!span(cudaExtent{row, fill.height, 1}, fill.pitch, 0, &bytes)) return cudaErrorInvalidValue;
     return range_is_valid(fill.dst, bytes) ? cudaSuccess : cudaErrorInvalidValue;
@@ -147,9 +159,11 @@ cudaError_t check_fill(const cudaMemsetParams &fill)
 cudaError_t perform(const operation &what)
 {
     switch (what.type) {
-    case cudaGraphNodeTypeKernel: return run_kernel(what.kernel.geometry, what.kernel.loop, what.kernel.closure.get());
+    case cudaGraphNodeTypeKernel:
+        return run_kernel(what.kernel.geometry, what.kernel.loop, what.kernel.closure.get());
     case cudaGraphNodeTypeMemcpy:
-        if (what.copy.extent.width && what.copy.extent.height && what.copy.extent.depth) copy_box(what.copy);
+        if (what.copy.extent.width && what.copy.extent.height && what.copy.extent.depth)
+            copy_box(what.copy);
         return cudaSuccess;
     case cudaGraphNodeTypeMemset: fill_box(what); return cudaSuccess;
     case cudaGraphNodeTypeHost:
@@ -178,19 +192,21 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMemcpy
     return issue_copy(linear_copy(to, from, count, kind), nullptr, true);
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
     return issue_copy(linear_copy(to, from, count, kind), stream, false);
 }
 
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                         enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     return issue_copy(box_copy(to, to_pitch, from, from_pitch, width, height, kind), nullptr, true);
 }
 
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                              enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
 {
     return issue_copy(box_copy(to, to_pitch, from, from_pitch, width, height, kind), stream, false);
 }
@@ -211,7 +227,8 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
     return cudaMemcpy(to, from, count, cudaMemcpyDefault);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t count, cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t count, cudaStream_t stream)
 {
     if (to_device != 0 || from_device != 0) return note(cudaErrorInvalidDevice);
     return cudaMemcpyAsync(to, from, count, cudaMemcpyDefault, stream);
@@ -219,7 +236,8 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t count, cudaStream_t stream)
 {
-    return issue_fill(cudaMemsetParams{to, count, unsigned(value) & 0xff, 1, count, 1}, 1, 0, stream);
+    return issue_fill(cudaMemsetParams{to, count, unsigned(value) & 0xff, 1, count, 1}, 1, 0,
+                      stream);
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t count)
@@ -227,9 +245,11 @@ cudaError_t cudaMemset(void *to, int value, size_t count)
     return cudaMemsetAsync(to, value, count, nullptr);
 }
 
-cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream)
 {
-    return issue_fill(cudaMemsetParams{to, pitch, unsigned(value) & 0xff, 1, width, height}, 1, 0, stream);
+    return issue_fill(cudaMemsetParams{to, pitch, unsigned(value) & 0xff, 1, width, height}, 1, 0,
+                      stream);
 }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
@@ -237,14 +257,16 @@ cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t
     return cudaMemset2DAsync(to, pitch, value, width, height, nullptr);
 }
 
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent, cudaStream_t stream)
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+                              cudaStream_t stream)
 {
     size_t slice, bytes;
-    if (__builtin_mul_overflow(to.pitch, to.ysize, &slice) || !span(extent, to.pitch, slice, &bytes) ||
-        !range_is_valid(to.ptr, bytes))
+    if (__builtin_mul_overflow(to.pitch, to.ysize, &slice) ||
+        !span(extent, to.pitch, slice, &bytes) || !range_is_valid(to.ptr, bytes))
         return note(cudaErrorInvalidValue);
-    return issue_fill(cudaMemsetParams{to.ptr, to.pitch, unsigned(value) & 0xff, 1, extent.width, extent.height}, extent.depth,
-                      slice, stream);
+    return issue_fill(
+        cudaMemsetParams{to.ptr, to.pitch, unsigned(value) & 0xff, 1, extent.width, extent.height},
+        extent.depth, slice, stream);
 }
 
 cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent)

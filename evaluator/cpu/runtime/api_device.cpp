@@ -50,11 +50,14 @@ void describe(cudaDeviceProp *prop)
     prop->texturePitchAlignment = 32;
     prop->multiProcessorCount = kfcpu_thread_count();
     prop->integrated = prop->canMapHostMemory = prop->unifiedAddressing = prop->managedMemory = 1;
-    prop->concurrentKernels = prop->streamPrioritiesSupported = prop->cooperativeLaunch = prop->memoryPoolsSupported = 1;
-    prop->hostRegisterSupported = prop->canUseHostPointerForRegisteredMem = prop->hostNativeAtomicSupported = 1;
-    prop->pageableMemoryAccess = prop->concurrentManagedAccess = prop->pageableMemoryAccessUsesHostPageTables = 1;
-    prop->directManagedMemAccessFromHost = prop->unifiedFunctionPointers = prop->globalL1CacheSupported =
-        prop->localL1CacheSupported = 1;
+    prop->concurrentKernels = prop->streamPrioritiesSupported = prop->cooperativeLaunch =
+        prop->memoryPoolsSupported = 1;
+    prop->hostRegisterSupported = prop->canUseHostPointerForRegisteredMem =
+        prop->hostNativeAtomicSupported = 1;
+    prop->pageableMemoryAccess = prop->concurrentManagedAccess =
+        prop->pageableMemoryAccessUsesHostPageTables = 1;
+    prop->directManagedMemAccessFromHost = prop->unifiedFunctionPointers =
+        prop->globalL1CacheSupported = prop->localL1CacheSupported = 1;
     prop->asyncEngineCount = 1;
     prop->clockRate = 1000000;
     prop->memoryClockRate = 1600000;
@@ -75,9 +78,15 @@ bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *val
     case cudaDevAttrMaxGridDimY: *value = prop.maxGridSize[1]; return true;
     case cudaDevAttrMaxGridDimZ: *value = prop.maxGridSize[2]; return true;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(prop.sharedMemPerBlock); return true;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(prop.sharedMemPerBlockOptin); return true;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(prop.sharedMemPerMultiprocessor); return true;
-    case cudaDevAttrReservedSharedMemoryPerBlock: *value = int(prop.reservedSharedMemPerBlock); return true;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = int(prop.sharedMemPerBlockOptin);
+        return true;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+        *value = int(prop.sharedMemPerMultiprocessor);
+        return true;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+        *value = int(prop.reservedSharedMemPerBlock);
+        return true;
     case cudaDevAttrTotalConstantMemory: *value = int(prop.totalConstMem); return true;
     case cudaDevAttrWarpSize: *value = prop.warpSize; return true;
     case cudaDevAttrMaxPitch: *value = int(prop.memPitch); return true;
@@ -89,15 +98,21 @@ bool attribute_of(const cudaDeviceProp &prop, cudaDeviceAttr attribute, int *val
     case cudaDevAttrTextureAlignment: *value = int(prop.textureAlignment); return true;
     case cudaDevAttrTexturePitchAlignment: *value = int(prop.texturePitchAlignment); return true;
     case cudaDevAttrMultiProcessorCount: *value = prop.multiProcessorCount; return true;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = prop.maxThreadsPerMultiProcessor; return true;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = prop.maxBlocksPerMultiProcessor; return true;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = prop.maxThreadsPerMultiProcessor;
+        return true;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+        *value = prop.maxBlocksPerMultiProcessor;
+        return true;
     case cudaDevAttrL2CacheSize: *value = prop.l2CacheSize; return true;
     case cudaDevAttrMaxPersistingL2CacheSize: *value = prop.persistingL2CacheMaxSize; return true;
     case cudaDevAttrMaxAccessPolicyWindowSize: *value = prop.accessPolicyMaxWindowSize; return true;
     case cudaDevAttrComputeCapabilityMajor: *value = prop.major; return true;
     case cudaDevAttrComputeCapabilityMinor: *value = prop.minor; return true;
     case cudaDevAttrAsyncEngineCount: *value = prop.asyncEngineCount; return true;
-    case cudaDevAttrSingleToDoublePrecisionPerfRatio: *value = prop.singleToDoublePrecisionPerfRatio; return true;
+    case cudaDevAttrSingleToDoublePrecisionPerfRatio:
+        *value = prop.singleToDoublePrecisionPerfRatio;
+        return true;
     case cudaDevAttrIntegrated:
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrConcurrentKernels:
@@ -237,7 +252,8 @@ cudaError_t cudaThreadExit(void)
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
     return entry([&] {
-        if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits) return cudaErrorUnsupportedLimit;
+        if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits)
+            return cudaErrorUnsupportedLimit;
         guard hold(state);
         limits[limit] = value;
         return cudaSuccess;
@@ -247,7 +263,8 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {
     return entry([&] {
-        if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits) return cudaErrorUnsupportedLimit;
+        if (limit < 0 || size_t(limit) >= sizeof limits / sizeof *limits)
+            return cudaErrorUnsupportedLimit;
         if (!value) return cudaErrorInvalidValue;
         guard hold(state);
         *value = limits[limit];
@@ -275,7 +292,8 @@ cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
 cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
 {
     return entry([&] {
-        shared_config = config == cudaSharedMemBankSizeDefault ? cudaSharedMemBankSizeFourByte : config;
+        shared_config =
+            config == cudaSharedMemBankSizeDefault ? cudaSharedMemBankSizeFourByte : config;
         return cudaSuccess;
     });
 }

@@ -26,7 +26,9 @@ bool holds_node(const CUgraph_st &graph, cudaGraphNode_t node)
 bool holds_graph(const CUgraph_st &graph, cudaGraph_t wanted)
 {
     for (const auto &each : graph.nodes)
-        if (each->what.child && (each->what.child.get() == wanted || holds_graph(*each->what.child, wanted))) return true;
+        if (each->what.child &&
+            (each->what.child.get() == wanted || holds_graph(*each->what.child, wanted)))
+            return true;
     return false;
 }
 
@@ -34,17 +36,19 @@ cudaError_t check_edges_locked(cudaGraph_t graph, edges dependencies, size_t cou
 {
     if (!is_graph_locked(graph) || (count && !dependencies)) return cudaErrorInvalidValue;
     for (size_t i = 0; i < count; i++) {
-        bool member =
-            std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto &node) { return node.get() == dependencies[i]; });
+        bool member = std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                                  [&](const auto &node) { return node.get() == dependencies[i]; });
         if (!member) return cudaErrorInvalidValue;
     }
     return cudaSuccess;
 }
 
-cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, operation what)
+cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
+                     operation what)
 {
     guard hold(state);
-    cudaError_t error = node ? check_edges_locked(graph, dependencies, count) : cudaErrorInvalidValue;
+    cudaError_t error =
+        node ? check_edges_locked(graph, dependencies, count) : cudaErrorInvalidValue;
     if (error == cudaSuccess) *node = add_node_locked(graph, std::move(what), dependencies, count);
     return error;
 }
@@ -54,7 +58,8 @@ template <class Body> cudaError_t with_node(cudaGraphNode_t node, cudaGraphNodeT
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
-        return is_node_locked(node) && node->what.type == type ? body(node->what) : cudaErrorInvalidValue;
+        return is_node_locked(node) && node->what.type == type ? body(node->what)
+                                                               : cudaErrorInvalidValue;
     });
 }
 
@@ -76,7 +81,8 @@ namespace kfcpu_api
 bool is_graph_locked(cudaGraph_t graph)
 {
     if (graphs.count(graph)) return true;
-    return std::any_of(graphs.begin(), graphs.end(), [&](const auto &each) { return holds_graph(*each.second, graph); });
+    return std::any_of(graphs.begin(), graphs.end(),
+                       [&](const auto &each) { return holds_graph(*each.second, graph); });
 }
 
 void add_graph_locked(std::shared_ptr<CUgraph_st> graph)
@@ -93,7 +99,8 @@ void remove_graph_locked(cudaGraph_t graph)
 bool is_node_locked(cudaGraphNode_t node)
 {
     if (!node) return false;
-    return std::any_of(graphs.begin(), graphs.end(), [&](const auto &each) { return holds_node(*each.second, node); });
+    return std::any_of(graphs.begin(), graphs.end(),
+                       [&](const auto &each) { return holds_node(*each.second, node); });
 }
 
 cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, edges dependencies, size_t count)
@@ -106,7 +113,8 @@ cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, edges depende
     return graph->nodes.back().get();
 }
 
-std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies)
+std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph,
+                                       std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies)
 {
     auto copy = std::make_shared<CUgraph_st>();
     for (const auto &node : graph.nodes) {
@@ -114,11 +122,13 @@ std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_m
         made->enabled = node->enabled;
         if (made->what.child) made->what.child = copy_graph(*made->what.child, copies);
         auto &kernel = made->what.kernel;
-        for (size_t i = 0; i < kernel.values.size(); i++) kernel.pointers[i] = kernel.values[i].data();
+        for (size_t i = 0; i < kernel.values.size(); i++)
+            kernel.pointers[i] = kernel.values[i].data();
         (*copies)[node.get()] = made;
     }
     for (const auto &node : graph.nodes)
-        for (cudaGraphNode_t dependency : node->dependencies) (*copies)[node.get()]->dependencies.push_back((*copies)[dependency]);
+        for (cudaGraphNode_t dependency : node->dependencies)
+            (*copies)[node.get()]->dependencies.push_back((*copies)[dependency]);
     return copy;
 }
 
@@ -130,7 +140,8 @@ bool sort_graph(const CUgraph_st &graph, std::vector<cudaGraphNode_t> *order)
     for (const auto &node : graph.nodes) {
         waiting[node.get()] = node->dependencies.size();
         if (node->dependencies.empty()) order->push_back(node.get());
-        for (cudaGraphNode_t dependency : node->dependencies) dependents[dependency].push_back(node.get());
+        for (cudaGraphNode_t dependency : node->dependencies)
+            dependents[dependency].push_back(node.get());
     }
     for (size_t i = 0; i < order->size(); i++)
         for (cudaGraphNode_t dependent : dependents[(*order)[i]])
@@ -182,7 +193,8 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t original)
     });
 }
 
-cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t original, cudaGraph_t clone)
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t original,
+                                     cudaGraph_t clone)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -217,7 +229,8 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
     });
 }
 
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count)
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+                              size_t *count)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -244,22 +257,26 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
     });
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, size_t *count)
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies,
+                                         size_t *count)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
-        return is_node_locked(node) ? give_list(node->dependencies, dependencies, count) : cudaErrorInvalidValue;
+        return is_node_locked(node) ? give_list(node->dependencies, dependencies, count)
+                                    : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents, size_t *count)
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependents,
+                                           size_t *count)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
         if (!is_node_locked(node)) return cudaErrorInvalidValue;
         std::vector<cudaGraphNode_t> list;
         for (const auto &each : node->graph->nodes)
-            if (std::count(each->dependencies.begin(), each->dependencies.end(), node)) list.push_back(each.get());
+            if (std::count(each->dependencies.begin(), each->dependencies.end(), node))
+                list.push_back(each.get());
         return give_list(list, dependents, count);
     });
 }
@@ -272,7 +289,8 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, edges from, edges to, si
         if (error == cudaSuccess) error = check_edges_locked(graph, to, count);
         for (size_t i = 0; i < count && error == cudaSuccess; i++) {
             auto &list = to[i]->dependencies;
-            if (from[i] == to[i] || std::count(list.begin(), list.end(), from[i])) return cudaErrorInvalidValue;
+            if (from[i] == to[i] || std::count(list.begin(), list.end(), from[i]))
+                return cudaErrorInvalidValue;
             list.push_back(from[i]);
         }
         return error;
@@ -307,7 +325,8 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
             list.erase(std::remove(list.begin(), list.end(), node), list.end());
         }
         destroyed = std::move(node->what);
-        nodes.erase(std::find_if(nodes.begin(), nodes.end(), [&](const auto &each) { return each.get() == node; }));
+        nodes.erase(std::find_if(nodes.begin(), nodes.end(),
+                                 [&](const auto &each) { return each.get() == node; }));
         return cudaSuccess;
     });
 }
@@ -324,11 +343,13 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
         for (const auto &node : graph->nodes) {
             size_t number = numbers.size();
             numbers[node.get()] = number;
-            fprintf(file, "  node_%zu [label=\"%zu\\ntype %d\"];\n", number, number, int(node->what.type));
+            fprintf(file, "  node_%zu [label=\"%zu\\ntype %d\"];\n", number, number,
+                    int(node->what.type));
         }
         for (const auto &node : graph->nodes)
             for (cudaGraphNode_t dependency : node->dependencies)
-                fprintf(file, "  node_%zu -> node_%zu;\n", numbers[dependency], numbers[node.get()]);
+                fprintf(file, "  node_%zu -> node_%zu;\n", numbers[dependency],
+                        numbers[node.get()]);
         fprintf(file, "}\n");
         return fclose(file) == 0 ? cudaSuccess : cudaErrorOperatingSystem;
     });
@@ -336,19 +357,21 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 
 // ---- Nodes by type
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaKernelNodeParams *parameters)
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                   size_t count, const struct cudaKernelNodeParams *parameters)
 {
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
         operation what;
         what.type = cudaGraphNodeTypeKernel;
         cudaError_t error = bind_kernel(*parameters, &what.kernel);
-        return error != cudaSuccess ? error : add_node(node, graph, dependencies, count, std::move(what));
+        return error != cudaSuccess ? error
+                                    : add_node(node, graph, dependencies, count, std::move(what));
     });
 }
 
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *parameters)
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaKernelNodeParams *parameters)
 {
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!parameters) return cudaErrorInvalidValue;
@@ -363,7 +386,8 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
     });
 }
 
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters)
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaKernelNodeParams *parameters)
 {
     kernel_call bound;
     if (!parameters) return note(cudaErrorInvalidValue);
@@ -381,7 +405,8 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
 {
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!value) return cudaErrorInvalidValue;
-        if (attribute == cudaLaunchAttributeCooperative) what.kernel.geometry.cooperative = value->cooperative;
+        if (attribute == cudaLaunchAttributeCooperative)
+            what.kernel.geometry.cooperative = value->cooperative;
         if (attribute == cudaLaunchAttributeClusterDimension &&
             uint64_t(value->clusterDim.x) * value->clusterDim.y * value->clusterDim.z != 1)
             return cudaErrorInvalidClusterSize;
@@ -389,18 +414,20 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
     });
 }
 
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute, cudaKernelNodeAttrValue *value)
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
+                                            cudaKernelNodeAttrValue *value)
 {
     return with_node(node, cudaGraphNodeTypeKernel, [&](operation &what) {
         if (!value) return cudaErrorInvalidValue;
         *value = cudaKernelNodeAttrValue{};
-        if (attribute == cudaLaunchAttributeCooperative) value->cooperative = what.kernel.geometry.cooperative;
+        if (attribute == cudaLaunchAttributeCooperative)
+            value->cooperative = what.kernel.geometry.cooperative;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaMemcpy3DParms *parameters)
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                   size_t count, const struct cudaMemcpy3DParms *parameters)
 {
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
@@ -408,12 +435,14 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, edg
         what.type = cudaGraphNodeTypeMemcpy;
         what.copy = *parameters;
         cudaError_t error = check_copy(*parameters);
-        return error != cudaSuccess ? error : add_node(node, graph, dependencies, count, std::move(what));
+        return error != cudaSuccess ? error
+                                    : add_node(node, graph, dependencies, count, std::move(what));
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *to,
-                                     const void *from, size_t size, enum cudaMemcpyKind kind)
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                     size_t count, void *to, const void *from, size_t size,
+                                     enum cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphAddMemcpyNode(node, graph, dependencies, count, &copy);
@@ -428,7 +457,8 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy
     });
 }
 
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters)
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemcpy3DParms *parameters)
 {
     cudaError_t error = parameters ? check_copy(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
@@ -438,14 +468,15 @@ cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cuda
     });
 }
 
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
+                                           size_t size, enum cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphMemcpyNodeSetParams(node, &copy);
 }
 
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                   const struct cudaMemsetParams *parameters)
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                   size_t count, const struct cudaMemsetParams *parameters)
 {
     return entry([&]() -> cudaError_t {
         if (!parameters) return cudaErrorInvalidValue;
@@ -453,7 +484,8 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, edg
         what.type = cudaGraphNodeTypeMemset;
         what.fill = *parameters;
         cudaError_t error = check_fill(*parameters);
-        return error != cudaSuccess ? error : add_node(node, graph, dependencies, count, std::move(what));
+        return error != cudaSuccess ? error
+                                    : add_node(node, graph, dependencies, count, std::move(what));
     });
 }
 
@@ -466,7 +498,8 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemset
     });
 }
 
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams *parameters)
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemsetParams *parameters)
 {
     cudaError_t error = parameters ? check_fill(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
@@ -476,8 +509,8 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cuda
     });
 }
 
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                 const struct cudaHostNodeParams *parameters)
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                 size_t count, const struct cudaHostNodeParams *parameters)
 {
     return entry([&]() -> cudaError_t {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
@@ -497,7 +530,8 @@ cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNode
     });
 }
 
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams *parameters)
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
+                                       const struct cudaHostNodeParams *parameters)
 {
     return with_node(node, cudaGraphNodeTypeHost, [&](operation &what) {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
@@ -506,8 +540,8 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHo
     });
 }
 
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                       cudaGraph_t child)
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                       size_t count, cudaGraph_t child)
 {
     return entry([&]() -> cudaError_t {
         operation what;
@@ -532,15 +566,16 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *g
     });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count)
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                  size_t count)
 {
     return entry([&] { return add_node(node, graph, dependencies, count, operation()); });
 }
 
 namespace
 {
-cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event,
-                           cudaGraphNodeType type)
+cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                           size_t count, cudaEvent_t event, cudaGraphNodeType type)
 {
     return entry([&]() -> cudaError_t {
         operation what;
@@ -555,28 +590,31 @@ cudaError_t add_event_node(cudaGraphNode_t *node, cudaGraph_t graph, edges depen
 }
 } // namespace
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                        cudaEvent_t event)
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                        edges dependencies, size_t count, cudaEvent_t event)
 {
     return add_event_node(node, graph, dependencies, count, event, cudaGraphNodeTypeEventRecord);
 }
 
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, cudaEvent_t event)
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                      size_t count, cudaEvent_t event)
 {
     return add_event_node(node, graph, dependencies, count, event, cudaGraphNodeTypeWaitEvent);
 }
 
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count,
-                                     struct cudaMemAllocNodeParams *parameters)
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                     size_t count, struct cudaMemAllocNodeParams *parameters)
 {
     return entry([&]() -> cudaError_t {
         if (!parameters || !parameters->bytesize) return cudaErrorInvalidValue;
         operation what;
         what.type = cudaGraphNodeTypeMemAlloc;
-        cudaError_t error = allocate(&parameters->dptr, parameters->bytesize, cudaMemoryTypeDevice, 0, true);
+        cudaError_t error =
+            allocate(&parameters->dptr, parameters->bytesize, cudaMemoryTypeDevice, 0, true);
         if (error != cudaSuccess) return error;
-        what.memory =
-            std::shared_ptr<void>(parameters->dptr, [](void *memory) { release(memory, 1u << cudaMemoryTypeDevice, true); });
+        what.memory = std::shared_ptr<void>(parameters->dptr, [](void *memory) {
+            release(memory, 1u << cudaMemoryTypeDevice, true);
+        });
         what.allocation = *parameters;
         /* Keeps the memory until the lock is free if the node can't be added. */
         operation kept = what;
@@ -584,7 +622,8 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, e
     });
 }
 
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies, size_t count, void *pointer)
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, edges dependencies,
+                                    size_t count, void *pointer)
 {
     return entry([&]() -> cudaError_t {
         if (!pointer) return cudaErrorInvalidValue;

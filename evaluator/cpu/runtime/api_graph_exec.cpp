@@ -9,7 +9,8 @@ namespace
 auto &execs = *new std::unordered_map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>>;
 
 // Calls BODY with the executable graph's own node for a node of the original, under the lock.
-template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body)
+template <class Body>
+cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body body)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
@@ -20,15 +21,19 @@ template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraph
     });
 }
 
-template <class Body> cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, Body body)
+template <class Body>
+cudaError_t with_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
+                           Body body)
 {
-    return with_exec_node(exec, node,
-                          [&](CUgraphNode_st &own) { return own.what.type == type ? body(own.what) : cudaErrorInvalidValue; });
+    return with_exec_node(exec, node, [&](CUgraphNode_st &own) {
+        return own.what.type == type ? body(own.what) : cudaErrorInvalidValue;
+    });
 }
 
 // Checks that both have the same nodes and edges in the same order of creation, and that fixed
 // parameters are equal. On failure, sets *at to the differing node.
-cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other, cudaGraphNode_t *at)
+cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other,
+                                  cudaGraphNode_t *at)
 {
     if (own.nodes.size() != other.nodes.size()) return cudaGraphExecUpdateErrorTopologyChanged;
     std::unordered_map<cudaGraphNode_t, size_t> own_number, other_number;
@@ -40,14 +45,17 @@ cudaGraphExecUpdateResult compare(const CUgraph_st &own, const CUgraph_st &other
         const CUgraphNode_st &a = *own.nodes[i], &b = *other.nodes[i];
         *at = other.nodes[i].get();
         if (a.what.type != b.what.type) return cudaGraphExecUpdateErrorNodeTypeChanged;
-        if (a.dependencies.size() != b.dependencies.size()) return cudaGraphExecUpdateErrorTopologyChanged;
+        if (a.dependencies.size() != b.dependencies.size())
+            return cudaGraphExecUpdateErrorTopologyChanged;
         for (size_t j = 0; j < a.dependencies.size(); j++)
-            if (own_number[a.dependencies[j]] != other_number[b.dependencies[j]]) return cudaGraphExecUpdateErrorTopologyChanged;
+            if (own_number[a.dependencies[j]] != other_number[b.dependencies[j]])
+                return cudaGraphExecUpdateErrorTopologyChanged;
         if (a.what.child) {
             cudaGraphExecUpdateResult result = compare(*a.what.child, *b.what.child, at);
             if (result != cudaGraphExecUpdateSuccess) return result;
         }
-        bool memory = a.what.type == cudaGraphNodeTypeMemAlloc || a.what.type == cudaGraphNodeTypeMemFree;
+        bool memory =
+            a.what.type == cudaGraphNodeTypeMemAlloc || a.what.type == cudaGraphNodeTypeMemFree;
         if (memory) return cudaGraphExecUpdateErrorNotSupported;
     }
     *at = nullptr;
@@ -93,19 +101,22 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return instantiate(exec, graph, flags);
 }
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                          unsigned long long flags)
 {
     return instantiate(exec, graph, flags);
 }
 
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *parameters)
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams *parameters)
 {
     if (!parameters) return note(cudaErrorInvalidValue);
     cudaError_t error = instantiate(exec, graph, parameters->flags);
     parameters->errNode_out = nullptr;
-    parameters->result_out = error == cudaSuccess             ? cudaGraphInstantiateSuccess
-                             : error == cudaErrorNotSupported ? cudaGraphInstantiateNodeOperationNotSupported
-                                                              : cudaGraphInstantiateInvalidStructure;
+    parameters->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess
+                             : error == cudaErrorNotSupported
+                                 ? cudaGraphInstantiateNodeOperationNotSupported
+                                 : cudaGraphInstantiateInvalidStructure;
     return error;
 }
 
@@ -158,11 +169,13 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
     return entry([&]() -> cudaError_t {
         guard hold(state);
-        return execs.count(exec) && find_stream_locked(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+        return execs.count(exec) && find_stream_locked(stream) ? cudaSuccess
+                                                               : cudaErrorInvalidResourceHandle;
     });
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result)
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *result)
 {
     std::shared_ptr<CUgraph_st> replaced; /* outlives the lock */
     return entry([&]() -> cudaError_t {
@@ -204,7 +217,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     });
 }
 
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters)
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaMemcpy3DParms *parameters)
 {
     cudaError_t error = parameters ? check_copy(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
@@ -214,14 +228,16 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     });
 }
 
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to, const void *from, size_t size,
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
+                                               const void *from, size_t size,
                                                enum cudaMemcpyKind kind)
 {
     cudaMemcpy3DParms copy = linear_copy(to, from, size, kind);
     return cudaGraphExecMemcpyNodeSetParams(exec, node, &copy);
 }
 
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *parameters)
+cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaMemsetParams *parameters)
 {
     cudaError_t error = parameters ? check_fill(*parameters) : cudaErrorInvalidValue;
     if (error != cudaSuccess) return note(error);
@@ -231,7 +247,8 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     });
 }
 
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *parameters)
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                           const struct cudaHostNodeParams *parameters)
 {
     return with_exec_node(exec, node, cudaGraphNodeTypeHost, [&](operation &what) {
         if (!parameters || !parameters->fn) return cudaErrorInvalidValue;
@@ -240,11 +257,13 @@ cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t
     });
 }
 
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child)
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 cudaGraph_t child)
 {
     return with_exec_node(exec, node, cudaGraphNodeTypeGraph, [&](operation &what) {
         cudaGraphNode_t at = nullptr;
-        if (!is_graph_locked(child) || compare(*what.child, *child, &at) != cudaGraphExecUpdateSuccess)
+        if (!is_graph_locked(child) ||
+            compare(*what.child, *child, &at) != cudaGraphExecUpdateSuccess)
             return cudaErrorInvalidValue;
         std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
         what.child = copy_graph(*child, &copies);
@@ -254,7 +273,8 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraph
 
 namespace
 {
-cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type, cudaEvent_t event)
+cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
+                      cudaEvent_t event)
 {
     return with_exec_node(exec, node, type, [&](operation &what) {
         if (!is_event_locked(event)) return cudaErrorInvalidResourceHandle;
@@ -264,28 +284,33 @@ cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeT
 }
 } // namespace
 
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 cudaEvent_t event)
 {
     return set_event(exec, node, cudaGraphNodeTypeEventRecord, event);
 }
 
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event)
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                               cudaEvent_t event)
 {
     return set_event(exec, node, cudaGraphNodeTypeWaitEvent, event);
 }
 
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int enabled)
+cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                    unsigned int enabled)
 {
     return with_exec_node(exec, node, [&](CUgraphNode_st &own) {
         cudaGraphNodeType type = own.what.type;
-        if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset)
+        if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
+            type != cudaGraphNodeTypeMemset)
             return cudaErrorInvalidValue;
         own.enabled = enabled != 0;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int *enabled)
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                    unsigned int *enabled)
 {
     return with_exec_node(exec, node, [&](CUgraphNode_st &own) {
         if (!enabled) return cudaErrorInvalidValue;

@@ -29,10 +29,10 @@ using guard = std::lock_guard<std::recursive_mutex>;
 // ---- Errors (api_error.cpp)
 // Stores the error as the thread's last error unless it is success, and returns it.
 cudaError_t note(cudaError_t error);
-cudaError_t context_error();           // the error that broke the context, or success
+cudaError_t context_error(); // the error that broke the context, or success
 // Called when a kernel failed: every later call returns this error.
 void break_context(cudaError_t error);
-void mend_context();                   // for cudaDeviceReset
+void mend_context(); // for cudaDeviceReset
 
 // Runs the body of an API function and stores its error. In a broken context the body does not run.
 template <class Body> cudaError_t entry(Body body)
@@ -91,7 +91,8 @@ struct allocation {
     bool registered; // the candidate's memory, from cudaHostRegister
     bool graph;      // freed with its graph
 };
-cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned flags, bool graph = false);
+cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned flags,
+                     bool graph = false);
 // False if the pointer is no allocation of a type in the mask (1 << type).
 bool release(void *pointer, unsigned types, bool graph = false);
 void release_all();
@@ -130,8 +131,10 @@ bool is_capturing(cudaStream_t stream);
 unsigned long thread_number();
 
 // ---- Graphs (api_graph.cpp)
-cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what, const cudaGraphNode_t *dependencies, size_t count);
-std::shared_ptr<CUgraph_st> copy_graph(const CUgraph_st &graph, std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies);
+cudaGraphNode_t add_node_locked(cudaGraph_t graph, operation what,
+                                const cudaGraphNode_t *dependencies, size_t count);
+std::shared_ptr<CUgraph_st> copy_graph(
+    const CUgraph_st &graph, std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> *copies);
 // Sorts the nodes so that each comes after its dependencies. False if they form a cycle.
 bool sort_graph(const CUgraph_st &graph, std::vector<cudaGraphNode_t> *order);
 cudaError_t run_graph(const CUgraph_st &graph);
@@ -169,13 +172,13 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
-    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;          // in the order of creation
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes; // in the order of creation
     // For a clone: the nodes of the original and their copies.
     std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
 };
 
 struct CUgraphExec_st {
-    std::shared_ptr<CUgraph_st> graph;                           // a copy of the instantiated graph
+    std::shared_ptr<CUgraph_st> graph; // a copy of the instantiated graph
     // The nodes of the original and their copies in `graph`.
     std::unordered_map<cudaGraphNode_t, cudaGraphNode_t> copies;
     unsigned long long flags = 0;

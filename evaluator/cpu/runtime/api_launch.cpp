@@ -15,7 +15,7 @@ namespace
 thread_local std::vector<kfcpu_geometry> configured; // pushed and not yet taken
 // The question of the runtime to the stub that it is about to call.
 thread_local kfcpu::call *asked;
-thread_local kfcpu::call taken;                      // the configured launch that a stub works on
+thread_local kfcpu::call taken; // the configured launch that a stub works on
 // The error of the last kfcpu_bound for a launch by address.
 thread_local cudaError_t bound_error;
 // Where a launch by address stores its kernel in place of running it.
@@ -34,7 +34,8 @@ constexpr size_t prefix_size = KFCPU_KERNEL_PREFIX * sizeof no_operation;
 bool has_prefix(const unsigned char *code)
 {
     for (size_t i = 0; i < prefix_size; i++)
-        if (code[-ptrdiff_t(prefix_size) + ptrdiff_t(i)] != no_operation[i % sizeof no_operation]) return false;
+        if (code[-ptrdiff_t(prefix_size) + ptrdiff_t(i)] != no_operation[i % sizeof no_operation])
+            return false;
     return true;
 }
 
@@ -45,7 +46,8 @@ bool is_kernel(const void *address)
     Dl_info info, before;
     if (!address || !dladdr(address, &info) || !info.dli_fbase) return false;
     const char *first = static_cast<const char *>(address) - prefix_size;
-    return dladdr(first, &before) && before.dli_fbase == info.dli_fbase && has_prefix(static_cast<const unsigned char *>(address));
+    return dladdr(first, &before) && before.dli_fbase == info.dli_fbase &&
+           has_prefix(static_cast<const unsigned char *>(address));
 }
 
 // Returns the kernel with the stub that contains the instruction. A stub is short.
@@ -66,14 +68,16 @@ cudaError_t no_kernel(const void *address)
 
 size_t dynamic_limit(const kfcpu::stub *kernel)
 {
-    return kernel && size_t(kernel->max_dynamic_shared) > default_dynamic_shared ? size_t(kernel->max_dynamic_shared)
-                                                                                 : default_dynamic_shared;
+    return kernel && size_t(kernel->max_dynamic_shared) > default_dynamic_shared
+               ? size_t(kernel->max_dynamic_shared)
+               : default_dynamic_shared;
 }
 
 int thread_limit(const kfcpu::stub &kernel)
 {
-    return kernel.max_threads > 0 && kernel.max_threads < kfcpu_limits.threads_per_block ? kernel.max_threads
-                                                                                         : kfcpu_limits.threads_per_block;
+    return kernel.max_threads > 0 && kernel.max_threads < kfcpu_limits.threads_per_block
+               ? kernel.max_threads
+               : kfcpu_limits.threads_per_block;
 }
 
 void fill_kernel(kernel_call *to, const kfcpu::call &from, const void *address)
@@ -149,11 +153,13 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
             return cudaErrorInvalidValue;
         threads *= geometry.block[i];
     }
-    if (threads > uint64_t(kernel ? thread_limit(*kernel) : kfcpu_limits.threads_per_block)) return cudaErrorInvalidValue;
+    if (threads > uint64_t(kernel ? thread_limit(*kernel) : kfcpu_limits.threads_per_block))
+        return cudaErrorInvalidValue;
     if (geometry.dynamic_shared > dynamic_limit(kernel)) return cudaErrorInvalidValue;
     if (geometry.cooperative) {
         uint64_t blocks = uint64_t(geometry.grid[0]) * geometry.grid[1] * geometry.grid[2];
-        uint64_t room = uint64_t(kfcpu_blocks_per_sm(int(threads), geometry.dynamic_shared)) * uint64_t(kfcpu_thread_count());
+        uint64_t room = uint64_t(kfcpu_blocks_per_sm(int(threads), geometry.dynamic_shared)) *
+                        uint64_t(kfcpu_thread_count());
         if (blocks > room) return cudaErrorCooperativeLaunchTooLarge;
     }
     return cudaSuccess;
@@ -162,8 +168,9 @@ cudaError_t check_launch(const kfcpu_geometry &geometry, const kfcpu::stub *kern
 cudaError_t run_kernel(const kfcpu_geometry &geometry, kfcpu_loop loop, void *closure)
 {
     cudaError_t error = cudaError_t(kfcpu_execute(&geometry, loop, closure));
-    bool broken = error == cudaErrorLaunchFailure || error == cudaErrorAssert || error == cudaErrorIllegalAddress ||
-                  error == cudaErrorMisalignedAddress || error == cudaErrorIllegalInstruction || error == cudaErrorLaunchTimeout;
+    bool broken = error == cudaErrorLaunchFailure || error == cudaErrorAssert ||
+                  error == cudaErrorIllegalAddress || error == cudaErrorMisalignedAddress ||
+                  error == cudaErrorIllegalInstruction || error == cudaErrorLaunchTimeout;
     if (broken) break_context(error);
     return error;
 }
@@ -174,12 +181,13 @@ cudaError_t bind_kernel(const cudaKernelNodeParams &parameters, kernel_call *bou
     if (parameters.extra) return cudaErrorNotSupported;
     kfcpu::call c{};
     c.what = kfcpu::intent::packed;
-    c.geometry = kfcpu_geometry{{parameters.gridDim.x, parameters.gridDim.y, parameters.gridDim.z},
-                                {parameters.blockDim.x, parameters.blockDim.y, parameters.blockDim.z},
-                                parameters.sharedMemBytes,
-                                nullptr,
-                                bound->geometry.cooperative,
-                                nullptr};
+    c.geometry =
+        kfcpu_geometry{{parameters.gridDim.x, parameters.gridDim.y, parameters.gridDim.z},
+                       {parameters.blockDim.x, parameters.blockDim.y, parameters.blockDim.z},
+                       parameters.sharedMemBytes,
+                       nullptr,
+                       bound->geometry.cooperative,
+                       nullptr};
     c.arguments = parameters.kernelParams;
     bound_error = cudaErrorUnknown;
     bound_to = bound;
@@ -224,7 +232,10 @@ void kfcpu_bound(kfcpu::call *c)
         /* A copy, because the kernel's host functions may launch again in this thread. */
         kfcpu::call own = *c;
         const void *from = caller;
-        entry([&] { return launch_bound(own, is_capturing(own.geometry.stream) ? kernel_around(from) : nullptr); });
+        entry([&] {
+            return launch_bound(own,
+                                is_capturing(own.geometry.stream) ? kernel_around(from) : nullptr);
+        });
     } else if (bound_to) {
         bound_error = check_launch(c->geometry, c->kernel);
         if (bound_error == cudaSuccess) fill_kernel(bound_to, *c, bound_to->address);
@@ -235,20 +246,24 @@ void kfcpu_bound(kfcpu::call *c)
 
 // ---- Launches by address
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                             size_t shared, cudaStream_t stream)
 {
-    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr},
-                             arguments);
+    return launch_by_address(
+        kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 0, nullptr},
+        arguments);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                                        cudaStream_t stream)
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                                        size_t shared, cudaStream_t stream)
 {
-    return launch_by_address(kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 1, nullptr},
-                             arguments);
+    return launch_by_address(
+        kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, 1, nullptr},
+        arguments);
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel,
+                                void **arguments)
 {
     if (!config || (config->numAttrs && !config->attrs)) return note(cudaErrorInvalidValue);
     int cooperative = 0;
@@ -259,17 +274,24 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
         } else if (attribute.id == cudaLaunchAttributeClusterDimension) {
             /* A cluster of one block is allowed. */
             const auto &cluster = attribute.val.clusterDim;
-            if (uint64_t(cluster.x) * cluster.y * cluster.z != 1) return note(cudaErrorInvalidClusterSize);
-        } else if (attribute.id == cudaLaunchAttributeProgrammaticEvent && attribute.val.programmaticEvent.event) {
-            cudaError_t error = cudaEventRecord(attribute.val.programmaticEvent.event, config->stream);
+            if (uint64_t(cluster.x) * cluster.y * cluster.z != 1)
+                return note(cudaErrorInvalidClusterSize);
+        } else if (attribute.id == cudaLaunchAttributeProgrammaticEvent &&
+                   attribute.val.programmaticEvent.event) {
+            cudaError_t error =
+                cudaEventRecord(attribute.val.programmaticEvent.event, config->stream);
             if (error != cudaSuccess) return error;
         } /* the other attributes are hints */
     }
     const dim3 &grid = config->gridDim, &block = config->blockDim;
-    return launch_by_address(
-        kernel,
-        {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, config->stream, cooperative, nullptr},
-        arguments);
+    return launch_by_address(kernel,
+                             {{grid.x, grid.y, grid.z},
+                              {block.x, block.y, block.z},
+                              config->dynamicSmemBytes,
+                              config->stream,
+                              cooperative,
+                              nullptr},
+                             arguments);
 }
 
 // ---- Attributes and occupancy
@@ -291,7 +313,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return with_kernel(kernel, [&](kfcpu::stub &stub) {
         switch (attribute) {
         case cudaFuncAttributeMaxDynamicSharedMemorySize:
-            if (value < 0 || size_t(value) > kfcpu_limits.shared_per_block_optin) return cudaErrorInvalidValue;
+            if (value < 0 || size_t(value) > kfcpu_limits.shared_per_block_optin)
+                return cudaErrorInvalidValue;
             stub.max_dynamic_shared = value;
             return cudaSuccess;
         case cudaFuncAttributePreferredSharedMemoryCarveout:
@@ -336,28 +359,33 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel)
     });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
+                                                          int threads, size_t shared)
 {
     return with_kernel(kernel, [&](kfcpu::stub &) {
         if (!blocks || threads < 1) return cudaErrorInvalidValue;
-        bool fits = threads <= kfcpu_limits.threads_per_block && shared <= kfcpu_limits.shared_per_block_optin;
+        bool fits = threads <= kfcpu_limits.threads_per_block &&
+                    shared <= kfcpu_limits.shared_per_block_optin;
         *blocks = fits ? kfcpu_blocks_per_sm(threads, shared) : 0;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel, int threads, size_t shared,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
+                                                                   int threads, size_t shared,
                                                                    unsigned int)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
 }
 
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *kernel, int blocks, int threads)
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *kernel,
+                                                      int blocks, int threads)
 {
     return with_kernel(kernel, [&](kfcpu::stub &) {
         if (!shared || blocks < 1 || threads < 1) return cudaErrorInvalidValue;
         size_t share = kfcpu_limits.shared_per_sm / size_t(blocks);
-        *shared = share < kfcpu_limits.shared_per_block_optin ? share : kfcpu_limits.shared_per_block_optin;
+        *shared = share < kfcpu_limits.shared_per_block_optin ? share
+                                                              : kfcpu_limits.shared_per_block_optin;
         return cudaSuccess;
     });
 }

@@ -31,7 +31,8 @@ std::map<uintptr_t, allocation>::iterator find_locked(const void *pointer)
     auto next = table.upper_bound(reinterpret_cast<uintptr_t>(pointer));
     if (next == table.begin()) return table.end();
     --next;
-    return reinterpret_cast<uintptr_t>(pointer) - next->first < next->second.size ? next : table.end();
+    return reinterpret_cast<uintptr_t>(pointer) - next->first < next->second.size ? next
+                                                                                  : table.end();
 }
 
 constexpr unsigned device_types = 1u << cudaMemoryTypeDevice | 1u << cudaMemoryTypeManaged;
@@ -47,7 +48,8 @@ cudaError_t allocate(void **pointer, size_t size, cudaMemoryType type, unsigned 
     *pointer = nullptr;
     if (size == 0) return cudaSuccess;
     void *memory = nullptr;
-    if (size > SIZE_MAX / 2 || posix_memalign(&memory, 256, size) != 0) return cudaErrorMemoryAllocation;
+    if (size > SIZE_MAX / 2 || posix_memalign(&memory, 256, size) != 0)
+        return cudaErrorMemoryAllocation;
     guard hold(state);
     table[reinterpret_cast<uintptr_t>(memory)] = allocation{size, type, flags, false, graph};
     *pointer = memory;
@@ -59,7 +61,8 @@ bool release(void *pointer, unsigned types, bool graph)
     {
         guard hold(state);
         auto found = table.find(reinterpret_cast<uintptr_t>(pointer));
-        if (found == table.end() || !(types >> found->second.type & 1) || found->second.registered) return false;
+        if (found == table.end() || !(types >> found->second.type & 1) || found->second.registered)
+            return false;
         if (found->second.graph && !graph) return true; /* freed with its graph */
         table.erase(found);
     }
@@ -73,7 +76,8 @@ void release_all()
     {
         guard hold(state);
         for (auto &entry : table)
-            if (!entry.second.registered && !entry.second.graph) all.push_back(reinterpret_cast<void *>(entry.first));
+            if (!entry.second.registered && !entry.second.graph)
+                all.push_back(reinterpret_cast<void *>(entry.first));
         for (void *pointer : all) table.erase(reinterpret_cast<uintptr_t>(pointer));
     }
     for (void *pointer : all) free(pointer);
@@ -83,7 +87,8 @@ bool range_is_valid(const void *pointer, size_t size)
 {
     guard hold(state);
     auto found = find_locked(pointer);
-    return found == table.end() || size <= found->second.size - (reinterpret_cast<uintptr_t>(pointer) - found->first);
+    return found == table.end() ||
+           size <= found->second.size - (reinterpret_cast<uintptr_t>(pointer) - found->first);
 }
 
 } // namespace kfcpu_api
@@ -128,7 +133,9 @@ cudaError_t cudaMallocHost(void **pointer, size_t size)
 
 cudaError_t cudaFreeHost(void *pointer)
 {
-    return entry([&] { return !pointer || release(pointer, host_types) ? cudaSuccess : cudaErrorInvalidValue; });
+    return entry([&] {
+        return !pointer || release(pointer, host_types) ? cudaSuccess : cudaErrorInvalidValue;
+    });
 }
 
 cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags)
@@ -137,7 +144,8 @@ cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags)
         if (!pointer || !size) return cudaErrorInvalidValue;
         guard hold(state);
         if (find_locked(pointer) != table.end()) return cudaErrorHostMemoryAlreadyRegistered;
-        table[reinterpret_cast<uintptr_t>(pointer)] = allocation{size, cudaMemoryTypeHost, flags, true, false};
+        table[reinterpret_cast<uintptr_t>(pointer)] =
+            allocation{size, cudaMemoryTypeHost, flags, true, false};
         return cudaSuccess;
     });
 }
@@ -147,7 +155,8 @@ cudaError_t cudaHostUnregister(void *pointer)
     return entry([&] {
         guard hold(state);
         auto found = table.find(reinterpret_cast<uintptr_t>(pointer));
-        if (found == table.end() || !found->second.registered) return cudaErrorHostMemoryNotRegistered;
+        if (found == table.end() || !found->second.registered)
+            return cudaErrorHostMemoryNotRegistered;
         table.erase(found);
         return cudaSuccess;
     });
@@ -159,7 +168,8 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int fla
         if (!device || flags) return cudaErrorInvalidValue;
         guard hold(state);
         auto found = find_locked(host);
-        if (found == table.end() || found->second.type == cudaMemoryTypeDevice) return cudaErrorInvalidValue;
+        if (found == table.end() || found->second.type == cudaMemoryTypeDevice)
+            return cudaErrorInvalidValue;
         *device = host;
         return cudaSuccess;
     });
@@ -170,7 +180,8 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer)
     return entry([&] {
         guard hold(state);
         auto found = find_locked(pointer);
-        if (!flags || found == table.end() || found->second.type != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+        if (!flags || found == table.end() || found->second.type != cudaMemoryTypeHost)
+            return cudaErrorInvalidValue;
         *flags = found->second.flags;
         return cudaSuccess;
     });
@@ -179,7 +190,8 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer)
 cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
 {
     return entry([&] {
-        if (size == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return cudaErrorInvalidValue;
+        if (size == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+            return cudaErrorInvalidValue;
         cudaError_t error = refuse_during_capture();
         return error != cudaSuccess ? error : allocate(pointer, size, cudaMemoryTypeManaged, flags);
     });
@@ -201,13 +213,15 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent exten
 {
     if (!pitched) return note(cudaErrorInvalidValue);
     size_t rows;
-    if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return note(cudaErrorMemoryAllocation);
+    if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
+        return note(cudaErrorMemoryAllocation);
     pitched->xsize = extent.width;
     pitched->ysize = extent.height;
     return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width, rows);
 }
 
-cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream)
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool,
+                                    cudaStream_t stream)
 {
     return entry([&]() -> cudaError_t {
         if (!pointer) return cudaErrorInvalidValue;
@@ -221,7 +235,8 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t p
         what.type = cudaGraphNodeTypeMemAlloc;
         cudaError_t error = allocate(pointer, size, cudaMemoryTypeDevice, 0, true);
         if (error != cudaSuccess) return error;
-        what.memory = std::shared_ptr<void>(*pointer, [](void *memory) { release(memory, device_types, true); });
+        what.memory = std::shared_ptr<void>(
+            *pointer, [](void *memory) { release(memory, device_types, true); });
         what.allocation.bytesize = size;
         what.allocation.dptr = *pointer;
         return issue(stream, std::move(what));
@@ -241,7 +256,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
             if (!find_stream_locked(stream)) return cudaErrorInvalidResourceHandle;
         }
         if (!pointer) return cudaErrorInvalidValue;
-        if (!is_capturing(stream)) return release(pointer, device_types) ? cudaSuccess : cudaErrorInvalidValue;
+        if (!is_capturing(stream))
+            return release(pointer, device_types) ? cudaSuccess : cudaErrorInvalidValue;
         operation what;
         what.type = cudaGraphNodeTypeMemFree;
         what.freed = pointer;
@@ -272,23 +288,28 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
         attributes->type = found->second.type;
         attributes->device = 0;
         attributes->devicePointer = const_cast<void *>(pointer);
-        if (found->second.type != cudaMemoryTypeDevice) attributes->hostPointer = const_cast<void *>(pointer);
+        if (found->second.type != cudaMemoryTypeDevice)
+            attributes->hostPointer = const_cast<void *>(pointer);
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice, struct cudaMemLocation)
+cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation)
 {
     return entry([&] {
-        bool valid = pointer && size && advice >= cudaMemAdviseSetReadMostly && advice <= cudaMemAdviseUnsetAccessedBy;
+        bool valid = pointer && size && advice >= cudaMemAdviseSetReadMostly &&
+                     advice <= cudaMemAdviseUnsetAccessedBy;
         return valid && range_is_valid(pointer, size) ? cudaSuccess : cudaErrorInvalidValue;
     });
 }
 
-cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation, unsigned int flags, cudaStream_t stream)
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation,
+                                 unsigned int flags, cudaStream_t stream)
 {
     return entry([&] {
-        if (!pointer || !size || flags || !range_is_valid(pointer, size)) return cudaErrorInvalidValue;
+        if (!pointer || !size || flags || !range_is_valid(pointer, size))
+            return cudaErrorInvalidValue;
         guard hold(state);
         return find_stream_locked(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
     });
@@ -332,11 +353,13 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     return entry([&] {
         guard hold(state);
         if (!is_pool_locked(pool) || !value) return cudaErrorInvalidValue;
-        if (attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolReuseAllowInternalDependencies)
+        if (attribute >= cudaMemPoolReuseFollowEventDependencies &&
+            attribute <= cudaMemPoolReuseAllowInternalDependencies)
             pool->reuse[attribute] = *static_cast<int *>(value);
         else if (attribute == cudaMemPoolAttrReleaseThreshold)
             pool->release_threshold = *static_cast<uint64_t *>(value);
-        else if (attribute != cudaMemPoolAttrReservedMemHigh && attribute != cudaMemPoolAttrUsedMemHigh)
+        else if (attribute != cudaMemPoolAttrReservedMemHigh &&
+                 attribute != cudaMemPoolAttrUsedMemHigh)
             return cudaErrorInvalidValue;
         return cudaSuccess;
     });
@@ -347,11 +370,13 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     return entry([&] {
         guard hold(state);
         if (!is_pool_locked(pool) || !value) return cudaErrorInvalidValue;
-        if (attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolReuseAllowInternalDependencies)
+        if (attribute >= cudaMemPoolReuseFollowEventDependencies &&
+            attribute <= cudaMemPoolReuseAllowInternalDependencies)
             *static_cast<int *>(value) = pool->reuse[attribute];
         else if (attribute == cudaMemPoolAttrReleaseThreshold)
             *static_cast<uint64_t *>(value) = pool->release_threshold;
-        else if (attribute >= cudaMemPoolAttrReservedMemCurrent && attribute <= cudaMemPoolAttrUsedMemHigh)
+        else if (attribute >= cudaMemPoolAttrReservedMemCurrent &&
+                 attribute <= cudaMemPoolAttrUsedMemHigh)
             *static_cast<uint64_t *>(value) = 0; /* no memory is kept in reserve */
         else
             return cudaErrorInvalidValue;
@@ -359,7 +384,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     });
 }
 
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count)
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
+                                 size_t count)
 {
     return entry([&] {
         guard hold(state);

@@ -41,7 +41,9 @@ cudaStream_t find_stream_locked(cudaStream_t handle)
         per_thread_stream.id = 2;
         return &per_thread_stream;
     }
-    return streams.count(handle) || handle == &legacy_stream || handle == &per_thread_stream ? handle : nullptr;
+    return streams.count(handle) || handle == &legacy_stream || handle == &per_thread_stream
+               ? handle
+               : nullptr;
 }
 
 bool is_event_locked(cudaEvent_t event)
@@ -58,7 +60,8 @@ cudaError_t issue(cudaStream_t handle, operation what)
         if (stream->capture) {
             if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
             cudaGraphNode_t node =
-                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(),
+                                stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -147,7 +150,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
             what.type = cudaGraphNodeTypeWaitEvent;
             what.event = event;
             cudaGraphNode_t node =
-                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(),
+                                stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -173,7 +177,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
             stream->frontier.clear();
         }
         for (cudaGraphNode_t node : event->frontier)
-            if (std::find(stream->frontier.begin(), stream->frontier.end(), node) == stream->frontier.end())
+            if (std::find(stream->frontier.begin(), stream->frontier.end(), node) ==
+                stream->frontier.end())
                 stream->frontier.push_back(node);
         return cudaSuccess;
     });
@@ -228,29 +233,38 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
     });
 }
 
-cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStreamAttrValue *value)
+cudaError_t cudaStreamSetAttribute(cudaStream_t handle, cudaStreamAttrID attribute,
+                                   const cudaStreamAttrValue *value)
 {
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!value) return cudaErrorInvalidValue;
         switch (attribute) {
         case cudaLaunchAttributeAccessPolicyWindow:
-            if (value->accessPolicyWindow.hitRatio < 0 || value->accessPolicyWindow.hitRatio > 1) return cudaErrorInvalidValue;
+            if (value->accessPolicyWindow.hitRatio < 0 || value->accessPolicyWindow.hitRatio > 1)
+                return cudaErrorInvalidValue;
             stream->window = value->accessPolicyWindow;
             return cudaSuccess;
-        case cudaLaunchAttributeSynchronizationPolicy: stream->policy = value->syncPolicy; return cudaSuccess;
+        case cudaLaunchAttributeSynchronizationPolicy:
+            stream->policy = value->syncPolicy;
+            return cudaSuccess;
         case cudaLaunchAttributePriority: stream->priority = value->priority; return cudaSuccess;
         default: return cudaErrorInvalidValue;
         }
     });
 }
 
-cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrValue *value)
+cudaError_t cudaStreamGetAttribute(cudaStream_t handle, cudaStreamAttrID attribute,
+                                   cudaStreamAttrValue *value)
 {
     return with_stream(handle, [&](cudaStream_t stream) {
         if (!value) return cudaErrorInvalidValue;
         switch (attribute) {
-        case cudaLaunchAttributeAccessPolicyWindow: value->accessPolicyWindow = stream->window; return cudaSuccess;
-        case cudaLaunchAttributeSynchronizationPolicy: value->syncPolicy = stream->policy; return cudaSuccess;
+        case cudaLaunchAttributeAccessPolicyWindow:
+            value->accessPolicyWindow = stream->window;
+            return cudaSuccess;
+        case cudaLaunchAttributeSynchronizationPolicy:
+            value->syncPolicy = stream->policy;
+            return cudaSuccess;
         case cudaLaunchAttributePriority: value->priority = stream->priority; return cudaSuccess;
         default: return cudaErrorInvalidValue;
         }
@@ -270,7 +284,8 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, size_t, unsigned int)
 {
-    return with_stream(handle, [&](cudaStream_t) { return pointer ? cudaSuccess : cudaErrorInvalidValue; });
+    return with_stream(handle,
+                       [&](cudaStream_t) { return pointer ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
@@ -284,7 +299,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     });
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned int flags)
 {
     return entry([&]() -> cudaError_t {
         if (!callback || flags) return cudaErrorInvalidValue;
@@ -330,7 +346,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, uns
             what.type = cudaGraphNodeTypeEventRecord;
             what.event = event;
             cudaGraphNode_t node =
-                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(), stream->frontier.size());
+                add_node_locked(stream->capture->graph, std::move(what), stream->frontier.data(),
+                                stream->frontier.size());
             stream->frontier.assign(1, node);
             return cudaSuccess;
         }
@@ -384,9 +401,11 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
         if (!milliseconds) return cudaErrorInvalidValue;
         if (!is_event_locked(start) || !is_event_locked(end)) return cudaErrorInvalidResourceHandle;
         if (is_captured_locked(start) || is_captured_locked(end)) return cudaErrorCapturedEvent;
-        if (((start->flags | end->flags) & cudaEventDisableTiming) || !start->recorded || !end->recorded)
+        if (((start->flags | end->flags) & cudaEventDisableTiming) || !start->recorded ||
+            !end->recorded)
             return cudaErrorInvalidResourceHandle;
-        double seconds = double(end->time.tv_sec - start->time.tv_sec) + 1e-9 * double(end->time.tv_nsec - start->time.tv_nsec);
+        double seconds = double(end->time.tv_sec - start->time.tv_sec) +
+                         1e-9 * double(end->time.tv_nsec - start->time.tv_nsec);
         *milliseconds = float(seconds * 1e3);
         return cudaSuccess;
     });

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "exec_internal.h"
 
-// ---- The next block ----
+// ---- The next block ----------------------------------------------------------------------------
 
 // Computes the index of a block from its number.
 static void locate_block(struct worker *worker)
@@ -45,7 +45,8 @@ static inline bool begin_block(struct worker *worker)
 #ifdef __SANITIZE_ADDRESS__
     free(worker->shared);
     worker->shared = NULL;
-    if (posix_memalign(&worker->shared, 128, worker->view.dynamic_size ? worker->view.dynamic_size : 1)) {
+    if (posix_memalign(&worker->shared, 128,
+                       worker->view.dynamic_size ? worker->view.dynamic_size : 1)) {
         worker->shared = NULL;
         kfcpu_record_fault(worker->launch, 2, "no memory for dynamic shared memory");
         return false;
@@ -68,7 +69,7 @@ bool kfcpu_next_block(struct worker *worker)
     return begin_block(worker);
 }
 
-// ---- Faults ----
+// ---- Faults ------------------------------------------------------------------------------------
 
 // Ends the launch after an error of one thread: drops the block with its fibers and returns to
 // kfcpu_run_blocks.
@@ -81,9 +82,9 @@ void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *
     va_end(list);
     const struct kfcpu_geometry *config = worker->launch->config;
     uint32_t x = thread % config->block[0], row = thread / config->block[0];
-    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s", config->kernel ? config->kernel : "?",
-             worker->view.block[0], worker->view.block[1], worker->view.block[2], x, row % config->block[1], row / config->block[1],
-             what);
+    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s",
+             config->kernel ? config->kernel : "?", worker->view.block[0], worker->view.block[1],
+             worker->view.block[2], x, row % config->block[1], row / config->block[1], what);
     kfcpu_record_fault(worker->launch, error, text);
     worker->failed = true;
     void *unused;
@@ -103,12 +104,13 @@ void kfcpu_trap(uint32_t thread, int error, const char *text)
     __builtin_unreachable();
 }
 
-// ---- A launch ----
+// ---- A launch ----------------------------------------------------------------------------------
 
 static void forget_block(struct worker *worker)
 {
     kfcpu_fibers_reset(worker);
-    worker->suspended = worker->round = worker->ready_warps = worker->waiting_warps = worker->votes = worker->voters = 0;
+    worker->suspended = worker->round = worker->ready_warps = worker->waiting_warps =
+        worker->votes = worker->voters = 0;
     memset(worker->ready, 0, sizeof worker->ready);
     memset(worker->at_barrier, 0, sizeof worker->at_barrier);
     memset(worker->at_grid, 0, sizeof worker->at_grid);
@@ -143,7 +145,8 @@ void kfcpu_run_blocks(struct worker *worker, struct launch *launch)
     worker->threads = config->block[0] * config->block[1] * config->block[2];
     worker->last = worker->threads - 1;
     worker->view.geometry = config;
-    if (!prepare_shared(worker, config->dynamic_shared) || (!worker->parked_count && !kfcpu_fibers_add(worker))) {
+    if (!prepare_shared(worker, config->dynamic_shared) ||
+        (!worker->parked_count && !kfcpu_fibers_add(worker))) {
         kfcpu_record_fault(launch, 2, "no memory for dynamic shared memory or stacks");
         return;
     }

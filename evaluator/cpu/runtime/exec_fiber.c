@@ -74,8 +74,8 @@ bool kfcpu_fibers_add(struct worker *worker)
         if (!grow_tables(worker)) return false;
     struct fiber *fibers = calloc(SLAB, sizeof *fibers);
     if (!fibers) return false;
-    char *base =
-        mmap(NULL, (size_t)SLAB * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    char *base = mmap(NULL, (size_t)SLAB * STACK, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (base == MAP_FAILED) {
         free(fibers);
         return false;
@@ -85,7 +85,8 @@ bool kfcpu_fibers_add(struct worker *worker)
         // This fails if the number of mappings is limited. The fiber then works without a guard
         // page.
         (void)!mprotect(slot, PAGE, PROT_NONE);
-        fibers[i] = (struct fiber){.bottom = slot + PAGE, .size = STACK - PAGE, .color = worker->fiber_count % COLORS};
+        fibers[i] = (struct fiber){
+            .bottom = slot + PAGE, .size = STACK - PAGE, .color = worker->fiber_count % COLORS};
         worker->fibers[worker->fiber_count++] = &fibers[i];
     }
     // The first fiber of the slab is taken first, so fibers with low numbers stay in the cache.
@@ -96,7 +97,8 @@ bool kfcpu_fibers_add(struct worker *worker)
 void kfcpu_fibers_reset(struct worker *worker)
 {
     worker->parked_count = 0;
-    for (uint32_t i = worker->fiber_count; i-- > 0;) park_unused(worker, worker->parked_count++, worker->fibers[i]);
+    for (uint32_t i = worker->fiber_count; i-- > 0;)
+        park_unused(worker, worker->parked_count++, worker->fibers[i]);
     worker->parked_low = worker->parked_count;
 }
 
@@ -106,7 +108,8 @@ void kfcpu_fibers_renew(struct worker *worker)
         kfcpu_fibers_reset(worker);
         return;
     }
-    for (uint32_t i = worker->parked_low; i < worker->parked_count; i++) park_unused(worker, i, worker->parked[i]);
+    for (uint32_t i = worker->parked_low; i < worker->parked_count; i++)
+        park_unused(worker, i, worker->parked[i]);
     worker->parked_low = worker->parked_count;
 }
 

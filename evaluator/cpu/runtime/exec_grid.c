@@ -15,7 +15,8 @@ void kfcpu_grid_wait(struct launch *launch)
     pthread_mutex_lock(&launch->grid_mutex);
     uint32_t round = launch->grid_round;
     if (++launch->grid_arrived >= launch->grid_live) release(launch);
-    while (round == launch->grid_round) pthread_cond_wait(&launch->grid_released, &launch->grid_mutex);
+    while (round == launch->grid_round)
+        pthread_cond_wait(&launch->grid_released, &launch->grid_mutex);
     pthread_mutex_unlock(&launch->grid_mutex);
 }
 

@@ -38,28 +38,28 @@ struct worker {
     struct kfcpu_view view;
     // In a round of barriers: the number of the running thread plus 1. Otherwise 0.
     uint32_t round;
-    uint32_t last;  // threads - 1
+    uint32_t last; // threads - 1
     struct launch *launch;
     // The stack pointers of suspended threads. Two more, because kfcpu_pass reads ahead.
     void *sp[KFCPU_MAX_THREADS + 2];
     // The number of the current block, and the end of the blocks that this worker has taken.
     uint64_t block, block_end;
-    uint32_t threads;                    // threads of a block
+    uint32_t threads; // threads of a block
     // How many threads of the block have started, as far as the runtime knows.
     uint32_t started;
     // How many threads have their fiber in `sp`.
     uint32_t suspended;
     // Warps with a bit in `ready`, and warps with a bit in `in_op` or `in_active`.
     uint32_t ready_warps, waiting_warps;
-    uint32_t ready[WARPS];               // may continue
-    uint32_t at_barrier[WARPS];          // wait at __syncthreads or a variant of it
-    uint32_t at_grid[WARPS];             // wait for all blocks of a cooperative launch
-    uint32_t in_op[WARPS];               // wait for lanes of their warp
+    uint32_t ready[WARPS];      // may continue
+    uint32_t at_barrier[WARPS]; // wait at __syncthreads or a variant of it
+    uint32_t at_grid[WARPS];    // wait for all blocks of a cooperative launch
+    uint32_t in_op[WARPS];      // wait for lanes of their warp
     // Wait in __activemask until no other lane of their warp can continue.
     uint32_t in_active[WARPS];
-    uint32_t votes, voters;              // at the barrier that threads arrive at now
-    uint32_t last_votes, last_voters;    // at the barrier that was released last
-    bool failed;                         // the current block has ended with an error
+    uint32_t votes, voters;           // at the barrier that threads arrive at now
+    uint32_t last_votes, last_voters; // at the barrier that was released last
+    bool failed;                      // the current block has ended with an error
     // The operands and results of warp operations, by thread.
     uint64_t value[KFCPU_MAX_THREADS], result[KFCPU_MAX_THREADS];
     uint32_t mask[KFCPU_MAX_THREADS];
@@ -75,7 +75,7 @@ struct worker {
     uint32_t parked_count, fiber_count, fiber_capacity;
     // Fibers from this index up have run since kfcpu_fibers_renew.
     uint32_t parked_low;
-    void *shared;        // dynamic shared memory, reused by each block
+    void *shared; // dynamic shared memory, reused by each block
     size_t shared_size;
     // The state by which the pool wakes the worker.
     pthread_t thread;
@@ -118,7 +118,8 @@ void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *
 // Without the attribute for AddressSanitizer: before a call that does not return it clears the
 // marks of the current stack, and on a fiber it takes the wrong stack.
 #ifndef __SANITIZE_ADDRESS__
-void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...) __attribute__((noreturn));
+void kfcpu_fault(struct worker *worker, uint32_t thread, int error, const char *format, ...)
+    __attribute__((noreturn));
 #endif
 
 // exec_pool.c

@@ -31,8 +31,8 @@ const struct kfcpu_limits kfcpu_limits = {
 
 static struct {
     pthread_once_t once;
-    pthread_mutex_t turn;  // one launch at a time
-    int count;             // workers; worker 0 is the launching thread
+    pthread_mutex_t turn; // one launch at a time
+    int count;            // workers; worker 0 is the launching thread
     // The processors that this process may use, NULL if unknown. Worker i runs on the i-th of them.
     cpu_set_t *processors;
     size_t processors_size;
@@ -67,13 +67,14 @@ static inline void pause_cpu(void)
 
 enum { SPINS = 2000 }; // about 20 to 60 microseconds
 
-// ---- Faults ----
+// ---- Faults ------------------------------------------------------------------------------------
 
 void kfcpu_record_fault(struct launch *launch, int error, const char *text)
 {
     pthread_mutex_lock(&fault_mutex);
     int none = 0;
-    if (atomic_compare_exchange_strong(&launch->error, &none, error)) snprintf(fault_text, sizeof fault_text, "%s", text);
+    if (atomic_compare_exchange_strong(&launch->error, &none, error))
+        snprintf(fault_text, sizeof fault_text, "%s", text);
     pthread_mutex_unlock(&fault_mutex);
 }
 
@@ -86,13 +87,14 @@ static int refuse(const struct kfcpu_geometry *config, int error, const char *wh
 {
     pthread_mutex_lock(&fault_mutex);
     snprintf(fault_text, sizeof fault_text, "kernel %s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s",
-             config->kernel ? config->kernel : "?", config->grid[0], config->grid[1], config->grid[2], config->block[0],
-             config->block[1], config->block[2], config->dynamic_shared, why);
+             config->kernel ? config->kernel : "?", config->grid[0], config->grid[1],
+             config->grid[2], config->block[0], config->block[1], config->block[2],
+             config->dynamic_shared, why);
     pthread_mutex_unlock(&fault_mutex);
     return error;
 }
 
-// ---- Workers ----
+// ---- Workers -----------------------------------------------------------------------------------
 
 bool kfcpu_take_blocks(struct worker *worker)
 {
@@ -100,7 +102,8 @@ bool kfcpu_take_blocks(struct worker *worker)
     uint64_t first = atomic_fetch_add_explicit(&launch->next, launch->chunk, memory_order_relaxed);
     if (first >= launch->blocks) return false;
     worker->block = first;
-    worker->block_end = launch->blocks - first < launch->chunk ? launch->blocks : first + launch->chunk;
+    worker->block_end =
+        launch->blocks - first < launch->chunk ? launch->blocks : first + launch->chunk;
     return true;
 }
 
@@ -163,7 +166,8 @@ static bool find_processors(void)
     for (int size = 1024; size <= 1 << 20; size *= 4) {
         pool.processors = CPU_ALLOC(size);
         pool.processors_size = CPU_ALLOC_SIZE(size);
-        if (!pool.processors || sched_getaffinity(0, pool.processors_size, pool.processors) == 0) return pool.processors;
+        if (!pool.processors || sched_getaffinity(0, pool.processors_size, pool.processors) == 0)
+            return pool.processors;
         CPU_FREE(pool.processors);
         pool.processors = NULL;
     }
@@ -237,7 +241,9 @@ int kfcpu_thread_count(void)
 
 int kfcpu_blocks_per_sm(int threads, size_t shared)
 {
-    if (threads < 1 || threads > kfcpu_limits.threads_per_block || shared > kfcpu_limits.shared_per_block_optin) return 0;
+    if (threads < 1 || threads > kfcpu_limits.threads_per_block ||
+        shared > kfcpu_limits.shared_per_block_optin)
+        return 0;
 #ifdef __SANITIZE_ADDRESS__
     return 1; // plain static shared memory: one block at a time
 #else
@@ -250,7 +256,7 @@ int kfcpu_blocks_per_sm(int threads, size_t shared)
 #endif
 }
 
-// ---- Launches ----
+// ---- Launches ----------------------------------------------------------------------------------
 
 static void run_pooled(struct launch *launch)
 {
@@ -259,12 +265,14 @@ static void run_pooled(struct launch *launch)
     atomic_store(&pool.launch, launch);
     atomic_store(&pool.running, (uint32_t)helpers);
     for (uint64_t i = 1; i <= helpers; i++)
-        if (atomic_exchange(&pool.workers[i]->state, POSTED) == ASLEEP) futex_wake(&pool.workers[i]->state);
+        if (atomic_exchange(&pool.workers[i]->state, POSTED) == ASLEEP)
+            futex_wake(&pool.workers[i]->state);
     kfcpu_run_blocks(pool.workers[0], launch);
     // Workers that still sleep are not needed any more.
     for (uint64_t i = 1; i <= helpers; i++) {
         uint32_t posted = POSTED;
-        if (atomic_compare_exchange_strong(&pool.workers[i]->state, &posted, IDLE)) atomic_fetch_sub(&pool.running, 1);
+        if (atomic_compare_exchange_strong(&pool.workers[i]->state, &posted, IDLE))
+            atomic_fetch_sub(&pool.running, 1);
     }
     for (int i = 0; atomic_load(&pool.running) && i < SPINS; i++) pause_cpu();
     for (uint32_t left; (left = atomic_load(&pool.running)) != 0;) futex_wait(&pool.running, left);
@@ -306,7 +314,8 @@ static void run_together(struct launch *launch)
         struct worker *worker = pool.together[spawned + 1];
         worker->launch = launch;
         if (spawn(&worker->thread, together_main, worker)) {
-            kfcpu_record_fault(launch, 2, "no operating-system thread for a block of a cooperative launch");
+            kfcpu_record_fault(launch, 2,
+                               "no operating-system thread for a block of a cooperative launch");
             break;
         }
     }
@@ -327,21 +336,29 @@ static int check(const struct kfcpu_geometry *config, uint64_t *blocks)
     *blocks = 1;
     for (int i = 0; i < 3; i++) {
         if (config->grid[i] == 0 || config->grid[i] > kfcpu_limits.grid[i])
-            return refuse(config, 9, "invalid grid: every extent must be 1 or more, at most (2147483647,65535,65535)");
+            return refuse(
+                config, 9,
+                "invalid grid: every extent must be 1 or more, at most (2147483647,65535,65535)");
         if (config->block[i] == 0 || config->block[i] > kfcpu_limits.block[i])
-            return refuse(config, 9, "invalid block: every extent must be 1 or more, at most (1024,1024,64)");
+            return refuse(config, 9,
+                          "invalid block: every extent must be 1 or more, at most (1024,1024,64)");
         threads *= config->block[i];
         *blocks *= config->grid[i];
     }
-    if (threads > KFCPU_MAX_THREADS) return refuse(config, 9, "invalid block: more than 1024 threads");
+    if (threads > KFCPU_MAX_THREADS)
+        return refuse(config, 9, "invalid block: more than 1024 threads");
     if (config->dynamic_shared > kfcpu_limits.shared_per_block_optin)
         return refuse(config, 1, "more dynamic shared memory than a block may have (232448 bytes)");
     // The loop over threads relies on this (launch.h).
     if ((uint64_t)config->grid[0] * config->block[0] > INT_MAX - KFCPU_MAX_THREADS)
-        return refuse(config, 801, "not supported on the CPU device: gridDim.x * blockDim.x of 2^31 or more");
+        return refuse(config, 801,
+                      "not supported on the CPU device: gridDim.x * blockDim.x of 2^31 or more");
     if (config->cooperative) {
-        uint64_t most = (uint64_t)kfcpu_blocks_per_sm((int)threads, config->dynamic_shared) * (uint64_t)kfcpu_thread_count();
-        if (*blocks > most) return refuse(config, 720, "cooperative launch of more blocks than the device holds at a time");
+        uint64_t most = (uint64_t)kfcpu_blocks_per_sm((int)threads, config->dynamic_shared) *
+                        (uint64_t)kfcpu_thread_count();
+        if (*blocks > most)
+            return refuse(config, 720,
+                          "cooperative launch of more blocks than the device holds at a time");
     }
     return 0;
 }
@@ -350,7 +367,8 @@ int kfcpu_execute(const struct kfcpu_geometry *config, kfcpu_loop loop, void *cl
 {
     kfcpu_start();
     if (!pool.count) return refuse(config, 2, "no memory for the first worker");
-    if (kfcpu_in_kernel()) return refuse(config, 801, "not supported on the CPU device: a launch from a kernel");
+    if (kfcpu_in_kernel())
+        return refuse(config, 801, "not supported on the CPU device: a launch from a kernel");
     struct launch launch = {.config = config, .loop = loop, .closure = closure};
     int error = check(config, &launch.blocks);
     if (error) return error;

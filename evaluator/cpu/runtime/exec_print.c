@@ -5,8 +5,8 @@
 
 #pragma GCC visibility push(default)
 int kfcpu_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line, const char *function)
-    __attribute__((noreturn));
+void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line,
+                         const char *function) __attribute__((noreturn));
 #pragma GCC visibility pop
 
 int kfcpu_printf(const char *format, ...)
@@ -19,9 +19,11 @@ int kfcpu_printf(const char *format, ...)
     return count;
 }
 
-void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line, const char *function)
+void kfcpu_assert_failed(unsigned thread, const char *expression, const char *file, int line,
+                         const char *function)
 {
     char text[400];
-    snprintf(text, sizeof text, "%s:%d: %s: assertion `%s' failed", file, line, function, expression);
+    snprintf(text, sizeof text, "%s:%d: %s: assertion `%s' failed", file, line, function,
+             expression);
     kfcpu_trap(thread, 710, text);
 }

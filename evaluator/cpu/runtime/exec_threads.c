@@ -25,7 +25,8 @@
 #include "exec_internal.h"
 #include "exec_offsets.h"
 
-_Static_assert(offsetof(struct worker, round) == WORKER_ROUND && offsetof(struct worker, last) == WORKER_LAST &&
+_Static_assert(offsetof(struct worker, round) == WORKER_ROUND &&
+                   offsetof(struct worker, last) == WORKER_LAST &&
                    offsetof(struct worker, sp) == WORKER_SP,
                "exec_offsets.h");
 
@@ -37,7 +38,7 @@ int kfcpu_in_kernel(void)
     return kfcpu_self != &no_view;
 }
 
-// ---- The next thread ----
+// ---- The next thread ---------------------------------------------------------------------------
 
 static inline void make_ready(struct worker *worker, uint32_t warp, uint32_t lanes)
 {
@@ -91,7 +92,7 @@ static int next_in_turn(struct worker *worker, uint32_t thread)
     return take_lane(worker, warp, worker->ready[warp]);
 }
 
-// ---- Warp operations ----
+// ---- Warp operations ---------------------------------------------------------------------------
 
 static inline uint32_t started_lanes(const struct worker *worker, uint32_t warp)
 {
@@ -108,10 +109,13 @@ static inline uint32_t warp_lanes(const struct worker *worker, uint32_t warp)
 
 static inline uint32_t alive_waiting(const struct worker *worker, uint32_t warp)
 {
-    return worker->ready[warp] | worker->at_barrier[warp] | worker->at_grid[warp] | worker->in_op[warp] | worker->in_active[warp];
+    return worker->ready[warp] | worker->at_barrier[warp] | worker->at_grid[warp] |
+           worker->in_op[warp] | worker->in_active[warp];
 }
 
-#define EACH_LANE(lane, lanes) for (uint32_t left_ = (lanes), lane; left_ && (lane = __builtin_ctz(left_), 1); left_ &= left_ - 1)
+#define EACH_LANE(lane, lanes)                                                      \
+    for (uint32_t left_ = (lanes), lane; left_ && (lane = __builtin_ctz(left_), 1); \
+         left_ &= left_ - 1)
 
 static uint32_t reduce(int op, uint32_t a, uint32_t b)
 {
@@ -148,7 +152,8 @@ static void compute(struct worker *worker, uint32_t warp, uint32_t group)
         EACH_LANE(lane, group)
         {
             uint32_t same = 0;
-            for (uint32_t other = 0; other < KFCPU_WARP; other++) same |= (uint32_t)(value[other] == value[lane]) << other;
+            for (uint32_t other = 0; other < KFCPU_WARP; other++)
+                same |= (uint32_t)(value[other] == value[lane]) << other;
             result[lane] = same & group;
         }
         return;
@@ -157,7 +162,9 @@ static void compute(struct worker *worker, uint32_t warp, uint32_t group)
         common = group;
         EACH_LANE(lane, group) if (value[lane] != value[first]) common = 0;
         break;
-    default: common = value[first]; EACH_LANE(lane, group & (group - 1)) common = reduce(op, common, value[lane]);
+    default:
+        common = value[first];
+        EACH_LANE(lane, group & (group - 1)) common = reduce(op, common, value[lane]);
     }
     EACH_LANE(lane, group) result[lane] = common;
 }
@@ -167,7 +174,9 @@ static uint32_t group_of(const struct worker *worker, uint32_t thread)
 {
     uint32_t warp = thread / KFCPU_WARP, base = warp * KFCPU_WARP, group = 0;
     EACH_LANE(lane, worker->in_op[warp] & worker->mask[thread])
-    group |= (uint32_t)(worker->mask[base + lane] == worker->mask[thread] && worker->op[base + lane] == worker->op[thread]) << lane;
+    group |= (uint32_t)(worker->mask[base + lane] == worker->mask[thread] &&
+                        worker->op[base + lane] == worker->op[thread])
+             << lane;
     return group;
 }
 
@@ -184,7 +193,8 @@ static bool complete_left_over(struct worker *worker)
 {
     bool progress = false;
     for (uint32_t warps = worker->waiting_warps; warps; warps &= warps - 1) {
-        uint32_t warp = __builtin_ctz(warps), base = warp * KFCPU_WARP, active = worker->in_active[warp];
+        uint32_t warp = __builtin_ctz(warps), base = warp * KFCPU_WARP,
+                 active = worker->in_active[warp];
         if (started_lanes(worker, warp) != warp_lanes(worker, warp)) continue;
         if (active) {
             EACH_LANE(lane, active) worker->result[base + lane] = active;
@@ -208,14 +218,15 @@ static bool complete_left_over(struct worker *worker)
     return progress;
 }
 
-// ---- Barriers ----
+// ---- Barriers ----------------------------------------------------------------------------------
 
 static const char *where(const struct worker *worker, uint32_t warp, uint32_t lane)
 {
     uint32_t bit = 1u << lane;
     if (worker->at_barrier[warp] & bit) return "__syncthreads";
     if (worker->at_grid[warp] & bit) return "a grid-wide barrier";
-    static const char *const names[] = {"__syncwarp", "a warp shuffle", "a warp vote", "__match_any_sync", "__match_all_sync"};
+    static const char *const names[] = {"__syncwarp", "a warp shuffle", "a warp vote",
+                                        "__match_any_sync", "__match_all_sync"};
     int op = worker->op[warp * KFCPU_WARP + lane];
     return op < (int)(sizeof names / sizeof *names) ? names[op] : "a warp reduction";
 }
@@ -235,12 +246,16 @@ static void deadlock(struct worker *worker)
         }
     }
     if (first != ~0u)
-        kfcpu_fault(worker, first, 719,
-                    "deadlock: this thread waits in %s with mask 0x%08x for lanes that never arrive "
-                    "(threads waiting: %u at __syncthreads, %u in warp operations, %u at a grid-wide barrier)",
-                    text, worker->mask[first], barrier, op, grid);
+        kfcpu_fault(
+            worker, first, 719,
+            "deadlock: this thread waits in %s with mask 0x%08x for lanes that never arrive "
+            "(threads waiting: %u at __syncthreads, %u in warp operations, %u at a grid-wide "
+            "barrier)",
+            text, worker->mask[first], barrier, op, grid);
     else
-        kfcpu_fault(worker, 0, 719, "deadlock: %u threads wait at __syncthreads and %u at a grid-wide barrier", barrier, grid);
+        kfcpu_fault(worker, 0, 719,
+                    "deadlock: %u threads wait at __syncthreads and %u at a grid-wide barrier",
+                    barrier, grid);
 }
 
 static inline void count_votes(struct worker *worker)
@@ -295,7 +310,9 @@ static __attribute__((noinline)) void write_round(struct worker *worker)
     worker->round = 0;
     for (uint32_t warp = 0; warp * KFCPU_WARP < worker->threads; warp++) {
         uint32_t first = warp * KFCPU_WARP, lanes = warp_lanes(worker, warp);
-        uint32_t before = running <= first ? 0 : running - first >= KFCPU_WARP ? ~0u : (1u << (running - first)) - 1;
+        uint32_t before = running <= first                ? 0
+                          : running - first >= KFCPU_WARP ? ~0u
+                                                          : (1u << (running - first)) - 1;
         uint32_t here = running / KFCPU_WARP == warp ? 1u << running % KFCPU_WARP : 0;
         worker->at_barrier[warp] = before & lanes;
         uint32_t after = lanes & ~before & ~here;
@@ -308,7 +325,7 @@ static inline void leave_round(struct worker *worker)
     if (worker->round) write_round(worker);
 }
 
-// ---- Waiting ----
+// ---- Waiting -----------------------------------------------------------------------------------
 
 // Switches from THREAD's fiber to the fiber of NEXT, which waits too. The normal build leaves only
 // registers on the stack, because 256 suspended threads should occupy few cache lines.
@@ -370,7 +387,8 @@ static __attribute__((noinline)) int choose_slowly(struct worker *worker, uint32
     for (;;) {
         // Lanes may wait for lanes that have ended. That is known only after the whole warp has
         // started.
-        if (worker->waiting_warps && worker->started % KFCPU_WARP == 0 && complete_left_over(worker)) {
+        if (worker->waiting_warps && worker->started % KFCPU_WARP == 0 &&
+            complete_left_over(worker)) {
         } else if (worker->started < worker->threads) {
             return FRESH;
         } else if (!(worker->waiting_warps && complete_left_over(worker))) {
@@ -390,7 +408,9 @@ static inline int choose(struct worker *worker, uint32_t thread)
 {
     int next = next_ready(worker, thread);
     if (next >= 0) return next;
-    return worker->started < worker->threads && !worker->waiting_warps ? FRESH : choose_slowly(worker, thread);
+    return worker->started < worker->threads && !worker->waiting_warps
+               ? FRESH
+               : choose_slowly(worker, thread);
 }
 
 // Runs other threads until THREAD, which has entered one of the waiting masks, is released.
@@ -456,7 +476,9 @@ void kfcpu_grid_barrier(uint32_t thread)
     leave_round(worker);
     kfcpu_note_started(worker, thread);
     if (!worker->launch->config->cooperative)
-        kfcpu_fault(worker, thread, 719, "grid-wide barrier in a kernel that was not launched with cudaLaunchCooperativeKernel");
+        kfcpu_fault(
+            worker, thread, 719,
+            "grid-wide barrier in a kernel that was not launched with cudaLaunchCooperativeKernel");
     worker->at_grid[thread / KFCPU_WARP] |= 1u << thread % KFCPU_WARP;
     wait_released(worker, thread);
 }
@@ -473,7 +495,8 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
     leave_round(worker);
     kfcpu_note_started(worker, thread);
     if (!(mask & bit))
-        kfcpu_fault(worker, thread, 719, "the mask 0x%08x of a warp operation does not name the calling lane %u", mask,
+        kfcpu_fault(worker, thread, 719,
+                    "the mask 0x%08x of a warp operation does not name the calling lane %u", mask,
                     thread % KFCPU_WARP);
     mask &= warp_lanes(worker, warp);
     worker->value[thread] = value;
@@ -482,13 +505,15 @@ uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint
     worker->lane[thread] = (uint8_t)lane;
     worker->in_op[warp] |= bit;
     // Lanes that have not started are missing. Lanes that have started but do not wait have ended.
-    uint32_t missing = mask & ~(started_lanes(worker, warp) & ~alive_waiting(worker, warp)) & ~worker->in_op[warp];
+    uint32_t missing =
+        mask & ~(started_lanes(worker, warp) & ~alive_waiting(worker, warp)) & ~worker->in_op[warp];
     if (!missing) {
         uint32_t group = group_of(worker, thread);
         if ((mask & worker->in_op[warp] & ~group) == 0) {
             compute(worker, warp, group);
             worker->in_op[warp] &= ~group;
-            if (!(worker->in_op[warp] | worker->in_active[warp])) worker->waiting_warps &= ~(1u << warp);
+            if (!(worker->in_op[warp] | worker->in_active[warp]))
+                worker->waiting_warps &= ~(1u << warp);
             if (group & ~bit) make_ready(worker, warp, group & ~bit);
             return worker->result[thread];
         }
@@ -537,7 +562,7 @@ void kfcpu_yield(uint32_t thread)
     if (next != thread) switch_threads(worker, thread, next);
 }
 
-// ---- The end of threads ----
+// ---- The end of threads ------------------------------------------------------------------------
 
 // Returns a thread to continue once all threads of the block have started, -1 when all have ended.
 static int remaining(struct worker *worker)
@@ -545,7 +570,8 @@ static int remaining(struct worker *worker)
     for (;;) {
         int next = next_ready(worker, worker->threads - 1);
         if (next >= 0 || !worker->suspended) return next;
-        if (!(worker->waiting_warps && complete_left_over(worker)) && !release_barrier(worker)) deadlock(worker);
+        if (!(worker->waiting_warps && complete_left_over(worker)) && !release_barrier(worker))
+            deadlock(worker);
     }
 }
 

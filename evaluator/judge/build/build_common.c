@@ -21,14 +21,17 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* The one-line reason: a missing entry in the task's words, else the first line that says "error". */
+/* The one-line reason: a missing entry in the task's words, else the first line that says "error".
+ */
 static char *first_complaint(const kf_build_request *request, const char *log)
 {
     char symbol[256], *text = NULL;
     snprintf(symbol, sizeof symbol, "undefined reference to `%s%s'", kf_task_entry(request->task),
              request->oracle ? "_oracle" : "");
-    kf_autofree char *prototype = strstr(log, symbol) ? kf_task_prototype(request->task, request->oracle) : NULL;
-    if (prototype) return asprintf(&text, "%s does not define %s", request->name, prototype) < 0 ? NULL : text;
+    kf_autofree char *prototype =
+        strstr(log, symbol) ? kf_task_prototype(request->task, request->oracle) : NULL;
+    if (prototype)
+        return asprintf(&text, "%s does not define %s", request->name, prototype) < 0 ? NULL : text;
     const char *line = strstr(log, "error:");
     if (!line) line = strstr(log, "error   :"); /* ptxas */
     if (!line) line = strstr(log, "fatal");
@@ -39,7 +42,8 @@ static char *first_complaint(const kf_build_request *request, const char *log)
     else
         line = log;
     size_t length = strcspn(line, "\n");
-    return length ? strndup(line, length < 400 ? length : 400) : strdup("the compiler failed without a message");
+    return length ? strndup(line, length < 400 ? length : 400)
+                  : strdup("the compiler failed without a message");
 }
 
 bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
@@ -47,7 +51,8 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
     kf_autofree char *header = kf_build_prototype_header(request->task, request->oracle);
     kf_autofree char *shim = kf_build_shim(request->task, request->oracle);
     if (!header || !shim)
-        return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory", kf_task_name(request->task));
+        return kf_fail(error, KF_ERROR_INPUT, "task %s: no workload resolves, or out of memory",
+                       kf_task_name(request->task));
     const struct {
         const char *name, *text;
         size_t size;
@@ -61,12 +66,14 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
         bool written = fd >= 0 && kf_write_all(fd, files[i].text, files[i].size);
         int cause = errno;
         if (fd >= 0) close(fd);
-        if (!written) return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(cause));
+        if (!written)
+            return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(cause));
     }
     return true;
 }
 
-/* Hashes what the compiler left behind: a regular file of reasonable size, not a link to somewhere else. */
+/* Hashes what the compiler left behind: a regular file of reasonable size, not a link to somewhere
+ * else. */
 static bool take_binary(const kf_build_request *request, kf_build *build)
 {
     kf_autofree char *path = kf_path_join(request->directory, "candidate.so");
@@ -103,19 +110,21 @@ bool kf_build_over_limit(const kf_sandbox_result *result, const char *what, kf_b
     bool starved = result->end == KF_END_WALL;
     build->status = starved ? KF_JUDGE_ERROR : KF_COMPILE_ERROR;
     kf_sandbox_describe(result, words, sizeof words);
-    int made = starved
-                   ? asprintf(&build->reason, "%s got %.1f s of processor time in %.1f s: this machine is too busy, or was stopped",
-                              what, result->cpu_seconds, result->wall_seconds)
-                   : asprintf(&build->reason, "%s went over a limit: %s", what, words);
+    int made = starved ? asprintf(&build->reason,
+                                  "%s got %.1f s of processor time in %.1f s: this machine is too "
+                                  "busy, or was stopped",
+                                  what, result->cpu_seconds, result->wall_seconds)
+                       : asprintf(&build->reason, "%s went over a limit: %s", what, words);
     if (made < 0) build->reason = NULL;
     return made >= 0;
 }
 
-bool kf_build_doubt_machine(const void *device, kf_build_function once, const kf_build_request *request, kf_build *build,
-                            kf_error *error)
+bool kf_build_doubt_machine(const void *device, kf_build_function once,
+                            const kf_build_request *request, kf_build *build, kf_error *error)
 {
     if (build->status != KF_JUDGE_ERROR || !build->excusable) return true;
-    kf_autofree char *prototype = kf_task_prototype(request->task, request->oracle), *text = NULL, *directory = NULL;
+    kf_autofree char *prototype = kf_task_prototype(request->task, request->oracle), *text = NULL,
+                     *directory = NULL;
     if (!prototype || asprintf(&text, "%s\n{\n}\n", prototype) < 0) {
         text = NULL;
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -134,8 +143,8 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once, const kf
 }
 
 /* Words for how the jailed compiler ended. */
-bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail, kf_status (*status_of)(int, const char *),
-                       kf_build *build)
+bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
+                       kf_status (*status_of)(int, const char *), kf_build *build)
 {
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     const kf_buffer *output = kf_sandbox_output(jail);

@@ -33,7 +33,8 @@ static const char *find_version(const char *text)
 bool kf_compiler_version(const char *text, char version[KF_COMPILER_WORDS / 2])
 {
     const char *found = find_version(text);
-    snprintf(version, KF_COMPILER_WORDS / 2, "%.*s", found ? (int)strspn(found, "0123456789.") : 0, found ? found : "");
+    snprintf(version, KF_COMPILER_WORDS / 2, "%.*s", found ? (int)strspn(found, "0123456789.") : 0,
+             found ? found : "");
     return found;
 }
 
@@ -41,8 +42,10 @@ void kf_compiler_find(const char *program, const char *name, char words[KF_COMPI
 {
     char version[KF_COMPILER_WORDS / 2];
     const char *const argv[] = {program, "--version", NULL};
-    static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", NULL};
-    kf_autofree char *text = program ? kf_run_capture(argv, environment, ANSWER_BYTES, SECONDS) : NULL;
+    static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8",
+                                              NULL};
+    kf_autofree char *text =
+        program ? kf_run_capture(argv, environment, ANSWER_BYTES, SECONDS) : NULL;
     if (!program)
         snprintf(words, KF_COMPILER_WORDS, "no %s", name);
     else if (text && kf_compiler_version(text, version))

@@ -1,5 +1,5 @@
-/* Reads just enough of an ELF64 little-endian file (System V ABI, "Object Files") to hash what runs. The bytes come from a build that a
- * candidate controls, so nothing in them is trusted. */
+/* Reads just enough of an ELF64 little-endian file (System V ABI, "Object Files") to hash what
+ * runs. The bytes come from a build that a candidate controls, so nothing in them is trusted. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,13 +21,15 @@ static bool inside(const elf_view *view, uint64_t offset, uint64_t size)
     return offset <= view->size && size <= view->size - offset;
 }
 
-/* Sections that hold behaviour. Symbol and string tables, notes (build id), comments, unwind tables and hash tables do not; names alone are the
- * source's to choose. */
+/* Sections that hold behaviour. Symbol and string tables, notes (build id), comments, unwind tables
+ * and hash tables do not; names alone are the source's to choose. */
 static bool decides_behaviour(const Elf64_Shdr *section, const char *name)
 {
     if (!(section->sh_flags & SHF_ALLOC)) return false;
     switch (section->sh_type) {
-    case SHT_PROGBITS: return strcmp(name, ".eh_frame") != 0 && strcmp(name, ".eh_frame_hdr") != 0 && strcmp(name, ".interp") != 0;
+    case SHT_PROGBITS:
+        return strcmp(name, ".eh_frame") != 0 && strcmp(name, ".eh_frame_hdr") != 0 &&
+               strcmp(name, ".interp") != 0;
     case SHT_INIT_ARRAY:
     case SHT_FINI_ARRAY:
     case SHT_PREINIT_ARRAY:
@@ -36,9 +38,11 @@ static bool decides_behaviour(const Elf64_Shdr *section, const char *name)
     }
 }
 
-/* Device code travels in .nv_fatbin as ELF files of its own, beside line tables that hold folders and line numbers: their code counts. Hashes of
- * at most `most` of them; 0: none, or too many, so the bytes as they are must do. */
-static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashes)[KF_HASH_HEX], size_t most)
+/* Device code travels in .nv_fatbin as ELF files of its own, beside line tables that hold folders
+ * and line numbers: their code counts. Hashes of at most `most` of them; 0: none, or too many, so
+ * the bytes as they are must do. */
+static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashes)[KF_HASH_HEX],
+                            size_t most)
 {
     size_t count = 0;
     for (size_t at = 0; at + sizeof(Elf64_Ehdr) <= size; at += 8) {
@@ -49,18 +53,22 @@ static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashe
     return count;
 }
 
-/* What the dynamic linker will fill in: which function a call through the procedure linkage table reaches is not in the code that makes it. Imported
- * symbols count by name, the file's own by their place. */
-static bool hash_relocations(const elf_view *view, const Elf64_Ehdr *header, const Elf64_Shdr *section, bool places,
-                             char hex[KF_HASH_HEX])
+/* What the dynamic linker will fill in: which function a call through the procedure linkage table
+ * reaches is not in the code that makes it. Imported symbols count by name, the file's own by their
+ * place. */
+static bool hash_relocations(const elf_view *view, const Elf64_Ehdr *header,
+                             const Elf64_Shdr *section, bool places, char hex[KF_HASH_HEX])
 {
     Elf64_Shdr symbols, strings;
-    if (section->sh_link >= header->e_shnum || section->sh_entsize != sizeof(Elf64_Rela)) return false;
-    memcpy(&symbols, view->data + header->e_shoff + section->sh_link * sizeof symbols, sizeof symbols);
+    if (section->sh_link >= header->e_shnum || section->sh_entsize != sizeof(Elf64_Rela))
+        return false;
+    memcpy(&symbols, view->data + header->e_shoff + section->sh_link * sizeof symbols,
+           sizeof symbols);
     if (symbols.sh_link >= header->e_shnum || !inside(view, section->sh_offset, section->sh_size) ||
         !inside(view, symbols.sh_offset, symbols.sh_size))
         return false;
-    memcpy(&strings, view->data + header->e_shoff + symbols.sh_link * sizeof strings, sizeof strings);
+    memcpy(&strings, view->data + header->e_shoff + symbols.sh_link * sizeof strings,
+           sizeof strings);
     if (!inside(view, strings.sh_offset, strings.sh_size)) return false;
     kf_autobuffer text = {0};
     for (uint64_t i = 0; i < section->sh_size / sizeof(Elf64_Rela); i++) {
@@ -95,7 +103,8 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
 {
     elf_view view = {data, size};
     Elf64_Ehdr header;
-    if (size < sizeof header) return kf_fail(error, KF_ERROR_INPUT, "not an ELF file: %zu bytes", size);
+    if (size < sizeof header)
+        return kf_fail(error, KF_ERROR_INPUT, "not an ELF file: %zu bytes", size);
     memcpy(&header, data, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -106,23 +115,27 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
         return kf_fail(error, KF_ERROR_INPUT, "the ELF section table lies outside the file");
     Elf64_Shdr names;
     memcpy(&names, view.data + header.e_shoff + header.e_shstrndx * sizeof names, sizeof names);
-    if (!inside(&view, names.sh_offset, names.sh_size) || !names.sh_size || view.data[names.sh_offset + names.sh_size - 1] != '\0')
+    if (!inside(&view, names.sh_offset, names.sh_size) || !names.sh_size ||
+        view.data[names.sh_offset + names.sh_size - 1] != '\0')
         return kf_fail(error, KF_ERROR_INPUT, "the ELF section names lie outside the file");
 
     kf_autofree const char **parts = calloc(2 * count + RELOCATIONS, sizeof *parts);
     kf_autofree size_t *sizes = calloc(2 * count + RELOCATIONS, sizeof *sizes);
     kf_autofree uint64_t *empty_sizes = calloc(count, sizeof *empty_sizes);
     if (!parts || !sizes || !empty_sizes)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections", (unsigned long long)count);
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %llu ELF sections",
+                       (unsigned long long)count);
     size_t used = 0;
     size_t tables = 0;
-    bool fat = false; /* device code has line tables in it, whose length moves what lies behind them */
+    /* device code has line tables in it, whose length moves what lies behind them */
+    bool fat = false;
     char embedded[EMBEDDED][KF_HASH_HEX] = {{0}}, relocations[RELOCATIONS][KF_HASH_HEX];
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
         memcpy(&section, view.data + header.e_shoff + i * sizeof section, sizeof section);
         if (section.sh_name >= names.sh_size)
-            return kf_fail(error, KF_ERROR_INPUT, "ELF section %llu has a name outside the table", (unsigned long long)i);
+            return kf_fail(error, KF_ERROR_INPUT, "ELF section %llu has a name outside the table",
+                           (unsigned long long)i);
         const char *name = (const char *)view.data + names.sh_offset + section.sh_name;
         if (!decides_behaviour(&section, name)) continue;
         parts[used] = name;
@@ -135,9 +148,11 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
             if (!inside(&view, section.sh_offset, section.sh_size))
                 return kf_fail(error, KF_ERROR_INPUT, "ELF section %s lies outside the file", name);
             bool device = strcmp(name, ".nv_fatbin") == 0 &&
-                          hash_embedded(view.data + section.sh_offset, section.sh_size, embedded, EMBEDDED) > 0;
+                          hash_embedded(view.data + section.sh_offset, section.sh_size, embedded,
+                                        EMBEDDED) > 0;
             fat = fat || device;
-            parts[used] = device ? (const char *)embedded : (const char *)view.data + section.sh_offset;
+            parts[used] =
+                device ? (const char *)embedded : (const char *)view.data + section.sh_offset;
             sizes[used++] = device ? sizeof embedded : section.sh_size;
         }
     }

@@ -1,4 +1,5 @@
-/* What a jail shows of this machine: the paths that compilers and runners need, and nothing else. */
+/* What a jail shows of this machine: the paths that compilers and runners need, and nothing else.
+ */
 #ifndef KFORGE_JAIL_H
 #define KFORGE_JAIL_H
 
@@ -14,8 +15,8 @@ typedef struct kf_jail {
 
 /* Appends what every dynamically linked program needs to read, at most until `*count` is `most`. */
 void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most);
-/* System libraries and programs read-only, kforge's own bin/ and lib/kforge/ read-only, `directory` with `access`. The jail borrows
- * `directory`. */
+/* System libraries and programs read-only, kforge's own bin/ and lib/kforge/ read-only, `directory`
+ * with `access`. The jail borrows `directory`. */
 void kf_jail_init(kf_jail *jail, const char *directory, int access);
 
 #endif

@@ -43,7 +43,9 @@ char *kf_root_file(const char *name, kf_error *error)
     }
     if (access(path, R_OK) != 0) {
         kf_fail(error, KF_ERROR_MACHINE,
-                "%s is missing: build or install kforge completely, or set KFORGE_ROOT to where bin/ and lib/kforge/ are", path);
+                "%s is missing: build or install kforge completely, or set KFORGE_ROOT to where "
+                "bin/ and lib/kforge/ are",
+                path);
         return NULL;
     }
     return kf_steal(&path);
@@ -56,7 +58,8 @@ char *kf_system_file(const char *path, size_t limit)
     size_t got;
     FILE *file = fopen(path, "re");
     if (!file) return NULL;
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0 && !text.failed) kf_buffer_append(&text, piece, got);
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0 && !text.failed)
+        kf_buffer_append(&text, piece, got);
     fclose(file);
     text.failed = false; /* what is over the limit is left out */
     return kf_buffer_take(&text);
@@ -72,7 +75,8 @@ bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
         snprintf(path, sizeof path, "%.4000s/bin/nvcc", homes[i]);
         if (access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
     }
-    for (const char *list = getenv("PATH"); list && *list && !real[0]; list += strcspn(list, ":"), list += *list == ':') {
+    for (const char *list = getenv("PATH"); list && *list && !real[0];
+         list += strcspn(list, ":"), list += *list == ':') {
         snprintf(path, sizeof path, "%.*s/nvcc", (int)strcspn(list, ":"), list);
         if (path[0] != '/' || access(path, X_OK) != 0 || !realpath(path, real)) real[0] = '\0';
     }
@@ -82,7 +86,8 @@ bool kf_cuda_toolkit(char toolkit[4096], kf_error *error)
     }
     if (!real[0])
         return kf_fail(error, KF_ERROR_MACHINE,
-                       "nvcc is missing (looked in $CUDA_HOME/bin, /usr/local/cuda/bin and $PATH): install the CUDA toolkit, or "
+                       "nvcc is missing (looked in $CUDA_HOME/bin, /usr/local/cuda/bin and $PATH): "
+                       "install the CUDA toolkit, or "
                        "set CUDA_HOME");
     snprintf(toolkit, 4096, "%s", real);
     return true;

@@ -16,12 +16,14 @@
 #define TEXT_BYTES (32u << 20)
 #define LISTING_BYTES (64u << 20)
 
-static kf_sandbox *run(const char *folder, const char *const *argv, const char *toolkit, size_t output, kf_error *error)
+static kf_sandbox *run(const char *folder, const char *const *argv, const char *toolkit,
+                       size_t output, kf_error *error)
 {
     char home[4200], temporary[4200];
     snprintf(home, sizeof home, "HOME=%s", folder);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", folder);
-    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home, temporary, NULL};
+    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home,
+                                       temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, folder, KF_PATH_READ | KF_PATH_WRITE);
     if (toolkit && paths.count < KF_JAIL_PATHS)
@@ -57,15 +59,16 @@ static char *take(const char *folder, const char *name, size_t limit, size_t *si
     return kf_file_read(path, limit, size, NULL);
 }
 
-bool kf_scan_compile(const char *source, size_t size, char **text, size_t *text_size, char **binary, size_t *binary_size,
-                     kf_error *error)
+bool kf_scan_compile(const char *source, size_t size, char **text, size_t *text_size, char **binary,
+                     size_t *binary_size, kf_error *error)
 {
     *text = *binary = NULL;
     kf_autofree char *compiler = kf_root_file("bin/kforge-cpucc", error);
     kf_autofree char *folder = compiler ? kf_directory_temporary("kforge-scan", error) : NULL;
     kf_autofree char *path = folder ? kf_path_join(folder, "candidate.cu") : NULL;
     if (!path) return folder ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
-    const char *const argv[] = {compiler, "--keep", "kept", "-O0", "-o", "candidate.so", "candidate.cu", NULL};
+    const char *const argv[] = {compiler, "--keep",       "kept",         "-O0",
+                                "-o",     "candidate.so", "candidate.cu", NULL};
     kf_autofree char *kept = kf_path_join(folder, "kept");
     bool done = kept && kf_directory_make(kept, error) && kf_file_write(path, source, size, error);
     kf_sandbox *jail = done ? run(folder, argv, NULL, 1 << 20, error) : NULL;
@@ -103,11 +106,14 @@ char *kf_scan_disassemble(const char *path, size_t *size, kf_error *error)
     kf_autofree char *copy = folder ? kf_path_join(folder, "candidate.so") : NULL;
     if (!copy) return NULL;
     const char *const argv[] = {program, "-sass", "candidate.so", NULL};
-    kf_sandbox *jail = kf_file_write(copy, data, bytes, error) ? run(folder, argv, toolkit, LISTING_BYTES, error) : NULL;
+    kf_sandbox *jail = kf_file_write(copy, data, bytes, error)
+                           ? run(folder, argv, toolkit, LISTING_BYTES, error)
+                           : NULL;
     char *listing = NULL;
     if (jail) {
         const kf_buffer *output = kf_sandbox_output(jail);
-        if (output && output->size && (listing = malloc(output->size))) memcpy(listing, output->data, *size = output->size);
+        if (output && output->size && (listing = malloc(output->size)))
+            memcpy(listing, output->data, *size = output->size);
     }
     kf_sandbox_free(jail);
     kf_directory_remove(folder, NULL);

@@ -13,10 +13,13 @@
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)log;
-    return exit_status == KFORGE_CPUCC_UNSUPPORTED ? KF_UNSUPPORTED_DEVICE : exit_status == 1 ? KF_COMPILE_ERROR : KF_JUDGE_ERROR;
+    return exit_status == KFORGE_CPUCC_UNSUPPORTED ? KF_UNSUPPORTED_DEVICE
+           : exit_status == 1                      ? KF_COMPILE_ERROR
+                                                   : KF_JUDGE_ERROR;
 }
 
-static bool build_once(const void *device, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool build_once(const void *device, const kf_build_request *request, kf_build *build,
+                       kf_error *error)
 {
     (void)device;
     *build = (kf_build){.status = KF_JUDGE_ERROR};
@@ -32,7 +35,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     argv[argc++] = "kforge_prototype.h";
     if (request->asan) argv[argc++] = "--asan";
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
-        if (argc >= MAX_ARGV - 4) return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 10);
+        if (argc >= MAX_ARGV - 4)
+            return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 10);
         argv[argc++] = *flag;
     }
     argv[argc++] = request->name;
@@ -42,7 +46,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     char home[4200], temporary[4200];
     snprintf(home, sizeof home, "HOME=%s", request->directory);
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", request->directory);
-    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home, temporary, NULL};
+    const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home,
+                                       temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     kf_sandbox_spec spec = {

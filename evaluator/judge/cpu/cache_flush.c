@@ -8,7 +8,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* CLFLUSHOPT: as CLFLUSH, but not ordered against the others, so several are under way at once (Intel SDM volume 2A). */
+/* CLFLUSHOPT: as CLFLUSH, but not ordered against the others, so several are under way at once
+ * (Intel SDM volume 2A). */
 __attribute__((target("clflushopt"))) static void flush_many(const char *first, const char *end)
 {
     for (const char *line = first; line < end; line += LINE) _mm_clflushopt((void *)line);
@@ -26,7 +27,8 @@ static void flush(const char *first, const char *end)
 #elif defined(__aarch64__)
 static void flush(const char *first, const char *end)
 {
-    for (const char *line = first; line < end; line += LINE) __asm__ volatile("dc civac, %0" ::"r"(line) : "memory");
+    for (const char *line = first; line < end; line += LINE)
+        __asm__ volatile("dc civac, %0" ::"r"(line) : "memory");
     __asm__ volatile("dsb ish" ::: "memory");
 }
 #else

@@ -18,13 +18,18 @@
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
-#define ADDRESS_BIAS 0.05 /* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93 and 1.12 */
-#define PYTHON_BIAS 0.05  /* the same addresses included: a module beside itself, 37 times, came out between 0.95 and 1.11 */
+/* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93
+ * and 1.12 */
+#define ADDRESS_BIAS 0.05
+/* the same addresses included: a module beside itself, 37 times, came out between 0.95 and 1.11 */
+#define PYTHON_BIAS 0.05
 #define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
-#define RUNNER_THREADS 500     /* and those below: thousands on the judge's processor kept it from running for 20 s behind 1 s */
-#define THREADS_A_PROCESSOR 32 /* the blocks of a cooperative launch are threads, so many on each */
+/* and those below: thousands on the judge's processor kept it from running for 20 s behind 1 s */
+#define RUNNER_THREADS 500
+#define THREADS_A_PROCESSOR 32 /* the blocks of a cooperative launch are threads, so many on each \
+                                */
 
-/* ---- what this machine is -------------------------------------------------------------------------------------------------------------------- */
+/* ---- what this machine is -------------------------------------------------------------------- */
 
 static void find_processor(char *text, size_t size, int threads)
 {
@@ -32,26 +37,31 @@ static void find_processor(char *text, size_t size, int threads)
     char line[256], name[128] = "";
     while (file && fgets(line, sizeof line, file)) {
         char *colon = strchr(line, ':');
-        if (!colon || (strncmp(line, "model name", 10) != 0 && strncmp(line, "CPU part", 8) != 0)) continue;
+        if (!colon || (strncmp(line, "model name", 10) != 0 && strncmp(line, "CPU part", 8) != 0))
+            continue;
         snprintf(name, sizeof name, "%.100s", colon + 2);
         name[strcspn(name, "\n")] = '\0';
         break;
     }
-    snprintf(text, size, "cpu %s, %d thread%s", name[0] ? name : "unknown", threads, threads == 1 ? "" : "s");
+    snprintf(text, size, "cpu %s, %d thread%s", name[0] ? name : "unknown", threads,
+             threads == 1 ? "" : "s");
 }
 
-/* ---- memory bandwidth --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory bandwidth ------------------------------------------------------------------------ */
 
 #define PIECES 64
 
 typedef struct probe {
     const uint64_t *data;
     size_t words;
-    uint64_t sink[PIECES]; /* what the reads came to, one for each piece: nobody asks, but the compiler must not know */
+    /* what the reads came to, one for each piece: nobody asks, but the compiler must not know */
+    uint64_t sink[PIECES];
 } probe;
 
-/* Not with a sanitizer's look at every load, which candidates have not: half the bandwidth made their baseline impossible. */
-__attribute__((no_sanitize("address", "undefined", "thread"))) static void read_piece(void *context, size_t piece)
+/* Not with a sanitizer's look at every load, which candidates have not: half the bandwidth made
+ * their baseline impossible. */
+__attribute__((no_sanitize("address", "undefined", "thread"))) static void read_piece(void *context,
+                                                                                      size_t piece)
 {
     probe *p = context;
     size_t count = p->words / PIECES;
@@ -70,11 +80,14 @@ static void flush_piece(void *context, size_t piece)
     kf_cache_flush(p->data + piece * count, count * sizeof *p->data);
 }
 
-/* The best of some passes: a busy machine makes it look slower than it is, and too slow a peak would call an honest candidate impossible. */
+/* The best of some passes: a busy machine makes it look slower than it is, and too slow a peak
+ * would call an honest candidate impossible. */
 static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
 {
-    void *memory = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return kf_fail(error, KF_ERROR_MEMORY, "out of memory to measure the memory's bandwidth");
+    void *memory =
+        mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory to measure the memory's bandwidth");
     memset(memory, 1, PROBE_BYTES);
     probe p = {.data = memory, .words = PROBE_BYTES / sizeof(uint64_t)};
     for (int pass = 0; pass < PROBE_PASSES; pass++) {
@@ -88,7 +101,7 @@ static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
     return true;
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void cpu_free(kf_device *device)
 {
@@ -105,7 +118,8 @@ static bool cpu_describe(const kf_device *device, cJSON *object)
            cJSON_AddBoolToObject(object, "same_addresses", kf_sandbox_same_addresses());
 }
 
-static bool cpu_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool cpu_build(kf_device *device, const kf_build_request *request, kf_build *build,
+                      kf_error *error)
 {
     (void)device;
     return kf_build_cpu(request, build, error);
@@ -113,25 +127,28 @@ static bool cpu_build(kf_device *device, const kf_build_request *request, kf_bui
 
 static char *cpu_toolchain(const kf_device *device)
 {
-    static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so", "lib/kforge/cpu/pch/plain/kforge_cpu.h.gch"};
+    static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so",
+                                        "lib/kforge/cpu/pch/plain/kforge_cpu.h.gch"};
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "cpu %s", device->compiler);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(kf_root(), files[i]);
         struct stat status;
         if (path && stat(path, &status) == 0)
-            kf_buffer_format(&text, " %s %lld %lld.%09ld", files[i], (long long)status.st_size, (long long)status.st_mtim.tv_sec,
-                             status.st_mtim.tv_nsec);
+            kf_buffer_format(&text, " %s %lld %lld.%09ld", files[i], (long long)status.st_size,
+                             (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
     }
     return kf_buffer_take(&text);
 }
 
-/* Python is given a heap that keeps what it has: results of a batch are there at once, and memory that has been used before is what a program
- * that runs for longer than a batch finds, too. */
-static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
+/* Python is given a heap that keeps what it has: results of a batch are there at once, and memory
+ * that has been used before is what a program that runs for longer than a batch finds, too. */
+static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner_place *place,
+                        kf_error *error)
 {
     static char library[4200], script[4300];
-    static const char *serve[] = {"-I", script, "serve", NULL}, *compile[] = {"-I", script, "serve", "--compile", NULL};
+    static const char *serve[] = {"-I", script, "serve", NULL},
+                      *compile[] = {"-I", script, "serve", "--compile", NULL};
     static const char *const environment[] = {"PATH=/usr/bin:/bin",
                                               "LANG=C.UTF-8",
                                               "HOME=/tmp",
@@ -142,7 +159,8 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner
                                               KF_PYTHON_VARIABLES,
                                               NULL};
     const kf_python *python = kf_python_find(error);
-    kf_autofree char *there = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    kf_autofree char *there =
+        python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
     if (!there) return false;
     snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
     snprintf(script, sizeof script, "%s", there);
@@ -154,11 +172,14 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner
                                .spare_threads = 2 * cpu->threads,
                                .same_addresses = true};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
-    place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
+    place->paths[place->path_count++] =
+        (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
     for (size_t i = 0; i < python->path_count && place->path_count < KF_PLACE_PATHS - 1; i++)
-        place->paths[place->path_count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+        place->paths[place->path_count++] =
+            (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
     place->limits = (kf_sandbox_limits){
-        .memory_bytes = cpu->memory_bytes / 2 > RUNNER_MEMORY ? cpu->memory_bytes / 2 : RUNNER_MEMORY,
+        .memory_bytes =
+            cpu->memory_bytes / 2 > RUNNER_MEMORY ? cpu->memory_bytes / 2 : RUNNER_MEMORY,
         .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
         .output_bytes = 256u << 10,
         .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20,
@@ -166,22 +187,28 @@ static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner
     return true;
 }
 
-static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
+static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place,
+                      kf_error *error)
 {
-    if (kf_runner_is_python(kind)) return torch_place((const kf_cpu_device *)device, kind, place, error);
+    if (kf_runner_is_python(kind))
+        return torch_place((const kf_cpu_device *)device, kind, place, error);
     bool asan = kind == KF_RUNNER_ASAN;
     /* Filled once: the strings have to outlive every runner. */
     static char programs[2][4200], library[4200];
-    static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", NULL};
-    /* A report on standard error and an exit status of its own; leaks are the candidate's business. */
+    static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
+                                        "TMPDIR=/tmp", NULL};
+    /* A report on standard error and an exit status of its own; leaks are the candidate's business.
+     */
     static const char *const sanitized[] = {
         "PATH=/usr/bin:/bin",
         "LANG=C.UTF-8",
         "HOME=/tmp",
         "TMPDIR=/tmp",
-        "ASAN_OPTIONS=detect_leaks=0:exitcode=66:abort_on_error=0:allow_user_segv_handler=0:symbolize=1:use_sigaltstack=0",
+        "ASAN_OPTIONS=detect_leaks=0:exitcode=66:abort_on_error=0:allow_user_segv_handler=0:"
+        "symbolize=1:use_sigaltstack=0",
         NULL};
-    kf_autofree char *program = kf_root_file(asan ? "bin/kforge-runner-asan" : "bin/kforge-runner", error);
+    kf_autofree char *program =
+        kf_root_file(asan ? "bin/kforge-runner-asan" : "bin/kforge-runner", error);
     if (!program) return false;
     snprintf(programs[asan], sizeof programs[asan], "%s", program);
     snprintf(library, sizeof library, "%s/lib/kforge", kf_root());
@@ -192,13 +219,18 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
                                .at_launcher = !asan,
                                .same_addresses = true};
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 3);
-    place->paths[place->path_count++] = (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
-    place->paths[place->path_count++] = (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
-    /* Only where a runner's threads are counted apart: else the user's other programs could take them from an honest candidate. */
+    place->paths[place->path_count++] =
+        (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
+    place->paths[place->path_count++] =
+        (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
+    /* Only where a runner's threads are counted apart: else the user's other programs could take
+     * them from an honest candidate. */
     bool apart = kf_sandbox_available(NULL) & KF_LAYER_USER_NS;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     place->limits = (kf_sandbox_limits){
-        .processes = apart ? RUNNER_THREADS + THREADS_A_PROCESSOR * (processors > 0 ? (uint32_t)processors : 1) : 0,
+        .processes = apart ? RUNNER_THREADS +
+                                 THREADS_A_PROCESSOR * (processors > 0 ? (uint32_t)processors : 1)
+                           : 0,
         .memory_bytes = asan ? 0 : RUNNER_MEMORY, /* AddressSanitizer reserves terabytes */
         .file_bytes = 64u << 20,
         .output_bytes = 256u << 10,
@@ -214,7 +246,8 @@ static double cpu_floor(const kf_device *device, const kf_problem *problem)
     double bytes = 0;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
-        if (argument->kind == KF_INPUT || argument->kind == KF_INOUT) bytes += (double)argument->bytes;
+        if (argument->kind == KF_INPUT || argument->kind == KF_INOUT)
+            bytes += (double)argument->bytes;
     }
     if (bytes > problem->work_bytes) bytes = problem->work_bytes;
     return bytes / cpu->read_bytes_per_second;
@@ -260,8 +293,9 @@ static const kf_device_operations cpu_operations = {
 
 kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
 {
-    static const char *const files[] = {"bin/kforge-cpucc",
-                                        "bin/kforge-runner"}; /* without them every verdict would be judge_error */
+    static const char *const files[] = {
+        "bin/kforge-cpucc",
+        "bin/kforge-runner"}; /* without them every verdict would be judge_error */
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_root_file(files[i], error);
         if (!path) return NULL;
@@ -288,7 +322,8 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
     find_processor(cpu->head.hardware, sizeof cpu->head.hardware, cpu->threads);
     kf_autofree char *driver = kf_root_file("bin/kforge-cpucc", error);
     kf_compiler_find(driver, "g++", cpu->head.compiler);
-    if (!kf_runtime_hash(cpu->head.runtime, sizeof cpu->head.runtime, error) || !measure_bandwidth(cpu, error)) {
+    if (!kf_runtime_hash(cpu->head.runtime, sizeof cpu->head.runtime, error) ||
+        !measure_bandwidth(cpu, error)) {
         cpu_free(&cpu->head);
         return NULL;
     }

@@ -1,4 +1,5 @@
-/* The CPU device's parts: the device itself (device_cpu.c) and its buffer sets in shared memory (sets_cpu.c). */
+/* The CPU device's parts: the device itself (device_cpu.c) and its buffer sets in shared memory
+ * (sets_cpu.c). */
 #ifndef KFORGE_DEVICE_CPU_H
 #define KFORGE_DEVICE_CPU_H
 
@@ -13,18 +14,21 @@ typedef struct kf_cpu_device {
     uint64_t memory_bytes;
 } kf_cpu_device;
 
-/* The first digits of a hash over what of kforge's own candidates are compiled with and run on (runtime_hash.c): "53f842232d22". */
+/* The first digits of a hash over what of kforge's own candidates are compiled with and run on
+ * (runtime_hash.c): "53f842232d22". */
 bool kf_runtime_hash(char *hex, size_t size, kf_error *error);
 
-kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
+kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                         kf_error *error);
 void kf_cpu_sets_free(kf_sets *sets);
 kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
-bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
+bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                 kf_error *error);
 bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
-                  kf_fetch_fault *fault, kf_error *error);
+bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+                  uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
 bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);

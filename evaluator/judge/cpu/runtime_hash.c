@@ -1,5 +1,6 @@
-/* A hash of what of kforge's own a candidate is compiled with and runs on: the CPU device's library, its compiler driver, its headers. Not of the precompiled
- * headers, which hold paths and come from the same text, nor of the host's g++, which is the machine's. */
+/* A hash of what of kforge's own a candidate is compiled with and runs on: the CPU device's
+ * library, its compiler driver, its headers. Not of the precompiled headers, which hold paths and
+ * come from the same text, nor of the host's g++, which is the machine's. */
 #include <fts.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Appends a line "HASH NAME"; the name is relative to the root, so that it is the same wherever kforge lies. */
+/* Appends a line "HASH NAME"; the name is relative to the root, so that it is the same wherever
+ * kforge lies. */
 static bool add_file(kf_buffer *list, const char *path, const char *name, kf_error *error)
 {
     size_t size;
@@ -37,7 +39,8 @@ static bool add_folder(kf_buffer *list, const char *folder, kf_error *error)
     if (!tree) return kf_fail(error, KF_ERROR_MACHINE, "%s: can't be read", folder);
     bool ok = true;
     for (FTSENT *entry; ok && (entry = fts_read(tree));)
-        if (entry->fts_info == FTS_F) ok = add_file(list, entry->fts_path, entry->fts_path + strlen(folder), error);
+        if (entry->fts_info == FTS_F)
+            ok = add_file(list, entry->fts_path, entry->fts_path + strlen(folder), error);
     fts_close(tree);
     return ok;
 }

@@ -1,12 +1,16 @@
-/* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs, workspace), one that only the oracle
- * maps (the truth, in float64). Both are sealed against resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
- * memory of the judge's own, because every batch needs it anew and copying takes a fraction of drawing it again.
+/* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs,
+ * workspace), one that only the oracle maps (the truth, in float64). Both are sealed against
+ * resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
+ * memory of the judge's own, because every batch needs it anew and copying takes a fraction of
+ * drawing it again.
  *
  *   file:   [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
- *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a page]
+ *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a
+ * page]
  *
- * The stagger, a different multiple of 256 bytes for each buffer, keeps all buffers from starting at the same offset of a page, where loads
- * would wait for unrelated stores ("4K aliasing", Intel optimization manual). */
+ * The stagger, a different multiple of 256 bytes for each buffer, keeps all buffers from starting
+ * at the same offset of a page, where loads would wait for unrelated stores ("4K aliasing", Intel
+ * optimization manual). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,18 +44,22 @@ struct kf_sets {
     uint64_t digest_key, secret, poison_secret;
     buffer *buffers, *truths; /* [set * argument_count + argument] */
     kf_set_variation *variations;
-    uint32_t *sources;     /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
-    kf_output_directory *output_directories[2]; /* by role: of a candidate and a baseline in Python */
+    /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    uint32_t *sources;
+    /* by role: of a candidate and a baseline in Python */
+    kf_output_directory *output_directories[2];
 };
 
 static bool is_truth(const kf_problem_argument *argument)
 {
-    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT ||
+           argument->kind == KF_WORKSPACE;
 }
 
 static bool is_widened(const kf_problem_argument *argument)
 {
-    return kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+    return kf_dtype_is_float(argument->dtype) &&
+           (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
 }
 
 static bool is_filled(const kf_problem_argument *argument)
@@ -72,13 +80,16 @@ static uint64_t place(buffer *b, uint64_t bytes, uint64_t offset, uint32_t numbe
 static int shared_file(uint64_t size, unsigned char **base, kf_error *error)
 {
     kf_autoclose int fd = memfd_create("kforge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-        kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %llu bytes: %s", (unsigned long long)size, strerror(errno));
+    if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %llu bytes: %s",
+                (unsigned long long)size, strerror(errno));
         return -1;
     }
     void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapped == MAP_FAILED) {
-        kf_fail(error, KF_ERROR_MACHINE, "cannot map %llu bytes: %s", (unsigned long long)size, strerror(errno));
+        kf_fail(error, KF_ERROR_MACHINE, "cannot map %llu bytes: %s", (unsigned long long)size,
+                strerror(errno));
         return -1;
     }
     *base = mapped;
@@ -87,7 +98,8 @@ static int shared_file(uint64_t size, unsigned char **base, kf_error *error)
     return kept;
 }
 
-kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                         kf_error *error)
 {
     kf_cpu_device *cpu = (kf_cpu_device *)device;
     kf_sets *sets = calloc(1, sizeof *sets);
@@ -118,27 +130,34 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
                 sets->kept_size += (argument->bytes + LINE - 1) / LINE * LINE;
             }
             if (!truth || !is_truth(argument)) continue;
-            uint64_t bytes = is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
-            sets->truth_size = place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
+            uint64_t bytes = is_widened(argument) ? (uint64_t)argument->elements * sizeof(double)
+                                                  : argument->bytes;
+            sets->truth_size =
+                place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
         }
-    /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so instead. */
+    /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so
+     * instead. */
     if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
         kf_fail(error, KF_ERROR_LIMIT,
-                "workload %s takes %.1f GiB for %u sets of buffers, more than half of this machine's memory (%.1f GiB): give it "
+                "workload %s takes %.1f GiB for %u sets of buffers, more than half of this "
+                "machine's memory (%.1f GiB): give it "
                 "smaller "
                 "device_params for cpu",
-                problem->workload, (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
+                problem->workload,
+                (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
                 (double)cpu->memory_bytes / 0x1p30);
         kf_cpu_sets_free(sets);
         return NULL;
     }
     if ((sets->size && (sets->fd = shared_file(sets->size, &sets->base, error)) < 0) ||
-        (sets->truth_size && (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
+        (sets->truth_size &&
+         (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
         kf_cpu_sets_free(sets);
         return NULL;
     }
     if (sets->kept_size) {
-        void *kept = mmap(NULL, sets->kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *kept =
+            mmap(NULL, sets->kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (kept == MAP_FAILED) {
             kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
             kf_cpu_sets_free(sets);
@@ -173,7 +192,8 @@ static unsigned char *data_of(const kf_sets *sets, const buffer *b)
 static uint32_t count_outputs(const kf_problem *problem)
 {
     uint32_t outputs = 0;
-    for (int i = 0; i < problem->argument_count; i++) outputs += problem->arguments[i].kind == KF_OUTPUT;
+    for (int i = 0; i < problem->argument_count; i++)
+        outputs += problem->arguments[i].kind == KF_OUTPUT;
     return outputs;
 }
 
@@ -181,7 +201,8 @@ static kf_runner_event hand_over_output_directory(kf_sets *sets, kf_runner *runn
 {
     kf_error error = {0};
     kf_output_directory **output_directory = &sets->output_directories[role == KF_ROLE_BASELINE];
-    if (!*output_directory && !(*output_directory = kf_output_directory_new(sets->count, count_outputs(sets->problem), &error)))
+    if (!*output_directory && !(*output_directory = kf_output_directory_new(
+                                    sets->count, count_outputs(sets->problem), &error)))
         return kf_runner_fail(runner, error.text);
     kf_runner_buffer shared = kf_output_directory_buffer(*output_directory);
     return kf_runner_map(runner, &shared, 1);
@@ -198,31 +219,36 @@ kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
     for (uint32_t set = 0; set < sets->count && event == KF_RUNNER_OK; set++)
         for (int i = 0; i < problem->argument_count && event == KF_RUNNER_OK; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
+            if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT))
+                continue;
             bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
-            const buffer *b = &(truth ? sets->truths : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
+            const buffer *b =
+                &(truth ? sets->truths
+                        : sets->buffers)[(size_t)set * (size_t)problem->argument_count + (size_t)i];
             buffers[used++] = (kf_runner_buffer){.fd = truth ? sets->truth_fd : sets->fd,
-                                               .set = set,
-                                               .argument = (uint32_t)i,
-                                               .offset = b->offset,
-                                               .length = b->length,
-                                               .data_offset = b->data_offset,
-                                               .bytes = b->bytes,
-                                               .read_only = role == KF_ROLE_ORACLE && !truth};
+                                                 .set = set,
+                                                 .argument = (uint32_t)i,
+                                                 .offset = b->offset,
+                                                 .length = b->length,
+                                                 .data_offset = b->data_offset,
+                                                 .bytes = b->bytes,
+                                                 .read_only = role == KF_ROLE_ORACLE && !truth};
             if (used == sizeof buffers / sizeof *buffers) {
                 event = kf_runner_map(runner, buffers, used);
                 used = 0;
             }
         }
     if (event == KF_RUNNER_OK && used) event = kf_runner_map(runner, buffers, used);
-    return event == KF_RUNNER_OK && own_results ? hand_over_output_directory(sets, runner, role) : event;
+    return event == KF_RUNNER_OK && own_results ? hand_over_output_directory(sets, runner, role)
+                                                : event;
 }
 
-bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
-                  kf_fetch_fault *fault, kf_error *error)
+bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+                  uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
-    const kf_output_directory *output_directory = sets->output_directories[role == KF_ROLE_BASELINE];
+    const kf_output_directory *output_directory =
+        sets->output_directories[role == KF_ROLE_BASELINE];
     int outputs[KF_MAX_ARGUMENTS];
     uint32_t used = 0;
     *fault = (kf_fetch_fault){0};
@@ -230,16 +256,19 @@ bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t
         if (problem->arguments[i].kind == KF_OUTPUT) outputs[used++] = i;
     for (uint32_t k = 0; k < count && !fault->rule[0]; k++)
         for (uint32_t output = 0; output < used && !fault->rule[0]; output++) {
-            const buffer *b = &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]];
-            if (!kf_output_directory_fetch(output_directory, kf_runner_pid(runner), list[k], output, &problem->arguments[outputs[output]], outputs[output],
-                                 data_of(sets, b), fault, error))
+            const buffer *b = &sets->buffers[(size_t)list[k] * (size_t)problem->argument_count +
+                                             (size_t)outputs[output]];
+            if (!kf_output_directory_fetch(output_directory, kf_runner_pid(runner), list[k], output,
+                                           &problem->arguments[outputs[output]], outputs[output],
+                                           data_of(sets, b), fault, error))
                 return false;
         }
     if (fault->rule[0] || role != KF_ROLE_CANDIDATE) return true;
-    return kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault, error);
+    return kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault,
+                                             error);
 }
 
-/* ---- filling ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static kf_key key_of(uint64_t secret, uint32_t set, int argument)
 {
@@ -248,11 +277,13 @@ static kf_key key_of(uint64_t secret, uint32_t set, int argument)
 
 static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument)
 {
-    const kf_set_variation *varied = &sets->variations[set % sets->count]; /* fresh numbers: beyond the sets there are */
+    /* fresh numbers: beyond the sets there are */
+    const kf_set_variation *varied = &sets->variations[set % sets->count];
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is kept. */
+/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is
+ * kept. */
 static void generate(kf_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
@@ -260,7 +291,8 @@ static void generate(kf_sets *sets, uint32_t set, int i)
     buffer *b = &sets->buffers[entry];
     uint32_t source = sets->sources[entry];
     unsigned char *data = argument->kind == KF_INOUT ? sets->kept + b->kept : data_of(sets, b);
-    kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0, argument->elements);
+    kf_input_fill(argument, key_of(sets->secret, source, i), variation_of(sets, source, i), data, 0,
+                  argument->elements);
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
 }
 
@@ -285,12 +317,14 @@ static void fill_one(void *context, size_t entry)
     if (argument->kind == KF_INPUT) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
-bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                 kf_error *error)
 {
     (void)error;
     sets->secret = secret;
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
-    kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, fill_one, sets);
+    kf_parallel_for(sets->device->parallel,
+                    (size_t)sets->count * (size_t)sets->problem->argument_count, fill_one, sets);
     return true;
 }
 
@@ -316,7 +350,8 @@ bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     (void)error;
     sets->poison_secret = secret;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
-    kf_parallel_for(sets->device->parallel, (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
+    kf_parallel_for(sets->device->parallel,
+                    (size_t)sets->count * (size_t)sets->problem->argument_count, poison_one, sets);
     return true;
 }
 
@@ -329,17 +364,19 @@ static void flush_one(void *context, size_t item)
 {
     const selection *all = context;
     size_t arguments = (size_t)all->sets->problem->argument_count;
-    const buffer *b = &all->sets->buffers[all->list[item / arguments] * arguments + item % arguments];
+    const buffer *b =
+        &all->sets->buffers[all->list[item / arguments] * arguments + item % arguments];
     if (b->length) kf_cache_flush(data_of(all->sets, b), b->bytes);
 }
 
 void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     selection all = {sets, list};
-    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, flush_one, &all);
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
+                    flush_one, &all);
 }
 
-/* ---- inspecting ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- inspecting ------------------------------------------------------------------------------ */
 
 typedef struct inspection {
     kf_sets *sets;
@@ -351,7 +388,8 @@ static bool guards_intact(const kf_sets *sets, const buffer *b, kf_key key, int6
 {
     const unsigned char *start = sets->base + b->offset;
     uint64_t end = b->data_offset + b->bytes, where = 0;
-    if (!kf_poison_intact(key, start, 0, b->data_offset, &where) || !kf_poison_intact(key, start, end, b->length - end, &where)) {
+    if (!kf_poison_intact(key, start, 0, b->data_offset, &where) ||
+        !kf_poison_intact(key, start, end, b->length - end, &where)) {
         *byte = (int64_t)where - (int64_t)b->data_offset;
         return false;
     }
@@ -398,7 +436,7 @@ bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
     return true;
 }
 
-/* ---- the truth -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the truth ------------------------------------------------------------------------------- */
 
 static void prepare_one(void *context, size_t item)
 {
@@ -412,12 +450,14 @@ static void prepare_one(void *context, size_t item)
     size_t entry = (size_t)set * arguments + (size_t)i;
     const buffer *b = &sets->truths[entry];
     unsigned char *data = sets->truth_base + b->offset + b->data_offset;
-    if (argument->kind != KF_INOUT) { /* not zeros: an oracle that forgets an element must not look right by luck */
+    /* not zeros: an oracle that forgets an element must not look right by luck */
+    if (argument->kind != KF_INOUT) {
         kf_poison_fill(key_of(sets->poison_secret ^ 1, set, i), data, 0, b->bytes);
     } else if (!is_widened(argument)) {
         memcpy(data, sets->kept + sets->buffers[entry].kept, argument->bytes);
     } else {
-        kf_load_doubles(argument->dtype, sets->kept + sets->buffers[entry].kept, (size_t)argument->elements, (double *)data);
+        kf_load_doubles(argument->dtype, sets->kept + sets->buffers[entry].kept,
+                        (size_t)argument->elements, (double *)data);
     }
 }
 
@@ -425,14 +465,17 @@ bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, k
 {
     (void)error;
     selection all = {sets, list};
-    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count, prepare_one, &all);
+    kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
+                    prepare_one, &all);
     return true;
 }
 
 const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
     (void)error;
-    return data_of(sets, &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument]);
+    return data_of(
+        sets,
+        &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument]);
 }
 
 const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
@@ -443,18 +486,22 @@ const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *er
 const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
     (void)error;
-    const buffer *b = &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
+    const buffer *b =
+        &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     return sets->truth_base + b->offset + b->data_offset;
 }
 
 bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
     (void)error;
-    size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entry = (size_t)to * arguments + (size_t)argument;
     buffer *b = &sets->buffers[entry];
-    sets->sources[entry] =
-        from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
+    sets->sources[entry] = from == KF_FRESH_INPUT
+                               ? sets->sources[entry] + sets->count
+                               : sets->sources[(size_t)from * arguments + (size_t)argument];
     generate(sets, to, argument);
-    if (sets->problem->arguments[argument].kind == KF_INOUT) memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
+    if (sets->problem->arguments[argument].kind == KF_INOUT)
+        memcpy(data_of(sets, b), sets->kept + b->kept, b->bytes);
     return true;
 }

@@ -1,7 +1,8 @@
 /* Building for a GPU: nvcc in the build jail. See include/kforge/build.h.
  *
- * Only the candidate is compiled each time; the shim, which is the same for all candidates of a task, is compiled once, without the candidate
- * near it, and kept in the cache. nvcc drives five programs and takes about a second; what it says of registers and memory (-Xptxas -v) becomes the
+ * Only the candidate is compiled each time; the shim, which is the same for all candidates of a
+ * task, is compiled once, without the candidate near it, and kept in the cache. nvcc drives five
+ * programs and takes about a second; what it says of registers and memory (-Xptxas -v) becomes the
  * build's report. */
 #include <errno.h>
 #include <stdio.h>
@@ -23,13 +24,14 @@
 #define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin" /* of the jail, behind the toolkit's own */
 #define SHIM_SECONDS 60                             /* of processor time */
 
-/* ---- libraries that a task allows ------------------------------------------------------------------------------------------------------------ */
+/* ---- libraries that a task allows ------------------------------------------------------------ */
 
 static const struct {
     const char *name, *flag;
 } libraries[] = {
-    {"cublas", "-lcublas"}, {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},       {"cufft", "-lcufft"},
-    {"curand", "-lcurand"}, {"cusolver", "-lcusolver"}, {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"},
+    {"cublas", "-lcublas"},     {"cublaslt", "-lcublasLt"}, {"cudnn", "-lcudnn"},
+    {"cufft", "-lcufft"},       {"curand", "-lcurand"},     {"cusolver", "-lcusolver"},
+    {"cusparse", "-lcusparse"}, {"nvrtc", "-lnvrtc"},
 };
 
 static const char *library_flag(const char *name)
@@ -39,10 +41,10 @@ static const char *library_flag(const char *name)
     return NULL; /* cutlass is headers; what it is not known here, the compiler will miss */
 }
 
-/* ---- the jail ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the jail -------------------------------------------------------------------------------- */
 
-static kf_sandbox *start(const kf_build_request *request, const char *toolkit, const char *const *argv, double seconds,
-                         kf_error *error)
+static kf_sandbox *start(const kf_build_request *request, const char *toolkit,
+                         const char *const *argv, double seconds, kf_error *error)
 {
     char home[4200], temporary[4200], path[4400];
     snprintf(home, sizeof home, "HOME=%s", request->directory);
@@ -52,7 +54,8 @@ static kf_sandbox *start(const kf_build_request *request, const char *toolkit, c
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
     paths.paths[paths.count++] = (kf_sandbox_path){toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
-    if (paths.count < KF_JAIL_PATHS) paths.paths[paths.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
+    if (paths.count < KF_JAIL_PATHS)
+        paths.paths[paths.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,
@@ -78,7 +81,7 @@ static bool copy_file(const char *from, const char *to)
     return data && kf_file_write(to, data, size, NULL);
 }
 
-/* ---- the shim ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the shim -------------------------------------------------------------------------------- */
 
 /* CACHE/shims/HASH.o; malloc'd. */
 static char *shim_path(const kf_cuda_device *gpu, const kf_build_request *request)
@@ -94,35 +97,48 @@ static char *shim_path(const kf_cuda_device *gpu, const kf_build_request *reques
     return asprintf(&path, "%s/shims/%s.o", gpu->cache, hex) < 0 ? NULL : path;
 }
 
-static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request, const char *toolkit, const char *nvcc,
-                      kf_error *error)
+static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request,
+                      const char *toolkit, const char *nvcc, kf_error *error)
 {
-    kf_autofree char *object = kf_path_join(request->directory, "kforge_shim.o"), *cached = shim_path(gpu, request);
+    kf_autofree char *object = kf_path_join(request->directory, "kforge_shim.o"),
+                     *cached = shim_path(gpu, request);
     if (!object) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (cached && access(cached, R_OK) == 0 && copy_file(cached, object)) return true;
-    const char *const argv[] = {nvcc, "-c", "-O2", "-std=c++17", "-Xcompiler", "-fPIC", "kforge_shim.cpp", "-o", "kforge_shim.o",
+    const char *const argv[] = {nvcc,
+                                "-c",
+                                "-O2",
+                                "-std=c++17",
+                                "-Xcompiler",
+                                "-fPIC",
+                                "kforge_shim.cpp",
+                                "-o",
+                                "kforge_shim.o",
                                 NULL};
     kf_auto(kf_sandbox) jail = start(request, toolkit, argv, SHIM_SECONDS, error);
     if (!jail) return false;
     const kf_sandbox_result *result = kf_sandbox_outcome(jail);
     if (result->end != KF_END_EXITED || result->status != 0) {
         const kf_buffer *output = kf_sandbox_output(jail);
-        kf_autofree char *log = kf_text_clean(output->size ? output->data : "", output->size < 400 ? output->size : 400, true);
-        return kf_fail(error, KF_ERROR_MACHINE, "nvcc does not compile kforge's own shim: %s", log && *log ? log : "no message");
+        kf_autofree char *log = kf_text_clean(output->size ? output->data : "",
+                                              output->size < 400 ? output->size : 400, true);
+        return kf_fail(error, KF_ERROR_MACHINE, "nvcc does not compile kforge's own shim: %s",
+                       log && *log ? log : "no message");
     }
     kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "shims") : NULL;
     if (cached && folder && kf_directory_make(folder, NULL)) copy_file(object, cached);
     return true;
 }
 
-/* ---- the candidate ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the candidate --------------------------------------------------------------------------- */
 
-/* nvcc exits with 1, 2 or 255 for errors in the source, depending on which of its programs found them. */
+/* nvcc exits with 1, 2 or 255 for errors in the source, depending on which of its programs found
+ * them. */
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)exit_status;
-    static const char *const machine[] = {"host compiler",  "No space left", "Could not open output file",
-                                          "cannot find -l", "not found",     "Unsupported gpu architecture"};
+    static const char *const machine[] = {
+        "host compiler",  "No space left", "Could not open output file",
+        "cannot find -l", "not found",     "Unsupported gpu architecture"};
     if (strstr(log, "nvcc fatal") || strstr(log, "cannot find -l"))
         for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
             if (strstr(log, machine[i])) return KF_JUDGE_ERROR;
@@ -136,8 +152,9 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
     if (!kf_cuda_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
     snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
     stat(path, &status);
-    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->architecture, path, (long long)status.st_size,
-                    (long long)status.st_mtim.tv_sec, gpu->head.compiler) < 0
+    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->architecture, path,
+                    (long long)status.st_size, (long long)status.st_mtim.tv_sec,
+                    gpu->head.compiler) < 0
                ? NULL
                : text;
 }
@@ -168,13 +185,16 @@ void kf_cuda_compiler(char words[KF_COMPILER_WORDS])
     snprintf(words + length, KF_COMPILER_WORDS - length, ", %s", host);
 }
 
-static bool build_once(const void *device, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool build_once(const void *device, const kf_build_request *request, kf_build *build,
+                       kf_error *error)
 {
     const kf_cuda_device *gpu = device;
     char toolkit[4096], nvcc[4200], generation[96], run_path[4300];
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     if (request->asan)
-        return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
     if (!kf_cuda_toolkit(toolkit, error) || !kf_build_write_sources(request, error)) return false;
     snprintf(nvcc, sizeof nvcc, "%s/bin/nvcc", toolkit);
     if (!make_shim(gpu, request, toolkit, nvcc, error)) return false;
@@ -191,16 +211,19 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
                                   "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
-    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture, gpu->architecture);
+    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture,
+             gpu->architecture);
     argv[argc++] = generation;
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
-        if (argc >= MAX_ARGV - 20) return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);
+        if (argc >= MAX_ARGV - 20)
+            return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 40);
         argv[argc++] = *flag;
     }
     argv[argc++] = request->name;
     argv[argc++] = "kforge_shim.o";
     bool linked = false;
-    const char *const *wanted = request->libraries ? request->libraries : kf_task_libraries(request->task);
+    const char *const *wanted =
+        request->libraries ? request->libraries : kf_task_libraries(request->task);
     for (const char *const *name = wanted; name && *name && argc < MAX_ARGV - 4; name++) {
         const char *flag = library_flag(*name);
         if (!flag) continue;
@@ -218,13 +241,15 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     build->layers = kf_sandbox_layers(jail);
     if (kf_build_conclude(request, jail, status_of, build)) {
         build->report = kf_ptxas_report(build->log);
-        if (build->report && kf_occupancy_report(build->report, gpu->head.major, gpu->head.minor)) return true;
+        if (build->report && kf_occupancy_report(build->report, gpu->head.major, gpu->head.minor))
+            return true;
     }
     kf_build_free(build);
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while building %s", request->name);
 }
 
-bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error)
+bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,
+                   kf_error *error)
 {
     if (!build_once(gpu, request, build, error)) return false;
     if (kf_build_doubt_machine(gpu, build_once, request, build, error)) return true;

@@ -1,7 +1,8 @@
-/* What the GPU can do at best. Its memory: bytes read by a kernel that only reads, and bytes read plus written by a copy, of data far larger than
- * the L2. Reading alone is faster (3.1 against 2.8 TB/s on an H100), so a floor made of the copy's figure would call a good reduction
- * impossible. And launches: how long one takes of many that do nothing. Measured once a device and driver and kept in the cache folder; the best of some
- * passes counts. */
+/* What the GPU can do at best. Its memory: bytes read by a kernel that only reads, and bytes read
+ * plus written by a copy, of data far larger than the L2. Reading alone is faster (3.1 against 2.8
+ * TB/s on an H100), so a floor made of the copy's figure would call a good reduction impossible.
+ * And launches: how long one takes of many that do nothing. Measured once a device and driver and
+ * kept in the cache folder; the best of some passes counts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,28 +20,36 @@
 static char *figure_path(const kf_cuda_device *gpu)
 {
     char *path = NULL;
-    if (!gpu->cache || asprintf(&path, "%s/devices/%s-%s-ceilings.txt", gpu->cache, gpu->uuid, gpu->driver) < 0) return NULL;
+    if (!gpu->cache ||
+        asprintf(&path, "%s/devices/%s-%s-ceilings.txt", gpu->cache, gpu->uuid, gpu->driver) < 0)
+        return NULL;
     return path;
 }
 
 /* The best of some passes of one kernel over `bytes` of traffic. */
-static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameters, double bytes, double *best, kf_error *error)
+static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameters, double bytes,
+                    double *best, kf_error *error)
 {
     const kf_cuda *cuda = &gpu->cuda;
     cu_event events[2] = {0};
-    bool done = kf_cuda_check(gpu, cuda->event_create(&events[0], CU_EVENT_DEFAULT), "making an event", error) &&
-                kf_cuda_check(gpu, cuda->event_create(&events[1], CU_EVENT_DEFAULT), "making an event", error);
+    bool done = kf_cuda_check(gpu, cuda->event_create(&events[0], CU_EVENT_DEFAULT),
+                              "making an event", error) &&
+                kf_cuda_check(gpu, cuda->event_create(&events[1], CU_EVENT_DEFAULT),
+                              "making an event", error);
     for (int pass = 0; pass < PASSES && done; pass++) {
         float milliseconds = 0;
         cuda->event_record(events[0], gpu->stream);
         done = kf_cuda_check(gpu,
-                             cuda->launch(gpu->kernels[kernel], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1,
-                                          0, gpu->stream, parameters, NULL),
+                             cuda->launch(gpu->kernels[kernel], (unsigned)gpu->multiprocessors * 8,
+                                          1, 1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters,
+                                          NULL),
                              "measuring the memory's bandwidth", error);
         cuda->event_record(events[1], gpu->stream);
         done = done && kf_cuda_wait(gpu, "measuring the memory's bandwidth", error) &&
-               kf_cuda_check(gpu, cuda->event_elapsed(&milliseconds, events[0], events[1]), "reading events", error);
-        if (done && milliseconds > 0 && bytes / (milliseconds * 1e-3) > *best) *best = bytes / (milliseconds * 1e-3);
+               kf_cuda_check(gpu, cuda->event_elapsed(&milliseconds, events[0], events[1]),
+                             "reading events", error);
+        if (done && milliseconds > 0 && bytes / (milliseconds * 1e-3) > *best)
+            *best = bytes / (milliseconds * 1e-3);
     }
     for (int i = 0; i < 2; i++)
         if (events[i]) cuda->event_destroy(events[i]);
@@ -51,11 +60,15 @@ static bool measure_both(kf_cuda_device *gpu, kf_error *error)
 {
     kf_cuda_room from = {0}, to = {0};
     unsigned long long blocks = COPY_BYTES / 16;
-    void *copy[] = {&from.pointer, &to.pointer, &blocks}, *read[] = {&from.pointer, &blocks, &gpu->tasks.pointer};
-    bool done = kf_cuda_room_need(gpu, &from, COPY_BYTES, error) && kf_cuda_room_need(gpu, &to, COPY_BYTES, error) &&
-                kf_cuda_check(gpu, gpu->cuda.set_bytes(from.pointer, 0x3c, COPY_BYTES, gpu->stream), "filling memory", error) &&
-                measure(gpu, KF_KERNEL_COPY, copy, 2.0 * COPY_BYTES, &gpu->copy_bytes_per_second, error) &&
-                measure(gpu, KF_KERNEL_READ, read, COPY_BYTES, &gpu->read_bytes_per_second, error);
+    void *copy[] = {&from.pointer, &to.pointer, &blocks},
+         *read[] = {&from.pointer, &blocks, &gpu->tasks.pointer};
+    bool done =
+        kf_cuda_room_need(gpu, &from, COPY_BYTES, error) &&
+        kf_cuda_room_need(gpu, &to, COPY_BYTES, error) &&
+        kf_cuda_check(gpu, gpu->cuda.set_bytes(from.pointer, 0x3c, COPY_BYTES, gpu->stream),
+                      "filling memory", error) &&
+        measure(gpu, KF_KERNEL_COPY, copy, 2.0 * COPY_BYTES, &gpu->copy_bytes_per_second, error) &&
+        measure(gpu, KF_KERNEL_READ, read, COPY_BYTES, &gpu->read_bytes_per_second, error);
     if (from.pointer) gpu->cuda.release(from.pointer);
     if (to.pointer) gpu->cuda.release(to.pointer);
     return done;
@@ -71,7 +84,8 @@ static bool measure_launches(kf_cuda_device *gpu, double *best, kf_error *error)
         double started = kf_now();
         for (int i = 0; i < LAUNCHES; i++)
             if (!kf_cuda_check(gpu,
-                               gpu->cuda.launch(gpu->kernels[KF_KERNEL_COPY], 1, 1, 1, 32, 1, 1, 0, gpu->stream, parameters, NULL),
+                               gpu->cuda.launch(gpu->kernels[KF_KERNEL_COPY], 1, 1, 1, 32, 1, 1, 0,
+                                                gpu->stream, parameters, NULL),
                                "measuring launches", error))
                 return false;
         if (!kf_cuda_wait(gpu, "measuring launches", error)) return false;
@@ -86,9 +100,10 @@ static void keep(const kf_cuda_device *gpu)
     kf_autofree char *path = figure_path(gpu);
     kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "devices") : NULL;
     char text[128];
-    int size = snprintf(text, sizeof text, "%.6g %.6g %.6g\n", gpu->copy_bytes_per_second, gpu->read_bytes_per_second,
-                        gpu->head.least_call / LAUNCH_PART);
-    if (path && folder && kf_directory_make(folder, NULL)) kf_file_write(path, text, (size_t)size, NULL);
+    int size = snprintf(text, sizeof text, "%.6g %.6g %.6g\n", gpu->copy_bytes_per_second,
+                        gpu->read_bytes_per_second, gpu->head.least_call / LAUNCH_PART);
+    if (path && folder && kf_directory_make(folder, NULL))
+        kf_file_write(path, text, (size_t)size, NULL);
 }
 
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
@@ -96,14 +111,15 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
     kf_autofree char *path = figure_path(gpu);
     kf_autofree char *known = path ? kf_file_read(path, 256, NULL, NULL) : NULL;
     double copy = 0, read = 0, launch = 0;
-    if (known && sscanf(known, "%lf %lf %lf", &copy, &read, &launch) == 3 && copy > 1e9 && copy < 1e15 && read > 1e9 &&
-        read < 1e15 && launch > 1e-8 && launch < 1e-3) {
+    if (known && sscanf(known, "%lf %lf %lf", &copy, &read, &launch) == 3 && copy > 1e9 &&
+        copy < 1e15 && read > 1e9 && read < 1e15 && launch > 1e-8 && launch < 1e-3) {
         gpu->copy_bytes_per_second = copy;
         gpu->read_bytes_per_second = read;
         gpu->head.least_call = LAUNCH_PART * launch;
         return true;
     }
-    /* Who has just ended may have left memory that is being cleared, and nothing tells yet how quick a read is otherwise. */
+    /* Who has just ended may have left memory that is being cleared, and nothing tells yet how
+     * quick a read is otherwise. */
     if (!measure_both(gpu, error)) return false;
     nanosleep(&(struct timespec){.tv_nsec = (long)(KF_MEMORY_SETTLE_SECONDS * 1e9)}, NULL);
     if (!measure_both(gpu, error) || !measure_launches(gpu, &launch, error)) return false;

@@ -1,5 +1,6 @@
-/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers, one call that counts for nothing unless it takes long, and
- * then the calls that are counted (evaluator/runner/counters.c), as many as a call's time allows (kf_counters_passes). */
+/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers,
+ * one call that counts for nothing unless it takes long, and then the calls that are counted
+ * (evaluator/runner/counters.c), as many as a call's time allows (kf_counters_passes). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,10 @@
 
 #define SETS 2
 #define MISSING "CUPTI is missing (looked in $KFORGE_CUPTI and the CUDA toolkit)"
-#define INSTALL "install the CUPTI of CUDA 13 (package cuda-cupti), or set KFORGE_CUPTI to its libcupti.so"
+#define INSTALL \
+    "install the CUPTI of CUDA 13 (package cuda-cupti), or set KFORGE_CUPTI to its libcupti.so"
 
-/* ---- CUPTI ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- CUPTI ----------------------------------------------------------------------------------- */
 
 bool kf_cupti_find(char path[4096])
 {
@@ -57,18 +59,20 @@ bool kf_counters_available(char text[512], char remedy[512])
     kf_autofree char *params = kf_system_file("/proc/driver/nvidia/params", 1 << 20);
     if (kf_counters_restricted(params) && geteuid() != 0) {
         snprintf(text, 512, "hardware counters are for administrators here (RmProfilingAdminOnly)");
-        snprintf(remedy, 512, "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+        snprintf(remedy, 512,
+                 "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
         return false;
     }
     snprintf(text, 512, "hardware counters by %.400s", path);
     return true;
 }
 
-/* ---- one runner ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- one runner ------------------------------------------------------------------------------ */
 
 /* What is done one after the other, by the names that its times have in a verdict ("seconds"). */
 enum { LOCK, BUFFERS, RUNNER, LOAD, HAND_OVER, WARM_UP, COUNT, STEPS };
-static const char *const step_names[STEPS] = {"lock", "buffers", "runner", "load", "hand_over", "warm_up", "count"};
+static const char *const step_names[STEPS] = {"lock",      "buffers", "runner", "load",
+                                              "hand_over", "warm_up", "count"};
 
 typedef struct counter_run {
     kf_cuda_device *gpu;
@@ -79,7 +83,8 @@ typedef struct counter_run {
     kf_runner *runner;
     kf_count_header header;
     kf_count_launch *launches;
-    double since, took[STEPS]; /* kf_now() when the step that is under way began; seconds of those that ended */
+    /* kf_now() when the step that is under way began; seconds of those that ended */
+    double since, took[STEPS];
     char note[1024];
 } counter_run;
 
@@ -121,11 +126,13 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
 {
     char library[4096];
     size_t count = 0;
-    if (!gpu->count_names || !kf_cupti_find(library)) return kf_fail(error, KF_ERROR_MACHINE, MISSING);
+    if (!gpu->count_names || !kf_cupti_find(library))
+        return kf_fail(error, KF_ERROR_MACHINE, MISSING);
     snprintf(gpu->count_library, sizeof gpu->count_library, KF_COUNT_LIBRARY "=%s", library);
     snprintf(gpu->count_folder, sizeof gpu->count_folder, "%s", library);
     *strrchr(gpu->count_folder, '/') = '\0';
-    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s", gpu->driver_folder, gpu->count_folder);
+    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s",
+             gpu->driver_folder, gpu->count_folder);
     free(gpu->count_metrics);
     gpu->count_metrics = NULL;
     if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
@@ -138,7 +145,8 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     gpu->count_environment[count] = NULL;
     place->environment = gpu->count_environment;
     if (place->path_count < KF_PLACE_PATHS - 1)
-        place->paths[place->path_count++] = (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
+        place->paths[place->path_count++] =
+            (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
     return true;
 }
 
@@ -146,21 +154,25 @@ static bool start(counter_run *run, kf_error *error)
 {
     kf_counting *counting = run->counting;
     kf_runner_place place;
-    if (!choose_names(run->gpu, counting->pool, run->names)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!choose_names(run->gpu, counting->pool, run->names))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (counting->pool)
-        return (run->runner = kf_runner_pool_take(counting->pool, KF_RUNNER_COUNT, counting->strict_sandbox, counting->stop, error)) &&
+        return (run->runner =
+                    kf_runner_pool_take(counting->pool, KF_RUNNER_COUNT, counting->strict_sandbox,
+                                        counting->stop, error)) &&
                kf_runner_give(run->runner, counting->binary, error);
     if (!run->device->operations->place(run->device, KF_RUNNER_COUNT, &place, error)) return false;
-    place.paths[place.path_count++] = (kf_sandbox_path){counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
+    place.paths[place.path_count++] =
+        (kf_sandbox_path){counting->binary, KF_PATH_READ | KF_PATH_EXEC, false};
     kf_runner_spec spec = {.program = place.program,
-                         .directory = place.directory,
-                         .binary = counting->binary,
-                         .paths = place.paths,
-                         .path_count = place.path_count,
-                         .environment = place.environment,
-                         .limits = place.limits,
-                         .strict = counting->strict_sandbox,
-                         .stop = counting->stop};
+                           .directory = place.directory,
+                           .binary = counting->binary,
+                           .paths = place.paths,
+                           .path_count = place.path_count,
+                           .environment = place.environment,
+                           .limits = place.limits,
+                           .strict = counting->strict_sandbox,
+                           .stop = counting->stop};
     return (run->runner = kf_runner_start(&spec, error)) != NULL;
 }
 
@@ -170,9 +182,11 @@ static bool fill(counter_run *run, kf_error *error)
     kf_set_variation variations[SETS];
     uint64_t secrets[2];
     for (int i = 0; i < SETS; i++) variations[i].argument = -1;
-    if (!kf_random(secrets, sizeof secrets)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    if (!kf_random(secrets, sizeof secrets))
+        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
     run->sets = device->sets_new(run->device, run->counting->problem, SETS, false, error);
-    return run->sets && device->fill(run->sets, secrets[0], variations, error) && device->poison(run->sets, secrets[1], error);
+    return run->sets && device->fill(run->sets, secrets[0], variations, error) &&
+           device->poison(run->sets, secrets[1], error);
 }
 
 static void drop_sets(counter_run *run)
@@ -181,7 +195,8 @@ static void drop_sets(counter_run *run)
     run->sets = NULL;
 }
 
-/* Sets run->note when the runner did not come to its end; false for the machine's and the caller's part. */
+/* Sets run->note when the runner did not come to its end; false for the machine's and the caller's
+ * part. */
 static bool count(counter_run *run, kf_error *error)
 {
     uint64_t scalars[KF_MAX_ARGUMENTS];
@@ -195,8 +210,11 @@ static bool count(counter_run *run, kf_error *error)
     kf_batch warm = {.order = &first, .count = 1, .timeout = seconds};
     kf_runner_event event = kf_runner_load(run->runner, seconds);
     ended(run, LOAD);
-    if (event == KF_RUNNER_OK) event = kf_runner_scalars(run->runner, scalars, (uint32_t)run->counting->problem->argument_count);
-    if (event == KF_RUNNER_OK) event = run->device->operations->hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
+    if (event == KF_RUNNER_OK)
+        event = kf_runner_scalars(run->runner, scalars,
+                                  (uint32_t)run->counting->problem->argument_count);
+    if (event == KF_RUNNER_OK)
+        event = run->device->operations->hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
     ended(run, HAND_OVER);
     if (event == KF_RUNNER_OK && passes > 1) event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);
@@ -213,7 +231,8 @@ static cJSON *conclude(const counter_run *run)
     if (run->header.stage == KF_COUNT_DONE) {
         cJSON *taken = kf_counters_json(origin, run->names, &run->header, run->launches);
         cJSON *seconds = cJSON_GetObjectItemCaseSensitive(taken, "seconds");
-        for (int step = 0; seconds && step < STEPS; step++) kf_json_add_number(seconds, step_names[step], run->took[step]);
+        for (int step = 0; seconds && step < STEPS; step++)
+            kf_json_add_number(seconds, step_names[step], run->took[step]);
         return taken;
     }
     char note[256], remedy[256];
@@ -234,7 +253,8 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
     kf_error trouble = {0};
     cJSON *taken = NULL;
     bool done = run.names && run.launches &&
-                (!device->operations->reserve || device->operations->reserve(device, true, counting->stop, &trouble));
+                (!device->operations->reserve ||
+                 device->operations->reserve(device, true, counting->stop, &trouble));
     if (done) {
         ended(&run, LOCK);
         done = count(&run, &trouble);
@@ -246,9 +266,11 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         taken = kf_counters_note(&counting->origin, trouble.text, "");
     else if (done)
         taken = conclude(&run);
-    if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    if (!taken && trouble.code != KF_ERROR_BUSY)
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
     bool clean = done && !run.note[0];
-    if (clean) drop_sets(&run); /* the driver takes twice as long for that while it ends a process */
+    /* the driver takes twice as long for that while it ends a process */
+    if (clean) drop_sets(&run);
     if (counting->pool)
         kf_runner_pool_retire(counting->pool, run.runner, !clean);
     else

@@ -1,8 +1,9 @@
-/* The CUDA device: one GPU through the driver API. Buffers are sets_cuda.c's, builds build_cuda.c's; here the device is opened, described and
- * reserved, and work for the judge's own kernels is sent to it.
+/* The CUDA device: one GPU through the driver API. Buffers are sets_cuda.c's, builds
+ * build_cuda.c's; here the device is opened, described and reserved, and work for the judge's own
+ * kernels is sent to it.
  *
- * The judge keeps one context and one stream for as long as it lives; every operation waits for its own work, so that nothing of the judge is on
- * the GPU while a batch is timed. */
+ * The judge keeps one context and one stream for as long as it lives; every operation waits for its
+ * own work, so that nothing of the judge is on the GPU while a batch is timed. */
 #include "device_cuda.h"
 
 #include <errno.h>
@@ -28,22 +29,25 @@
 #include "cgroup_cpu_limit.h"
 #include "timing_lock.h"
 
-/* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they don't, and to make and end it takes the driver as much
- * longer, in which it does little for others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with one of each. Kernels of
- * more than four streams of a candidate may wait for each other. */
+/* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they
+ * don't, and to make and end it takes the driver as much longer, in which it does little for
+ * others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with
+ * one of each. Kernels of more than four streams of a candidate may wait for each other. */
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
 #define PLENTY 4.0                 /* processors of a control group */
 #define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
-/* Threads that the driver makes later than at the start. The runner makes it make them all: with host functions, callbacks, asynchronous
- * allocation, graphs and cooperative launches none came later on an H100 with driver 580 (tests/honest). */
+/* Threads that the driver makes later than at the start. The runner makes it make them all: with
+ * host functions, callbacks, asynchronous allocation, graphs and cooperative launches none came
+ * later on an H100 with driver 580 (tests/honest). */
 #define SPARE_THREADS 0
 /* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
 #define PYTHON_SPARE_THREADS 8
 #define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
-#define MAX_SPARES 6               /* blank runners in Python, each with a context of half a gigabyte: */
-#define SPARE_BYTES (8ull << 30)    /* one for so much of the device's memory */
+/* blank runners in Python, each with a context of half a gigabyte: */
+#define MAX_SPARES 6
+#define SPARE_BYTES (8ull << 30) /* one for so much of the device's memory */
 
-/* ---- work ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error)
 {
@@ -51,8 +55,8 @@ bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doin
     char words[256];
     kf_cuda_describe(&gpu->cuda, result, words, sizeof words);
     const char *remedy = kf_gpu_remedy(result);
-    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s%s%s", gpu->head.name, doing, words, remedy ? "; " : "",
-                   remedy ? remedy : "");
+    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s%s%s", gpu->head.name, doing, words,
+                   remedy ? "; " : "", remedy ? remedy : "");
 }
 
 bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error)
@@ -65,7 +69,9 @@ bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf
         gpu->cuda.release(room->pointer);
     }
     *room = (kf_cuda_room){0};
-    if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted), "memory for the judge's own work", error)) return false;
+    if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted),
+                       "memory for the judge's own work", error))
+        return false;
     room->bytes = wanted;
     return true;
 }
@@ -75,13 +81,14 @@ bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error)
     return kf_cuda_check(gpu, gpu->cuda.stream_synchronize(gpu->stream), doing, error);
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush, &gpu->settle_room};
+    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush,
+                             &gpu->settle_room};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
     if (!gpu->lost) kf_cuda_memory_settle_end(gpu);
@@ -102,10 +109,12 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
     char capability[32], version[32];
     snprintf(capability, sizeof capability, "%d.%d", gpu->head.major, gpu->head.minor);
-    snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000, gpu->driver_version % 1000 / 10);
+    snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000,
+             gpu->driver_version % 1000 / 10);
     return cJSON_AddStringToObject(object, "uuid", gpu->uuid) &&
            cJSON_AddStringToObject(object, "compute_capability", capability) &&
-           cJSON_AddStringToObject(object, "driver", gpu->driver) && cJSON_AddStringToObject(object, "driver_cuda", version) &&
+           cJSON_AddStringToObject(object, "driver", gpu->driver) &&
+           cJSON_AddStringToObject(object, "driver_cuda", version) &&
            cJSON_AddStringToObject(object, "nvrtc", kf_nvrtc_version()) &&
            cJSON_AddNumberToObject(object, "multiprocessors", gpu->multiprocessors) &&
            cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
@@ -113,10 +122,12 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
            cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
            cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second) &&
            cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call) &&
-           (!gpu->has_launcher || cJSON_AddNumberToObject(object, "launching_processor", gpu->processors.processor));
+           (!gpu->has_launcher ||
+            cJSON_AddNumberToObject(object, "launching_processor", gpu->processors.processor));
 }
 
-static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build,
+                       kf_error *error)
 {
     return kf_build_cuda((const kf_cuda_device *)device, request, build, error);
 }
@@ -128,46 +139,60 @@ static char *cuda_toolchain(const kf_device *device)
 
 static void add_path(kf_runner_place *place, const char *path, int access, bool optional)
 {
-    if (place->path_count < KF_PLACE_PATHS - 1) place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
+    if (place->path_count < KF_PLACE_PATHS - 1)
+        place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
 }
 
-/* PyTorch on a GPU: what its allocator gets is ours (device_pool_cuda.c), and its processor threads have nothing to do. */
-static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind, kf_runner_place *place)
+/* PyTorch on a GPU: what its allocator gets is ours (device_pool_cuda.c), and its processor threads
+ * have nothing to do. */
+static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind,
+                         kf_runner_place *place)
 {
-    static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
-                                            KF_PYTHON_VARIABLES};
+    static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
+                                            "OPENBLAS_NUM_THREADS=1", KF_PYTHON_VARIABLES};
     size_t count = 0;
     while (gpu->environment[count]) count++;
     snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) gpu->environment[count++] = variables[i];
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        gpu->environment[count++] = variables[i];
     gpu->environment[count++] = gpu->preload;
     snprintf(gpu->compiling, sizeof gpu->compiling, "TRITON_LIBCUDA_PATH=%s", gpu->driver_folder);
-    gpu->environment[count++] = gpu->compiling; /* Triton asks where it is also for what it has compiled already */
+    /* Triton asks where it is also for what it has compiled already */
+    gpu->environment[count++] = gpu->compiling;
     gpu->environment[count] = NULL;
-    const char *const arguments[] = {"-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL, NULL};
+    const char *const arguments[] = {
+        "-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL,
+        NULL};
     memcpy(gpu->arguments, arguments, sizeof arguments);
     place->program = python->program;
     place->arguments = gpu->arguments;
     place->spare_threads = PYTHON_SPARE_THREADS;
 }
 
-/* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device nodes. /proc is the sandbox's own. */
-static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place, kf_error *error)
+/* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device
+ * nodes. /proc is the sandbox's own. */
+static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place,
+                       kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"};
+    static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm",
+                                        "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"};
     if (kind == KF_RUNNER_ASAN)
-        return kf_fail(error, KF_ERROR_INPUT, "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
     const kf_python *python = NULL;
     if (kf_runner_is_python(kind) && !(python = kf_python_find(error))) return false;
-    kf_autofree char *found = kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
+    kf_autofree char *found =
+        kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
     if (!found) return false;
     snprintf(python ? gpu->script : gpu->program, sizeof gpu->program, "%s", found);
     snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
     snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
     snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
-    const char *const environment[] = {"PATH=/usr/bin:/bin",   "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", gpu->visible,
-                                       "CUDA_CACHE_DISABLE=1", gpu->libraries, QUEUES,      NULL};
+    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
+                                       "TMPDIR=/tmp",        gpu->visible,   "CUDA_CACHE_DISABLE=1",
+                                       gpu->libraries,       QUEUES,         NULL};
     memcpy(gpu->environment, environment, sizeof environment);
     *place = (kf_runner_place){.kind = kind,
                                .program = gpu->program,
@@ -188,20 +213,25 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     int minor = kf_nvml_minor(gpu->nvml);
     snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
     if (access(gpu->node, F_OK) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "%s: its device file %s is not there; give it to this container (--gpus, --device)",
-                       gpu->head.name, gpu->node);
+        return kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s: its device file %s is not there; give it to this container (--gpus, --device)",
+            gpu->head.name, gpu->node);
     add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
-        if (strncmp(python->paths[i], "/opt/", 5) != 0) add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
-    place->limits = (kf_sandbox_limits){.memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY,
-                                        .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
-                                        .output_bytes = 256u << 10,
-                                        .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20};
+        if (strncmp(python->paths[i], "/opt/", 5) != 0)
+            add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
+    place->limits = (kf_sandbox_limits){
+        .memory_bytes = python ? PYTHON_MEMORY : RUNNER_MEMORY,
+        .file_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_FILE : 64u << 20,
+        .output_bytes = 256u << 10,
+        .temporary_bytes = kind == KF_RUNNER_COMPILED ? KF_COMPILED_TEMPORARY : 64u << 20};
     return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
 }
 
-/* The least time that memory and arithmetic take: what has to be read, and of what is written all that the L2 can't keep; operations at the rate
- * that the multiprocessors' fastest units have on paper, whatever the type: an f32 product may well be put together from tensor operations. */
+/* The least time that memory and arithmetic take: what has to be read, and of what is written all
+ * that the L2 can't keep; operations at the rate that the multiprocessors' fastest units have on
+ * paper, whatever the type: an f32 product may well be put together from tensor operations. */
 static double cuda_floor(const kf_device *device, const kf_problem *problem)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
@@ -215,7 +245,10 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
     }
     writes = writes > (double)gpu->l2_bytes ? writes - (double)gpu->l2_bytes : 0;
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
-    double per_clock = gpu->head.major >= 10 ? 8192 : gpu->head.major == 9 ? 4096 : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048 : 1024;
+    double per_clock = gpu->head.major >= 10                          ? 8192
+                       : gpu->head.major == 9                         ? 4096
+                       : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048
+                                                                      : 1024;
     double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
     double best = fmax(gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
     double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
@@ -229,14 +262,17 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
     sample->throttle = kf_nvml_throttle(gpu->nvml);
 }
 
-/* ---- one process at a time ---------------------------------------------------------------------------------------------------------------- */
+/* ---- one process at a time ------------------------------------------------------------------- */
 
-/* While runners are timed this thread waits for them, or works for them in between: on any processor but those that runners launch from. */
+/* While runners are timed this thread waits for them, or works for them in between: on any
+ * processor but those that runners launch from. */
 static void keep_off_launchers(kf_cuda_device *gpu)
 {
     cpu_set_t others;
-    if (!gpu->has_launcher || gpu->moved || !kf_launch_cpu_others(&gpu->processors, &others)) return;
-    gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 && sched_setaffinity(0, sizeof others, &others) == 0;
+    if (!gpu->has_launcher || gpu->moved || !kf_launch_cpu_others(&gpu->processors, &others))
+        return;
+    gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 &&
+                 sched_setaffinity(0, sizeof others, &others) == 0;
 }
 
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
@@ -256,8 +292,9 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
     return true;
 }
 
-/* What happens in a candidate's context stays there, so that the judge's own tells whether the GPU is still to be had: nothing that a runner says does. An
- * error that the memory's check bits can't correct may end the runner that met it and nobody else; the driver counts those. */
+/* What happens in a candidate's context stays there, so that the judge's own tells whether the GPU
+ * is still to be had: nothing that a runner says does. An error that the memory's check bits can't
+ * correct may end the runner that met it and nobody else; the driver counts those. */
 static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
@@ -277,12 +314,13 @@ static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *err
     else
         return false;
     gpu->lost = true;
-    kf_fail(error, KF_ERROR_MACHINE, "%s was lost: %s; look into dmesg for Xid, and whether nvidia-smi still shows it",
+    kf_fail(error, KF_ERROR_MACHINE,
+            "%s was lost: %s; look into dmesg for Xid, and whether nvidia-smi still shows it",
             gpu->head.name, words);
     return true;
 }
 
-/* ---- opening -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static const kf_device_operations cuda_operations = {
     .kind = "cuda",
@@ -327,7 +365,8 @@ static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
 {
     char hex[33];
     for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", uuid->bytes[i]);
-    snprintf(text, size, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+    snprintf(text, size, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+             hex + 20);
 }
 
 /* The first GPU that nobody times on now; else the first. */
@@ -337,7 +376,9 @@ static int first_free(const kf_cuda *cuda, int count)
         cu_device device;
         cu_uuid uuid;
         char name[48];
-        if (cuda->device_get(&device, ordinal) != CU_SUCCESS || cuda->device_uuid(&uuid, device) != CU_SUCCESS) continue;
+        if (cuda->device_get(&device, ordinal) != CU_SUCCESS ||
+            cuda->device_uuid(&uuid, device) != CU_SUCCESS)
+            continue;
         write_uuid(&uuid, name, sizeof name);
         int lock = kf_timing_lock_open(name, NULL);
         bool free_now = lock >= 0 && kf_timing_lock_is_free(lock);
@@ -364,74 +405,92 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
         {CU_ATTRIBUTE_POSIX_HANDLES, &posix},
     };
     if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->ordinal), "finding it", error) ||
-        !kf_cuda_check(gpu, cuda->device_name(gpu->head.hardware, sizeof gpu->head.hardware, gpu->device), "its name", error) ||
+        !kf_cuda_check(
+            gpu, cuda->device_name(gpu->head.hardware, sizeof gpu->head.hardware, gpu->device),
+            "its name", error) ||
         !kf_cuda_check(gpu, cuda->device_uuid(&uuid, gpu->device), "its UUID", error) ||
         !kf_cuda_check(gpu, cuda->version(&gpu->driver_version), "the driver's version", error))
         return false;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (!kf_cuda_check(gpu, cuda->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device), "its properties",
-                           error))
+        if (!kf_cuda_check(
+                gpu,
+                cuda->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device),
+                "its properties", error))
             return false;
     gpu->l2_bytes = (size_t)l2;
     write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
     if (gpu->head.major < KF_GPU_MIN_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers shared by file descriptor",
+                       "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers "
+                       "shared by file descriptor",
                        gpu->head.name, gpu->head.hardware, gpu->head.major, gpu->head.minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
     kf_cuda_compiler(gpu->head.compiler);
-    /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc Python is judged all the same. */
+    /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc
+     * Python is judged all the same. */
     int nvcc = 0, nvcc_minor = 0, driver = gpu->driver_version / 1000;
     if (sscanf(gpu->head.compiler, "nvcc %d.%d", &nvcc, &nvcc_minor) == 2 && nvcc > driver)
-        return kf_fail(
-            error, KF_ERROR_MACHINE,
-            "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or point CUDA_HOME to a toolkit of CUDA %d",
-            gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor, driver);
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or "
+                       "point CUDA_HOME to a toolkit of CUDA %d",
+                       gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor,
+                       driver);
     /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
-    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->head.major, gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
+    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->head.major,
+             gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
     return true;
 }
 
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
-    static const char *const names[KF_KERNEL_COUNT] = {"kf_fill",  "kf_fill_quick", "kf_fill_special", "kf_poison",
-                                                       "kf_check", "kf_digest",     "kf_survey",       "kf_glance",
-                                                       "kf_read",  "kf_copy",       "kf_gather"};
+    static const char *const names[KF_KERNEL_COUNT] = {
+        "kf_fill",   "kf_fill_quick", "kf_fill_special", "kf_poison", "kf_check", "kf_digest",
+        "kf_survey", "kf_glance",     "kf_read",         "kf_copy",   "kf_gather"};
     size_t size;
-    kf_autofree char *image = kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
+    kf_autofree char *image =
+        kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
     cu_result loaded = image ? gpu->cuda.module_load(&gpu->module, image) : CU_SUCCESS;
     int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->driver_version / 1000;
     if (loaded != CU_SUCCESS && nvrtc > driver) {
         char words[256];
         kf_cuda_describe(&gpu->cuda, loaded, words, sizeof words);
-        return kf_fail(
-            error, KF_ERROR_MACHINE,
-            "%s, loading the judge's kernels: %s: NVRTC %s made them, the driver is for CUDA %d.%d; update the driver, or point "
-            "CUDA_HOME and LD_LIBRARY_PATH to a toolkit of CUDA %d",
-            gpu->head.name, words, kf_nvrtc_version(), driver, gpu->driver_version % 1000 / 10, driver);
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "%s, loading the judge's kernels: %s: NVRTC %s made them, the driver is for "
+                       "CUDA %d.%d; update the driver, or point "
+                       "CUDA_HOME and LD_LIBRARY_PATH to a toolkit of CUDA %d",
+                       gpu->head.name, words, kf_nvrtc_version(), driver,
+                       gpu->driver_version % 1000 / 10, driver);
     }
     if (!image || !kf_cuda_check(gpu, loaded, "loading the judge's kernels", error)) return false;
     for (int i = 0; i < KF_KERNEL_COUNT; i++)
-        if (!kf_cuda_check(gpu, gpu->cuda.module_function(&gpu->kernels[i], gpu->module, names[i]), names[i], error)) return false;
+        if (!kf_cuda_check(gpu, gpu->cuda.module_function(&gpu->kernels[i], gpu->module, names[i]),
+                           names[i], error))
+            return false;
     return true;
 }
 
 static bool start(kf_cuda_device *gpu, kf_error *error)
 {
-    cu_allocation allocation = {
-        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
+                                .handle_types = CU_HANDLE_POSIX,
+                                .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     size_t free_bytes = 0, total = 0;
     const kf_cuda *cuda = &gpu->cuda;
     cuda->context_flags(gpu->device, CU_SCHEDULE_SPIN);
-    if (!kf_cuda_check(gpu, cuda->context_retain(&gpu->context, gpu->device), "making a context", error) ||
-        !kf_cuda_check(gpu, cuda->context_set(gpu->context), "the context", error) ||
-        !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING), "making a stream", error) ||
-        !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages", error) ||
-        !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->results, 1, error) || !kf_cuda_room_need(gpu, &gpu->snapshots, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
-        !kf_cuda_check(gpu, cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream), "memory to flush with",
+    if (!kf_cuda_check(gpu, cuda->context_retain(&gpu->context, gpu->device), "making a context",
                        error) ||
+        !kf_cuda_check(gpu, cuda->context_set(gpu->context), "the context", error) ||
+        !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING),
+                       "making a stream", error) ||
+        !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages",
+                       error) ||
+        !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->results, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->snapshots, 1, error) ||
+        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
+        !kf_cuda_check(gpu,
+                       cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
+                       "memory to flush with", error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
         !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
         return false;
@@ -448,7 +507,8 @@ static void choose(kf_cuda_device *gpu, int ordinal, int count)
     snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->ordinal);
 }
 
-/* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and CUDA_VISIBLE_DEVICES know it under another prefix. */
+/* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and
+ * CUDA_VISIBLE_DEVICES know it under another prefix. */
 static void open_nvml(kf_cuda_device *gpu)
 {
     char instance[sizeof gpu->uuid];
@@ -458,19 +518,22 @@ static void open_nvml(kf_cuda_device *gpu)
     gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
 }
 
-/* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in use. */
+/* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in
+ * use. */
 static void choose_launcher(kf_cuda_device *gpu)
 {
     cpu_set_t allowed;
     kf_gpu_place places[KF_LAUNCH_CPU_GPUS];
     size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_LAUNCH_CPU_GPUS, &which);
-    gpu->has_launcher = gpus && gpus <= KF_LAUNCH_CPU_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
-                        sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-                        kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
+    gpu->has_launcher =
+        gpus && gpus <= KF_LAUNCH_CPU_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
+        sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+        kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
     gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
     /* A thread that computes all the time would take most of what little a control group grants. */
     bool plenty = kf_cgroup_cpu_limit("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
-    gpu->idle_guard = kf_cpu_idle_guard_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
+    gpu->idle_guard =
+        kf_cpu_idle_guard_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
 }
 
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
@@ -486,35 +549,46 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->lock = -1;
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
-    gpu->head.batch_seconds = 0.002; /* 12 times an empty batch; where that is too short for the interval, more pairs follow */
+    /* 12 times an empty batch; where that is too short for the interval, more pairs follow */
+    gpu->head.batch_seconds = 0.002;
     gpu->head.slow_start = true;
-    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes (docs/results/README.md). */
+    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes
+     * (docs/results/README.md). */
     gpu->head.launch_bound = 10e-6;
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.batch_bias = 5e-6;
-    gpu->head.python_bias = 30e-6; /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/results/README.md) */
-    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in a process that does nothing else (docs/results/README.md). Its thread
-     * went where the kernel put it then; bound to a processor it should be less. */
+    /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/results/README.md)
+     */
+    gpu->head.python_bias = 30e-6;
+    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in
+     * a process that does nothing else (docs/results/README.md). Its thread went where the kernel
+     * put it then; bound to a processor it should be less. */
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    /* Cold instructions, and clocks of the launch: a few microseconds a kernel. And two processes differ in single calls for as long as they live, with a
-     * standard deviation of 12 us between 17 pairs of processes on an H100: three times that. */
+    /* Cold instructions, and clocks of the launch: a few microseconds a kernel. And two processes
+     * differ in single calls for as long as they live, with a standard deviation of 12 us between
+     * 17 pairs of processes on an H100: three times that. */
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {
         char why[512];
-        char *todo = gpu->cuda.library && kf_gpu_without_instance(why, sizeof why) ? strstr(words, "; ") : NULL;
+        char *todo = gpu->cuda.library && kf_gpu_without_instance(why, sizeof why)
+                         ? strstr(words, "; ")
+                         : NULL;
         if (todo) *todo = '\0';
-        kf_fail(error, KF_ERROR_MACHINE, "%s: %s%s%s", gpu->head.name, words, todo ? ": " : "", todo ? why : "");
+        kf_fail(error, KF_ERROR_MACHINE, "%s: %s%s%s", gpu->head.name, words, todo ? ": " : "",
+                todo ? why : "");
     } else if (gpu->cuda.device_count(&count) != CU_SUCCESS || ordinal >= count || !count) {
         bool mig = !count && kf_gpu_without_instance(words, sizeof words);
-        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s%s%s", gpu->head.name, count, count == 1 ? "" : "s",
-                mig ? ": " : "", mig ? words : "; CUDA_VISIBLE_DEVICES hides some where it is set");
+        kf_fail(error, KF_ERROR_MACHINE, "%s: the driver shows %d GPU%s%s%s", gpu->head.name, count,
+                count == 1 ? "" : "s", mig ? ": " : "",
+                mig ? words : "; CUDA_VISIBLE_DEVICES hides some where it is set");
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         open_nvml(gpu);
         choose_launcher(gpu);
-        if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver)) snprintf(gpu->driver, sizeof gpu->driver, "unknown");
+        if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver))
+            snprintf(gpu->driver, sizeof gpu->driver, "unknown");
         if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
             snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");
         if (start(gpu, error)) return &gpu->head;
@@ -528,7 +602,10 @@ int kf_device_cuda_count(void)
     kf_cuda cuda;
     char words[512];
     int count = 0;
-    return kf_cuda_load_watched(&cuda, words, sizeof words) && cuda.device_count(&count) == CU_SUCCESS ? count : 0;
+    return kf_cuda_load_watched(&cuda, words, sizeof words) &&
+                   cuda.device_count(&count) == CU_SUCCESS
+               ? count
+               : 0;
 }
 
 bool kf_device_cuda_trouble(char *text, size_t size)

@@ -1,5 +1,6 @@
-/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet (memory_settle_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and
- * nvcc (build_cuda.c). */
+/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels
+ * (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet
+ * (memory_settle_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and nvcc (build_cuda.c). */
 #ifndef KFORGE_DEVICE_CUDA_H
 #define KFORGE_DEVICE_CUDA_H
 
@@ -63,14 +64,15 @@ typedef struct kf_cuda_device {
     const char *count_environment[20];
     int lock; /* descriptor of the timing lock's file, -1 none */
     bool has_launcher, moved;
-    kf_launch_cpu processors; /* where has_launcher */
-    cpu_set_t before;         /* where `moved`: of the thread that has reserved the device */
-    kf_cpu_idle_guard *idle_guard;      /* may be NULL */
-    uint64_t broken_words;    /* uncorrectable errors of its memory when it was opened */
-    bool lost;                /* since then: the driver is not asked any more, since it may not answer */
+    kf_launch_cpu processors;      /* where has_launcher */
+    cpu_set_t before;              /* where `moved`: of the thread that has reserved the device */
+    kf_cpu_idle_guard *idle_guard; /* may be NULL */
+    uint64_t broken_words;         /* uncorrectable errors of its memory when it was opened */
+    /* since then: the driver is not asked any more, since it may not answer */
+    bool lost;
 } kf_cuda_device;
 
-/* ---- device_cuda.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- device_cuda.c --------------------------------------------------------------------------- */
 
 /* False with an error that says what the driver said about `doing`. */
 bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error);
@@ -81,26 +83,32 @@ bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
 /* The device's `measure_ceilings`. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
-/* memory_settle_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the device's `await_quiet`. */
+/* memory_settle_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the
+ * device's `await_quiet`. */
 bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error);
 void kf_cuda_memory_settle_end(kf_cuda_device *gpu);
 void kf_cuda_memory_settle(kf_device *device, double most);
-/* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd. */
-bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build, kf_error *error);
+/* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd.
+ */
+bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,
+                   kf_error *error);
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
-/* "nvcc 13.0.88, gcc 12.2.0": the compiler, and the one that it leaves the host's half to, in words of conditions (compiler.h). */
+/* "nvcc 13.0.88, gcc 12.2.0": the compiler, and the one that it leaves the host's half to, in words
+ * of conditions (compiler.h). */
 void kf_cuda_compiler(char words[KF_COMPILER_WORDS]);
 /* counters_cuda.c: libcupti of the toolkit or of $KFORGE_CUPTI, links resolved. */
 bool kf_cupti_find(char path[4096]);
 
-/* ---- sets_cuda.c ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- sets_cuda.c ----------------------------------------------------------------------------- */
 
 /* One allocation: shared with runners as a whole, mapped between unmapped addresses. */
 typedef struct kf_cuda_region {
     cu_handle handle;
     cu_pointer reserved, base;
     uint64_t bytes;
-    int descriptor; /* for runners, the same for all of them: the driver takes a millisecond to make one; -1 none yet */
+    /* for runners, the same for all of them: the driver takes a millisecond to make one; -1 none
+     * yet */
+    int descriptor;
 } kf_cuda_region;
 
 typedef struct kf_cuda_buffer {
@@ -121,7 +129,8 @@ struct kf_sets {
     const kf_problem *problem;
     uint32_t count;
     bool truth;
-    uint32_t truth_room; /* sets that have truths of their own; the others have theirs in the same place */
+    /* sets that have truths of their own; the others have theirs in the same place */
+    uint32_t truth_room;
     kf_cuda_region *regions;
     uint32_t region_count;
     kf_cuda_buffer *buffers, *truths; /* [set * argument_count + argument] */
@@ -139,13 +148,15 @@ struct kf_sets {
     kf_damage late; /* that an earlier glance's outputs had changed */
     /* Of runners in Python (device_pool_cuda.c). */
     struct kf_output_directory *output_directories[2]; /* by role: of a candidate and a baseline */
-    const kf_runner *python;        /* the candidate's runner, where it is one */
+    const kf_runner *python;                           /* the candidate's runner, where it is one */
 };
 
-kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error);
+kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                          kf_error *error);
 void kf_cuda_sets_free(kf_sets *sets);
 kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
-bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error);
+bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                  kf_error *error);
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
 uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
@@ -156,16 +167,18 @@ bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument,
 kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
 uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer); /* of element 0 */
 /* Digests of the listed buffers (entries of sets->buffers), into `digests`. */
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error);
+bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
+                     kf_error *error);
 void kf_cuda_forget_copies(kf_sets *sets);
 bool kf_cuda_is_widened(const kf_problem_argument *argument);
 /* Of one set. Pure. */
 uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
 
-/* ---- inspect_cuda.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- inspect_cuda.c -------------------------------------------------------------------------- */
 
 bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error);
+bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+                            kf_device_compare *comparisons, kf_error *error);
 bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
 const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);

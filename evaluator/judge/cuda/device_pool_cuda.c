@@ -12,16 +12,22 @@
 #define NO_NUMBER 0xff /* a byte: NaN as any floating-point type, -1 as any integer */
 #define MIN_DEVICE_POOL (256ull << 20)
 #define OWN_DEVICE_POOL (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
-#define TEMPORARIES 8          /* times inputs, weights and outputs of one call: what a module may need meanwhile */
-#define FIRST_SETS 3           /* that a measurement begins with; more come later */
-#define FEWEST_SETS 2          /* where memory is short; with one, every call would be on the set of the call before */
-#define CONTEXTS_PART 24       /* of the device's memory: of the judge, its runners and those that start */
-#define SPACIOUS 2             /* times what a problem wants: an arena of more takes memory from others */
-/* Of the device's memory: a baseline's arena of so much serves most problems, and takes little from any; and what a module keeps between its first
- * operation and its last may be many times its arguments (convolutions in front of a mean), so a solution has as much. */
+/* times inputs, weights and outputs of one call: what a module may need meanwhile */
+#define TEMPORARIES 8
+#define FIRST_SETS 3 /* that a measurement begins with; more come later */
+/* where memory is short; with one, every call would be on the set of the call before */
+#define FEWEST_SETS 2
+/* of the device's memory: of the judge, its runners and those that start */
+#define CONTEXTS_PART 24
+/* times what a problem wants: an arena of more takes memory from others */
+#define SPACIOUS 2
+/* Of the device's memory: a baseline's arena of so much serves most problems, and takes little from
+ * any; and what a module keeps between its first operation and its last may be many times its
+ * arguments (convolutions in front of a mean), so a solution has as much. */
 #define COMMON_PART 4
 #define COMMON_STEP (1ull << 30)
-/* Times inputs and outputs of one call: them in float64, and a temporary or two, on the device beside all else; and what it is left at most, for temporaries between. */
+/* Times inputs and outputs of one call: them in float64, and a temporary or two, on the device
+ * beside all else; and what it is left at most, for temporaries between. */
 #define ORACLE_PART 3
 #define ORACLE_MAX 8
 #define PLAIN_PART 6 /* times them: what runners take where none of them has an arena */
@@ -31,7 +37,7 @@ typedef struct device_pool {
     kf_cuda_region region;
 } device_pool;
 
-/* ---- making ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -50,13 +56,14 @@ static uint64_t result_bytes(const kf_problem *problem)
 static uint64_t needed_bytes(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
 {
     uint64_t temporaries = 2 * result_bytes(problem); /* one in each arena */
-    return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) + kf_cuda_runners_need(problem, sets) + temporaries +
-           device_bytes / CONTEXTS_PART;
+    return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) +
+           kf_cuda_runners_need(problem, sets) + temporaries + device_bytes / CONTEXTS_PART;
 }
 
 uint32_t kf_cuda_first_sets(const kf_problem *problem, uint64_t device_bytes)
 {
-    return needed_bytes(problem, FIRST_SETS, device_bytes) <= device_bytes ? FIRST_SETS : FEWEST_SETS;
+    return needed_bytes(problem, FIRST_SETS, device_bytes) <= device_bytes ? FIRST_SETS
+                                                                           : FEWEST_SETS;
 }
 
 uint64_t kf_cuda_least_bytes(const kf_problem *problem, uint64_t device_bytes)
@@ -71,53 +78,64 @@ uint64_t kf_cuda_device_pool_least(const kf_problem *problem, uint32_t first_set
 
 static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memory)
 {
-    uint64_t sets = least(memory->set_bytes / (problem->total_bytes ? problem->total_bytes : 1), memory->most_sets);
+    uint64_t sets = least(memory->set_bytes / (problem->total_bytes ? problem->total_bytes : 1),
+                          memory->most_sets);
     uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
     return sets < first ? first : sets;
 }
 
 uint64_t kf_cuda_device_pool_wanted(const kf_problem *problem, const kf_cuda_memory *memory)
 {
-    /* A batch's results and those of the call behind it are all kept until the judge has read them. */
+    /* A batch's results and those of the call behind it are all kept until the judge has read them.
+     */
     return OWN_DEVICE_POOL + TEMPORARIES * (problem->total_bytes ? problem->total_bytes : 1) +
            set_count(problem, memory) * result_bytes(problem);
 }
 
 uint64_t kf_cuda_device_pool_common(uint64_t device_bytes)
 {
-    return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP; /* no granule makes it larger */
+    /* no granule makes it larger */
+    return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP;
 }
 
 /* What either side is to have, where there is room. */
 static uint64_t share(const kf_problem *problem, const kf_cuda_memory *memory)
 {
-    uint64_t wanted = kf_cuda_device_pool_wanted(problem, memory), common = kf_cuda_device_pool_common(memory->device_bytes);
+    uint64_t wanted = kf_cuda_device_pool_wanted(problem, memory),
+             common = kf_cuda_device_pool_common(memory->device_bytes);
     return wanted > common ? wanted : common;
 }
 
-bool kf_cuda_device_pool_suits(uint64_t bytes, const kf_problem *problem, const kf_cuda_memory *memory)
+bool kf_cuda_device_pool_suits(uint64_t bytes, const kf_problem *problem,
+                               const kf_cuda_memory *memory)
 {
     uint64_t wanted = kf_cuda_device_pool_wanted(problem, memory);
-    return bytes >= wanted && (bytes <= SPACIOUS * wanted || bytes <= kf_cuda_device_pool_common(memory->device_bytes));
+    return bytes >= wanted && (bytes <= SPACIOUS * wanted ||
+                               bytes <= kf_cuda_device_pool_common(memory->device_bytes));
 }
 
 uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
 {
-    uint64_t device_pools = 2 * kf_cuda_device_pool_least(problem, sets < FIRST_SETS ? sets : FIRST_SETS) + ORACLE_PART * problem->total_bytes,
+    uint64_t device_pools =
+                 2 * kf_cuda_device_pool_least(problem, sets < FIRST_SETS ? sets : FIRST_SETS) +
+                 ORACLE_PART * problem->total_bytes,
              plain = PLAIN_PART * problem->total_bytes;
     return device_pools > plain ? device_pools : plain;
 }
 
-/* What the oracle computes in, of `room` beside so many arenas: of what they don't need either it has half, since blocks that just fit don't, and what it needs between is
- * not known before. */
-static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t device_pools, uint64_t bound)
+/* What the oracle computes in, of `room` beside so many arenas: of what they don't need either it
+ * has half, since blocks that just fit don't, and what it needs between is not known before. */
+static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t device_pools,
+                           uint64_t bound)
 {
-    uint64_t needs = ORACLE_PART * problem->total_bytes, others = device_pools * (bound + result_bytes(problem));
+    uint64_t needs = ORACLE_PART * problem->total_bytes,
+             others = device_pools * (bound + result_bytes(problem));
     uint64_t spare = room > needs + others ? room - needs - others : 0;
     return least(needs + spare / 2, ORACLE_MAX * problem->total_bytes);
 }
 
-uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes, const kf_cuda_memory *memory)
+uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint64_t free_bytes,
+                                   const kf_cuda_memory *memory)
 {
     uint32_t first = kf_cuda_first_sets(problem, memory->device_bytes);
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
@@ -127,7 +145,8 @@ uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
     uint64_t later = (sets - there) * (one + 2 * results),
              device_pools = role == KF_ROLE_BASELINE ? 2 : 1; /* the candidate gets one, too */
-    uint64_t room = free_bytes > later ? free_bytes - later : 0, oracle = for_oracle(problem, room, device_pools, bound);
+    uint64_t room = free_bytes > later ? free_bytes - later : 0,
+             oracle = for_oracle(problem, room, device_pools, bound);
     room = room > oracle ? room - oracle : 0;
     uint64_t bytes = least(share(problem, memory), room / device_pools);
     return bytes > bound ? bytes : bound;
@@ -145,24 +164,29 @@ static void device_pool_free(void *data)
     free(a);
 }
 
-/* A problem for a larger GPU is no fault of this machine's, which ends a bench where several come in a row. */
-static void tell_too_little(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes, kf_error *error)
+/* A problem for a larger GPU is no fault of this machine's, which ends a bench where several come
+ * in a row. */
+static void tell_too_little(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
+                            kf_error *error)
 {
     uint64_t all = kf_cuda_least_bytes(problem, gpu->memory_bytes);
     if (all > gpu->memory_bytes)
         kf_fail(error, KF_ERROR_LIMIT,
-                "%s: workload %s: too large for this GPU, some %.0f GiB where there are %.0f; it needs smaller params, or "
+                "%s: workload %s: too large for this GPU, some %.0f GiB where there are %.0f; it "
+                "needs smaller params, or "
                 "device_params for cuda",
-                gpu->head.name, problem->workload, (double)all / 0x1p30, (double)gpu->memory_bytes / 0x1p30);
+                gpu->head.name, problem->workload, (double)all / 0x1p30,
+                (double)gpu->memory_bytes / 0x1p30);
     else
-        kf_fail(
-            error, KF_ERROR_MACHINE,
-            "%s: workload %s: no %.1f GiB of device memory for the results of a runner in Python: other processes have it, or the "
-            "task needs smaller params, or device_params for cuda",
-            gpu->head.name, problem->workload, (double)bytes / 0x1p30);
+        kf_fail(error, KF_ERROR_MACHINE,
+                "%s: workload %s: no %.1f GiB of device memory for the results of a runner in "
+                "Python: other processes have it, or the "
+                "task needs smaller params, or device_params for cuda",
+                gpu->head.name, problem->workload, (double)bytes / 0x1p30);
 }
 
-static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes, kf_error *error)
+static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
+                                    kf_error *error)
 {
     const kf_cuda *cuda = &gpu->cuda;
     device_pool *a = calloc(1, sizeof *a);
@@ -173,12 +197,14 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
     a->gpu = gpu;
     a->region.descriptor = -1;
     kf_cuda_region *r = &a->region;
-    cu_allocation allocation = {
-        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
+                                .handle_types = CU_HANDLE_POSIX,
+                                .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (uint64_t bound = kf_cuda_device_pool_least(problem, kf_cuda_first_sets(problem, gpu->memory_bytes));;
-         bytes = bytes / 2 > bound ? bytes / 2 : bound) {
+    for (uint64_t bound =
+             kf_cuda_device_pool_least(problem, kf_cuda_first_sets(problem, gpu->memory_bytes));
+         ; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
         r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
         if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
@@ -189,12 +215,16 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
         return NULL;
     }
     if (kf_cuda_check(gpu, result, "allocating memory for a runner in Python", error) &&
-        kf_cuda_check(gpu, cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0), "reserving addresses",
-                      error) &&
-        kf_cuda_check(gpu, cuda->map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0), "mapping an arena", error)) {
+        kf_cuda_check(gpu,
+                      cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
+                      "reserving addresses", error) &&
+        kf_cuda_check(gpu, cuda->map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
+                      "mapping an arena", error)) {
         r->base = r->reserved + gpu->granule;
-        if (kf_cuda_check(gpu, cuda->set_access(r->base, r->bytes, &access, 1), "access to an arena", error) &&
-            kf_cuda_check(gpu, cuda->set_bytes(r->base, NO_NUMBER, r->bytes, gpu->stream), "filling an arena", error) &&
+        if (kf_cuda_check(gpu, cuda->set_access(r->base, r->bytes, &access, 1),
+                          "access to an arena", error) &&
+            kf_cuda_check(gpu, cuda->set_bytes(r->base, NO_NUMBER, r->bytes, gpu->stream),
+                          "filling an arena", error) &&
             kf_cuda_wait(gpu, "filling an arena", error))
             return a;
     }
@@ -206,14 +236,15 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
 {
     const kf_cuda *cuda = &a->gpu->cuda;
     int fd = -1;
-    if (!kf_cuda_check(a->gpu, cuda->handle_export(&fd, a->region.handle, CU_HANDLE_POSIX, 0), "exporting an arena", error))
+    if (!kf_cuda_check(a->gpu, cuda->handle_export(&fd, a->region.handle, CU_HANDLE_POSIX, 0),
+                       "exporting an arena", error))
         return false;
     const kf_runner_buffer buffer = {.fd = fd,
-                                   .length = a->region.bytes,
-                                   .bytes = a->region.bytes,
-                                   .region_bytes = a->region.bytes,
-                                   .address = a->region.reserved,
-                                   .device_pool = true};
+                                     .length = a->region.bytes,
+                                     .bytes = a->region.bytes,
+                                     .region_bytes = a->region.bytes,
+                                     .address = a->region.reserved,
+                                     .device_pool = true};
     kf_runner_event event = kf_runner_map(runner, &buffer, 1);
     close(fd);
     if (event == KF_RUNNER_OK) return true;
@@ -221,12 +252,14 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
     kf_runner_explanation why;
     kf_autofree char *said = kf_runner_output(runner, 500);
     kf_runner_explain(runner, event, "taking its device memory", &why);
-    return kf_fail(error, KF_ERROR_MACHINE, "a runner in Python: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+    return kf_fail(error, KF_ERROR_MACHINE, "a runner in Python: %s%s%s", why.text,
+                   said ? ": " : "", said ? said : "");
 }
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets, 0};
+    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets,
+                            0};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
@@ -234,7 +267,8 @@ uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
     return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->memory_bytes);
 }
 
-bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role role, const kf_problem *problem)
+bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role role,
+                   const kf_problem *problem)
 {
     const device_pool *a = kf_runner_attachment(runner);
     if (role == KF_ROLE_ORACLE || !a) return true;
@@ -249,7 +283,8 @@ bool kf_cuda_is_short(const kf_device *device, const kf_runner *runner, const kf
     return a && a->region.bytes < share(problem, &memory);
 }
 
-bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_problem *problem, uint32_t sets, kf_error *error)
+bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_problem *problem,
+                   uint32_t sets, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     size_t free_bytes = 0, total = 0;
@@ -259,20 +294,22 @@ bool kf_cuda_equip(kf_device *device, kf_runner *runner, kf_role role, const kf_
         return false;
     kf_cuda_memory memory = memory_of(gpu);
     memory.sets = sets;
-    device_pool *a = device_pool_new(gpu, problem, kf_cuda_device_pool_bytes(problem, role, free_bytes, &memory), error);
+    device_pool *a = device_pool_new(
+        gpu, problem, kf_cuda_device_pool_bytes(problem, role, free_bytes, &memory), error);
     if (!a) return false;
     kf_runner_attach(runner, a, device_pool_free);
     return hand_device_pool_over(a, runner, error);
 }
 
-/* ---- results ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool is_within(uint64_t address, uint64_t bytes, uint64_t base, uint64_t size)
 {
     return address >= base && bytes <= size && address - base <= size - bytes;
 }
 
-bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_runner *runner, uint64_t address, uint64_t bytes)
+bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_runner *runner, uint64_t address,
+                             uint64_t bytes)
 {
     const device_pool *a = kf_runner_attachment(runner);
     size_t arguments = (size_t)sets->problem->argument_count;
@@ -299,14 +336,16 @@ kf_runner_event kf_cuda_hand_over_output_directory(kf_sets *sets, kf_runner *run
     kf_error error = {0};
     int outputs[KF_MAX_ARGUMENTS];
     kf_output_directory **output_directory = &sets->output_directories[role == KF_ROLE_BASELINE];
-    if (!*output_directory && !(*output_directory = kf_output_directory_new(sets->count, list_outputs(sets->problem, outputs), &error)))
+    if (!*output_directory && !(*output_directory = kf_output_directory_new(
+                                    sets->count, list_outputs(sets->problem, outputs), &error)))
         return kf_runner_fail(runner, error.text);
     if (role == KF_ROLE_CANDIDATE) sets->python = runner;
     kf_runner_buffer shared = kf_output_directory_buffer(*output_directory);
     return kf_runner_map(runner, &shared, 1);
 }
 
-static void gather(kf_gather_task *task, const kf_output_directory_place *place, const kf_problem_argument *argument, uint64_t to)
+static void gather(kf_gather_task *task, const kf_output_directory_place *place,
+                   const kf_problem_argument *argument, uint64_t to)
 {
     *task = (kf_gather_task){.from = place->address,
                              .to = to,
@@ -319,43 +358,54 @@ static void gather(kf_gather_task *task, const kf_output_directory_place *place,
     }
 }
 
-bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list, uint32_t count, const bool *chosen,
-                   kf_fetch_fault *fault, kf_error *error)
+bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     const kf_problem *problem = sets->problem;
-    const kf_output_directory *output_directory = sets->output_directories[role == KF_ROLE_BASELINE];
+    const kf_output_directory *output_directory =
+        sets->output_directories[role == KF_ROLE_BASELINE];
     int outputs[KF_MAX_ARGUMENTS];
     uint32_t used = list_outputs(problem, outputs);
     kf_autowork work = {0};
     *fault = (kf_fetch_fault){0};
-    if (!kf_cuda_work_begin(&work, sizeof(kf_gather_task), (size_t)count * used, error)) return false;
+    if (!kf_cuda_work_begin(&work, sizeof(kf_gather_task), (size_t)count * used, error))
+        return false;
     kf_cuda_forget_copies(sets);
     for (uint32_t k = 0; k < count; k++)
         for (uint32_t output = 0; output < used; output++) {
             const kf_problem_argument *argument = &problem->arguments[outputs[output]];
-            size_t entry = (size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output];
+            size_t entry =
+                (size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output];
             uint64_t to = kf_cuda_address(sets, &sets->buffers[entry]);
             kf_output_directory_place place;
-            if (!kf_output_directory_locate(output_directory, list[k], output, argument, outputs[output], &place, fault)) return true;
+            if (!kf_output_directory_locate(output_directory, list[k], output, argument,
+                                            outputs[output], &place, fault))
+                return true;
             if (!kf_cuda_may_hold_result(sets, runner, place.address, place.span)) {
-                kf_output_directory_unreadable(fault, list[k], outputs[output], argument,
-                                     "it does not lie in memory that PyTorch or cudaMalloc gave");
+                kf_output_directory_unreadable(
+                    fault, list[k], outputs[output], argument,
+                    "it does not lie in memory that PyTorch or cudaMalloc gave");
                 return true;
             }
             if (!place.plain) {
                 gather(kf_cuda_work_add(&work, (uint64_t)argument->elements), &place, argument, to);
-            } else if (!kf_cuda_check(gpu, gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream), "fetching results",
-                                      error)) {
+            } else if (!kf_cuda_check(
+                           gpu,
+                           gpu->cuda.copy_over(to, place.address, argument->bytes, gpu->stream),
+                           "fetching results", error)) {
                 return false;
             }
         }
     if (!kf_cuda_work_run(gpu, KF_KERNEL_GATHER, &work, NULL, 0, error)) return false;
     if (!kf_cuda_wait(gpu, "fetching results", error)) return false;
-    return role != KF_ROLE_CANDIDATE || kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault, error);
+    return role != KF_ROLE_CANDIDATE ||
+           kf_output_directory_check_overlap(output_directory, chosen, sets->count, outputs, fault,
+                                             error);
 }
 
-bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t count, size_t *used)
+bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t count,
+                                   size_t *used)
 {
     const kf_problem *problem = sets->problem;
     kf_output_directory *output_directory = sets->output_directories[0];
@@ -366,12 +416,17 @@ bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t
         for (uint32_t output = 0; output < output_count; output++) {
             kf_output_directory_place place;
             kf_fetch_fault fault = {0}; /* fetching will say so */
-            if (!kf_output_directory_locate(output_directory, list[k], output, &problem->arguments[outputs[output]], outputs[output], &place, &fault) ||
+            if (!kf_output_directory_locate(output_directory, list[k], output,
+                                            &problem->arguments[outputs[output]], outputs[output],
+                                            &place, &fault) ||
                 !kf_cuda_may_hold_result(sets, sets->python, place.address, place.span))
                 continue;
             uint64_t start = (place.address + 15) / 16 * 16, end = place.address + place.span;
-            sets->snapshot_sets[*used] = (uint32_t)((size_t)list[k] * (size_t)problem->argument_count + (size_t)outputs[output]);
-            sets->snapshot_tasks[(*used)++] = (kf_snapshot_task){.data = start, .bytes = end > start ? end - start : 0};
+            sets->snapshot_sets[*used] =
+                (uint32_t)((size_t)list[k] * (size_t)problem->argument_count +
+                           (size_t)outputs[output]);
+            sets->snapshot_tasks[(*used)++] =
+                (kf_snapshot_task){.data = start, .bytes = end > start ? end - start : 0};
         }
     return true;
 }

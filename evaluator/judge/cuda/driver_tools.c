@@ -10,15 +10,15 @@
 #include "kforge/cleanup.h"
 #include "kforge/gpu.h"
 
-/* ---- NVRTC ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- NVRTC ----------------------------------------------------------------------------------- */
 
 typedef struct _nvrtcProgram *program_t;
 
 static struct {
     void *library;
     int (*version)(int *major, int *minor);
-    int (*create)(program_t *program, const char *source, const char *name, int headers, const char *const *texts,
-                  const char *const *names);
+    int (*create)(program_t *program, const char *source, const char *name, int headers,
+                  const char *const *texts, const char *const *names);
     int (*destroy)(program_t *program);
     int (*compile)(program_t program, int options, const char *const *list);
     int (*cubin_size)(program_t program, size_t *size);
@@ -30,7 +30,8 @@ static struct {
 
 static void load_nvrtc(void)
 {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                        "libnvrtc.so"};
     const char *home = getenv("CUDA_HOME");
     const char *folders[] = {"", home ? home : "", "/usr/local/cuda"};
     for (size_t f = 0; f < 3 && !nvrtc.library; f++)
@@ -95,15 +96,16 @@ static char *first_error(program_t program)
     return log;
 }
 
-char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor, const char *const *options,
-                       size_t option_count, size_t *size, kf_error *error)
+char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int minor,
+                       const char *const *options, size_t option_count, size_t *size,
+                       kf_error *error)
 {
     const char *texts[16], *names[16], *list[80];
     char architecture[48];
     if (!have_nvrtc()) {
-        kf_fail(
-            error, KF_ERROR_MACHINE,
-            "libnvrtc.so (CUDA 11.4 or later) is missing: install the CUDA toolkit, or point CUDA_HOME or LD_LIBRARY_PATH to it");
+        kf_fail(error, KF_ERROR_MACHINE,
+                "libnvrtc.so (CUDA 11.4 or later) is missing: install the CUDA toolkit, or point "
+                "CUDA_HOME or LD_LIBRARY_PATH to it");
         return NULL;
     }
     if (count > 17 || option_count > 70) {
@@ -124,21 +126,27 @@ char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int
     if (nvrtc.compile(program, (int)used, list)) {
         kf_autofree char *complaint = first_error(program);
         char remedy[160] = "";
-        if (complaint && strstr(complaint, "gpu-architecture")) /* too old, or too new: CUDA 13 has given up 7.0 */
+        /* too old, or too new: CUDA 13 has given up 7.0 */
+        if (complaint && strstr(complaint, "gpu-architecture"))
             snprintf(remedy, sizeof remedy,
-                     "; point CUDA_HOME and LD_LIBRARY_PATH to a toolkit that knows compute capability %d.%d", major, minor);
-        kf_fail(error, KF_ERROR_MACHINE, "NVRTC %s does not compile the judge's kernels for sm_%d%d: %s%s", nvrtc.words, major,
-                minor, complaint ? complaint : "no message", remedy);
-    } else if (nvrtc.cubin_size(program, size) || !*size || !(image = malloc(*size)) || nvrtc.cubin(program, image)) {
+                     "; point CUDA_HOME and LD_LIBRARY_PATH to a toolkit that knows compute "
+                     "capability %d.%d",
+                     major, minor);
+        kf_fail(error, KF_ERROR_MACHINE,
+                "NVRTC %s does not compile the judge's kernels for sm_%d%d: %s%s", nvrtc.words,
+                major, minor, complaint ? complaint : "no message", remedy);
+    } else if (nvrtc.cubin_size(program, size) || !*size || !(image = malloc(*size)) ||
+               nvrtc.cubin(program, image)) {
         free(image);
         image = NULL;
-        kf_fail(error, KF_ERROR_MACHINE, "NVRTC %s gives no machine code for sm_%d%d", nvrtc.words, major, minor);
+        kf_fail(error, KF_ERROR_MACHINE, "NVRTC %s gives no machine code for sm_%d%d", nvrtc.words,
+                major, minor);
     }
     nvrtc.destroy(&program);
     return image;
 }
 
-/* ---- NVML ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- NVML ------------------------------------------------------------------------------------ */
 
 struct kf_nvml {
     void *library, *device;
@@ -169,7 +177,8 @@ kf_nvml *kf_nvml_open(const char *uuid)
 {
     kf_autofree kf_nvml *nvml = calloc(1, sizeof *nvml);
     if (!nvml || !(nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL))) return NULL;
-    int (*start)(void), (*find)(const char *text, void **device), (*whole)(void *instance, void **device);
+    int (*start)(void), (*find)(const char *text, void **device),
+        (*whole)(void *instance, void **device);
     *(void **)&start = dlsym(nvml->library, "nvmlInit_v2");
     *(void **)&find = dlsym(nvml->library, "nvmlDeviceGetHandleByUUID");
     *(void **)&whole = dlsym(nvml->library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
@@ -188,7 +197,8 @@ kf_nvml *kf_nvml_open(const char *uuid)
         return NULL;
     }
     bool found = NVML("nvmlDeviceGetHandleByUUID", find(uuid, &nvml->device)) == 0;
-    if (found && strncmp(uuid, "MIG-", 4) == 0) found = whole && whole(nvml->device, &nvml->device) == 0;
+    if (found && strncmp(uuid, "MIG-", 4) == 0)
+        found = whole && whole(nvml->device, &nvml->device) == 0;
     if (!found) {
         NVML("nvmlShutdown", nvml->shutdown());
         dlclose(nvml->library);
@@ -209,13 +219,18 @@ double kf_nvml_clock_mhz(kf_nvml *nvml)
 {
     unsigned mhz;
     const unsigned sm = 1; /* NVML_CLOCK_SM */
-    return nvml && nvml->clock && NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, sm, &mhz)) == 0 ? mhz : (double)NAN;
+    return nvml && nvml->clock &&
+                   NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, sm, &mhz)) == 0
+               ? mhz
+               : (double)NAN;
 }
 
 uint64_t kf_nvml_throttle(kf_nvml *nvml)
 {
     unsigned long long reasons;
-    return nvml && nvml->throttle && NVML("nvmlDeviceGetCurrentClocksThrottleReasons", nvml->throttle(nvml->device, &reasons)) == 0
+    return nvml && nvml->throttle &&
+                   NVML("nvmlDeviceGetCurrentClocksThrottleReasons",
+                        nvml->throttle(nvml->device, &reasons)) == 0
                ? reasons
                : 0;
 }
@@ -223,22 +238,29 @@ uint64_t kf_nvml_throttle(kf_nvml *nvml)
 int kf_nvml_minor(kf_nvml *nvml)
 {
     unsigned number;
-    return nvml && nvml->minor && NVML("nvmlDeviceGetMinorNumber", nvml->minor(nvml->device, &number)) == 0 ? (int)number : -1;
+    return nvml && nvml->minor &&
+                   NVML("nvmlDeviceGetMinorNumber", nvml->minor(nvml->device, &number)) == 0
+               ? (int)number
+               : -1;
 }
 
 bool kf_nvml_is_lost(kf_nvml *nvml)
 {
     unsigned mhz;
-    int said = nvml && nvml->clock ? NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, 1, &mhz)) : 0;
+    int said = nvml && nvml->clock
+                   ? NVML("nvmlDeviceGetClockInfo", nvml->clock(nvml->device, 1, &mhz))
+                   : 0;
     return said == NVML_GPU_IS_LOST || said == NVML_RESET_REQUIRED;
 }
 
 uint64_t kf_nvml_broken_words(kf_nvml *nvml)
 {
     unsigned long long count;
-    const int uncorrected = 1, since_load = 0; /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC */
+    /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC */
+    const int uncorrected = 1, since_load = 0;
     return nvml && nvml->memory_errors &&
-                   NVML("nvmlDeviceGetTotalEccErrors", nvml->memory_errors(nvml->device, uncorrected, since_load, &count)) == 0
+                   NVML("nvmlDeviceGetTotalEccErrors",
+                        nvml->memory_errors(nvml->device, uncorrected, since_load, &count)) == 0
                ? count
                : 0;
 }
@@ -248,7 +270,8 @@ size_t kf_nvml_places(kf_nvml *nvml, kf_gpu_place *places, size_t most, size_t *
 {
     unsigned count = 0, own = 0, number;
     void *device;
-    if (!nvml || !nvml->count_all || !nvml->get || !nvml->index || NVML("nvmlDeviceGetCount_v2", nvml->count_all(&count)) ||
+    if (!nvml || !nvml->count_all || !nvml->get || !nvml->index ||
+        NVML("nvmlDeviceGetCount_v2", nvml->count_all(&count)) ||
         NVML("nvmlDeviceGetIndex", nvml->index(nvml->device, &own)))
         return 0;
     for (unsigned i = 0; i < count && i < most; i++) {
@@ -256,9 +279,12 @@ size_t kf_nvml_places(kf_nvml *nvml, kf_gpu_place *places, size_t most, size_t *
         CPU_ZERO(&places[i].near);
         places[i].number = -1;
         if (NVML("nvmlDeviceGetHandleByIndex_v2", nvml->get(i, &device))) continue;
-        if (nvml->processors && NVML("nvmlDeviceGetCpuAffinity", nvml->processors(device, sizeof bits / sizeof *bits, bits)) == 0)
+        if (nvml->processors &&
+            NVML("nvmlDeviceGetCpuAffinity",
+                 nvml->processors(device, sizeof bits / sizeof *bits, bits)) == 0)
             memcpy(&places[i].near, bits, sizeof bits);
-        if (nvml->minor && NVML("nvmlDeviceGetMinorNumber", nvml->minor(device, &number)) == 0) places[i].number = (int)number;
+        if (nvml->minor && NVML("nvmlDeviceGetMinorNumber", nvml->minor(device, &number)) == 0)
+            places[i].number = (int)number;
     }
     *which = own;
     return count;
@@ -269,7 +295,8 @@ bool kf_gpu_without_instance(char *text, size_t size)
     unsigned count = 0, current, pending;
     void *device, *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
-    int (*start)(void), (*stop)(void), (*count_all)(unsigned *count), (*get)(unsigned index, void **device);
+    int (*start)(void), (*stop)(void), (*count_all)(unsigned *count),
+        (*get)(unsigned index, void **device);
     int (*mode)(void *device, unsigned *current, unsigned *pending);
     *(void **)&start = dlsym(library, "nvmlInit_v2");
     *(void **)&stop = dlsym(library, "nvmlShutdown");
@@ -283,7 +310,8 @@ bool kf_gpu_without_instance(char *text, size_t size)
             found = get(i, &device) == 0 && mode(device, &current, &pending) == 0 && current;
             if (found)
                 snprintf(text, size,
-                         "GPU %u is in MIG mode and no instance of it is visible; nvidia-smi -L lists them, nvidia-smi mig -i %u "
+                         "GPU %u is in MIG mode and no instance of it is visible; nvidia-smi -L "
+                         "lists them, nvidia-smi mig -i %u "
                          "-cgi … -C makes one, "
                          "nvidia-smi -i %u -mig 0 ends the mode",
                          i, i, i);
@@ -296,5 +324,6 @@ bool kf_gpu_without_instance(char *text, size_t size)
 
 bool kf_nvml_driver(kf_nvml *nvml, char *text, size_t size)
 {
-    return nvml && nvml->driver && NVML("nvmlSystemGetDriverVersion", nvml->driver(text, (unsigned)size)) == 0;
+    return nvml && nvml->driver &&
+           NVML("nvmlSystemGetDriverVersion", nvml->driver(text, (unsigned)size)) == 0;
 }

@@ -1,8 +1,10 @@
-/* A GPU that hangs takes whoever calls its driver along: the call does not return, and may not even be interrupted by SIGKILL. Then the thread that made it is lost, so
- * another one looks from time to time whether the same call is still under way. It counts its looks and not seconds: a process that was stopped meanwhile, or a machine
- * that slept, has not waited for the driver.
+/* A GPU that hangs takes whoever calls its driver along: the call does not return, and may not even
+ * be interrupted by SIGKILL. Then the thread that made it is lost, so another one looks from time
+ * to time whether the same call is still under way. It counts its looks and not seconds: a process
+ * that was stopped meanwhile, or a machine that slept, has not waited for the driver.
  *
- * The judge's timing knows nothing of it: runners have a driver of their own, unwatched, and here a call costs two stores to memory that nobody else writes. */
+ * The judge's timing knows nothing of it: runners have a driver of their own, unwatched, and here a
+ * call costs two stores to memory that nobody else writes. */
 #include "driver_watch.h"
 
 #include <pthread.h>
@@ -34,7 +36,8 @@ static void *look(void *unused)
     (void)unused;
     char text[640];
     double seconds = grace(), pause = seconds / LOOKS;
-    const struct timespec between = {.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)};
+    const struct timespec between = {.tv_sec = (time_t)pause,
+                                     .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)};
     unsigned long before = 0;
     for (int same = 0; same < LOOKS;) {
         nanosleep(&between, NULL);
@@ -43,9 +46,11 @@ static void *look(void *unused)
         before = now;
     }
     snprintf(text, sizeof text,
-             "the NVIDIA driver does not answer: %s has not returned for %.0f s; look whether nvidia-smi answers and into dmesg "
+             "the NVIDIA driver does not answer: %s has not returned for %.0f s; look whether "
+             "nvidia-smi answers and into dmesg "
              "for Xid, restart the machine; "
-             "where starting takes so long, nvidia-persistenced, or a larger KFORGE_DRIVER_SECONDS; or --device cpu",
+             "where starting takes so long, nvidia-persistenced, or a larger "
+             "KFORGE_DRIVER_SECONDS; or --device cpu",
              atomic_load(&current), seconds);
     when_silent(text);
     return NULL;
@@ -74,17 +79,21 @@ void kf_gpu_enter(const char *call)
     if (!watched) claim();
     if (!watched) return;
     atomic_store_explicit(&current, call, memory_order_relaxed);
-    atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 void kf_gpu_leave(void)
 {
-    if (watched) atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1, memory_order_relaxed);
+    if (watched)
+        atomic_store_explicit(&calls, atomic_load_explicit(&calls, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
 }
 
-/* ---- libcuda -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- libcuda --------------------------------------------------------------------------------- */
 
-static kf_cuda driver; /* as it was loaded; one library has one address for each function, whoever loads it */
+/* as it was loaded; one library has one address for each function, whoever loads it */
+static kf_cuda driver;
 
 #define X(name, symbol, parameters, arguments)    \
     static cu_result watched_##name parameters    \

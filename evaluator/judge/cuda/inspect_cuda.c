@@ -1,9 +1,10 @@
-/* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards, inputs, left-out sets, errors against the
- * truth; and whether it was over when the runner said so.
+/* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards,
+ * inputs, left-out sets, errors against the truth; and whether it was over when the runner said so.
  *
- * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right behind the clock (kf_cuda_output_snapshot:
- * random blocks of each are remembered) and looks again when all else is done (kf_cuda_settled): an output that has changed in between was
- * still being computed when its time was taken. */
+ * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right
+ * behind the clock (kf_cuda_output_snapshot: random blocks of each are remembered) and looks again
+ * when all else is done (kf_cuda_settled): an output that has changed in between was still being
+ * computed when its time was taken. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,43 +17,52 @@
 
 #define UNTOUCHED UINT64_MAX
 
-/* ---- damage ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 typedef struct watch {
     size_t entry;
     int kind; /* of kf_damage */
 } watch;
 
-static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64_t first, uint64_t count, kf_key key, size_t entry,
-                      int kind)
+static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64_t first,
+                      uint64_t count, kf_key key, size_t entry, int kind)
 {
     if (!count) return;
     watches[work->count] = (watch){entry, kind};
     kf_poison_task *task = kf_cuda_work_add(work, count / 16 + 2);
-    *task = (kf_poison_task){
-        .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
+    *task = (kf_poison_task){.start = start,
+                             .first = first,
+                             .count = count,
+                             .secret = key.secret,
+                             .set = key.set,
+                             .argument = key.argument};
 }
 
 static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entries = (size_t)sets->count * arguments;
     for (size_t entry = 0; entry < entries; entry++) {
         uint32_t set = (uint32_t)(entry / arguments);
         int i = (int)(entry % arguments);
         const kf_problem_argument *argument = &sets->problem->arguments[i];
         const kf_cuda_buffer *b = &sets->buffers[entry];
         if (argument->kind == KF_SCALAR) continue;
-        kf_key key = kf_cuda_key(argument->kind == KF_INPUT ? sets->secret : sets->poison_secret, set, i);
+        kf_key key =
+            kf_cuda_key(argument->kind == KF_INPUT ? sets->secret : sets->poison_secret, set, i);
         uint64_t start = sets->regions[b->region].base + b->offset, end = b->data_offset + b->bytes;
         add_check(work, watches, start, 0, b->data_offset, key, entry, KF_DAMAGE_GUARD);
         add_check(work, watches, start, end, b->length - end, key, entry, KF_DAMAGE_GUARD);
         if (argument->kind == KF_OUTPUT && !chosen[set])
-            add_check(work, watches, start, b->data_offset, b->bytes, key, entry, KF_DAMAGE_UNCHOSEN);
+            add_check(work, watches, start, b->data_offset, b->bytes, key, entry,
+                      KF_DAMAGE_UNCHOSEN);
     }
 }
 
-/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in the order of buffers, guards first. */
-static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in
+ * the order of buffers, guards first. */
+static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
+                         kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     size_t most = 3 * (size_t)sets->count * (size_t)sets->problem->argument_count;
@@ -66,9 +76,11 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
     void *parameters[] = {&gpu->results.pointer};
     if (!used) return true;
     if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, bytes, gpu->stream), "checking", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, bytes, gpu->stream),
+                       "checking", error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_CHECK, &work, parameters, 1, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.copy_out(where, gpu->results.pointer, bytes, gpu->stream), "checking", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(where, gpu->results.pointer, bytes, gpu->stream),
+                       "checking", error) ||
         !kf_cuda_wait(gpu, "checking guards", error))
         return false;
     for (size_t k = 0; k < used && found->kind == KF_DAMAGE_NONE; k++) {
@@ -82,21 +94,26 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
 }
 
 /* Inputs, and inouts of sets that were left out, must be as they were filled. */
-static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found, kf_error *error)
+static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
+                          kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, count = 0;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
     if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     for (size_t entry = 0; entry < entries; entry++) {
         kf_argument_kind kind = sets->problem->arguments[entry % arguments].kind;
-        if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments])) list[count++] = entry;
+        if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments]))
+            list[count++] = entry;
     }
     if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
     for (size_t k = 0; k < count && found->kind == KF_DAMAGE_NONE; k++) {
         if (digests[k] == sets->buffers[list[k]].digest) continue;
         *entry_found = list[k];
-        found->kind = sets->problem->arguments[list[k] % arguments].kind == KF_INPUT ? KF_DAMAGE_INPUT : KF_DAMAGE_UNCHOSEN;
+        found->kind = sets->problem->arguments[list[k] % arguments].kind == KF_INPUT
+                          ? KF_DAMAGE_INPUT
+                          : KF_DAMAGE_UNCHOSEN;
         found->byte = -1;
     }
     return true;
@@ -106,8 +123,11 @@ bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_er
 {
     kf_damage poison = {.kind = KF_DAMAGE_NONE}, digest = poison;
     size_t arguments = (size_t)sets->problem->argument_count, at = 0, digest_at = 0;
-    if (!check_poison(sets, chosen, &at, &poison, error) || !check_digests(sets, chosen, &digest_at, &digest, error)) return false;
-    bool first = poison.kind != KF_DAMAGE_NONE && (digest.kind == KF_DAMAGE_NONE || at <= digest_at);
+    if (!check_poison(sets, chosen, &at, &poison, error) ||
+        !check_digests(sets, chosen, &digest_at, &digest, error))
+        return false;
+    bool first =
+        poison.kind != KF_DAMAGE_NONE && (digest.kind == KF_DAMAGE_NONE || at <= digest_at);
     *damage = first ? poison : digest;
     if (!first) at = digest_at;
     if (damage->kind == KF_DAMAGE_NONE) return true;
@@ -116,7 +136,7 @@ bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_er
     return true;
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void add_part(kf_device_compare *all, const kf_device_compare_part *part)
 {
@@ -128,12 +148,14 @@ static void add_part(kf_device_compare *all, const kf_device_compare_part *part)
                          .first_nonfinite = part->nonfinite ? part->first_nonfinite : -1};
     int64_t first = all->sums.first_nonfinite;
     kf_error_merge(&all->sums, &one);
-    if (one.nonfinite && first >= 0 && one.first_nonfinite < first) all->sums.first_nonfinite = one.first_nonfinite;
+    if (one.nonfinite && first >= 0 && one.first_nonfinite < first)
+        all->sums.first_nonfinite = one.first_nonfinite;
     all->failed += part->failed;
 }
 
 /* The sums of all blocks of `work`, added to its tasks' surveys in the order of blocks. */
-static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots, kf_device_compare *comparisons, kf_error *error)
+static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots,
+                               kf_device_compare *comparisons, kf_error *error)
 {
     if (!kf_cuda_work_deal(gpu, work, error)) return false;
     size_t bytes = work->blocks * sizeof(kf_device_compare_part);
@@ -142,65 +164,80 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_COMPARE, work, parameters, 1, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream), "comparing", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream),
+                       "comparing", error) ||
         !kf_cuda_wait(gpu, "comparing outputs", error))
         return false;
-    for (size_t i = 0; i < work->blocks; i++) add_part(&comparisons[slots[work->slices[i].task]], &parts[i]);
+    for (size_t i = 0; i < work->blocks; i++)
+        add_part(&comparisons[slots[work->slices[i].task]], &parts[i]);
     return true;
 }
 
-bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count, kf_device_compare *comparisons, kf_error *error)
+bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+                            kf_device_compare *comparisons, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
     kf_autowork work = {0};
     if (!slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), (size_t)count * arguments, error)) return false;
+    if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), (size_t)count * arguments,
+                            error))
+        return false;
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            size_t entry = (size_t)list[k] * arguments + (size_t)i, slot = (size_t)k * arguments + (size_t)i;
+            size_t entry = (size_t)list[k] * arguments + (size_t)i,
+                   slot = (size_t)k * arguments + (size_t)i;
             kf_element_rule rule;
             comparisons[slot] = (kf_device_compare){.sums = KF_NO_ERRORS};
-            if ((argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) || !kf_compare_rule(argument, &rule)) continue;
+            if ((argument->kind != KF_OUTPUT && argument->kind != KF_INOUT) ||
+                !kf_compare_rule(argument, &rule))
+                continue;
             comparisons[slot].known = true;
             comparisons[slot].sums.count = argument->elements;
             slots[work.count] = slot;
-            kf_device_compare_task *task = kf_cuda_work_add(&work, ((uint64_t)argument->elements + 3) / 4);
-            *task = (kf_device_compare_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
-                                     .expected = kf_cuda_address(sets, &sets->truths[entry]),
-                                     .elements = (uint64_t)argument->elements,
-                                     .slope = rule.slope,
-                                     .base = rule.base,
-                                     .largest = rule.largest,
-                                     .roundoff = rule.roundoff,
-                                     .dtype = (int32_t)argument->dtype,
-                                     .counts = rule.counts,
-                                     .rounded = rule.rounded};
+            kf_device_compare_task *task =
+                kf_cuda_work_add(&work, ((uint64_t)argument->elements + 3) / 4);
+            *task =
+                (kf_device_compare_task){.got = kf_cuda_address(sets, &sets->buffers[entry]),
+                                         .expected = kf_cuda_address(sets, &sets->truths[entry]),
+                                         .elements = (uint64_t)argument->elements,
+                                         .slope = rule.slope,
+                                         .base = rule.base,
+                                         .largest = rule.largest,
+                                         .roundoff = rule.roundoff,
+                                         .dtype = (int32_t)argument->dtype,
+                                         .counts = rule.counts,
+                                         .rounded = rule.rounded};
         }
     return !work.count || run_device_compare(sets->gpu, &work, slots, comparisons, error);
 }
 
-/* ---- is it over -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- is it over ------------------------------------------------------------------------------ */
 
 static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     int compare = changed != NULL;
-    size_t count = sets->snapshot_count, bytes = count * KF_SNAPSHOTS * 16, counters = count * sizeof *changed;
+    size_t count = sets->snapshot_count, bytes = count * KF_SNAPSHOTS * 16,
+           counters = count * sizeof *changed;
     kf_autowork work = {0};
     if (!count) return true;
     if (!kf_cuda_room_need(gpu, &gpu->snapshots, bytes + counters, error) ||
         !kf_cuda_work_begin(&work, sizeof(kf_snapshot_task), count, error))
         return false;
-    for (size_t i = 0; i < count; i++) *(kf_snapshot_task *)kf_cuda_work_add(&work, KF_SNAPSHOTS) = sets->snapshot_tasks[i];
+    for (size_t i = 0; i < count; i++)
+        *(kf_snapshot_task *)kf_cuda_work_add(&work, KF_SNAPSHOTS) = sets->snapshot_tasks[i];
     cu_pointer counts = gpu->snapshots.pointer + bytes;
     unsigned long long seed = sets->snapshot_seed;
     void *parameters[] = {&seed, &gpu->snapshots.pointer, &counts, &compare};
-    return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream), "looking again", error) &&
+    return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream),
+                         "looking again", error) &&
            kf_cuda_work_run(gpu, KF_KERNEL_SNAPSHOT, &work, parameters, 4, error) &&
-           (!compare || kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream), "looking again", error)) &&
+           (!compare ||
+            kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream),
+                          "looking again", error)) &&
            kf_cuda_wait(gpu, "looking whether the calls are over", error);
 }
 
@@ -208,10 +245,12 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
 {
     const kf_problem *problem = sets->problem;
     size_t used = 0;
-    kf_damage before; /* a single call follows a batch: what the batch left is looked at before it is forgotten */
+    /* a single call follows a batch: what the batch left is looked at before it is forgotten */
+    kf_damage before;
     if (!kf_cuda_settled(sets, &before, error)) return false;
     sets->late = before;
-    if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     for (uint32_t k = 0; k < count && !sets->python; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -219,10 +258,12 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
             size_t entry = (size_t)list[k] * (size_t)problem->argument_count + (size_t)i;
             const kf_cuda_buffer *b = &sets->buffers[entry];
             sets->snapshot_sets[used] = (uint32_t)entry;
-            sets->snapshot_tasks[used++] = (kf_snapshot_task){.data = kf_cuda_address(sets, b), .bytes = b->bytes};
+            sets->snapshot_tasks[used++] =
+                (kf_snapshot_task){.data = kf_cuda_address(sets, b), .bytes = b->bytes};
         }
     sets->snapshot_count = used;
-    if (!kf_random(&sets->snapshot_seed, sizeof sets->snapshot_seed)) return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+    if (!kf_random(&sets->snapshot_seed, sizeof sets->snapshot_seed))
+        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
     return snapshot(sets, NULL, error);
 }
 
@@ -245,7 +286,7 @@ bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
     return true;
 }
 
-/* ---- copies for the CPU to look at ------------------------------------------------------------------------------------------------------- */
+/* ---- copies for the CPU to look at ----------------------------------------------------------- */
 
 void kf_cuda_forget_copies(kf_sets *sets)
 {
@@ -265,13 +306,14 @@ static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool tru
     if (grown) sets->copies = grown;
     void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
     if (!data) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s", (unsigned long long)b->bytes,
-                sets->problem->arguments[argument].name);
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s",
+                (unsigned long long)b->bytes, sets->problem->arguments[argument].name);
         return NULL;
     }
     sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
-    if (!kf_cuda_check(gpu, gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream), "copying to the host",
-                       error) ||
+    if (!kf_cuda_check(gpu,
+                       gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream),
+                       "copying to the host", error) ||
         !kf_cuda_wait(gpu, "copying to the host", error))
         return NULL;
     return data;

@@ -1,5 +1,6 @@
-// The judge's own kernels, compiled by NVRTC for the device at hand (kernels.c). They run in the judge's context, on the same memory that
-// the runners map. Numbers come from the formulas that the CPU uses, so both agree bit for bit; compiled without contraction to fma.
+// The judge's own kernels, compiled by NVRTC for the device at hand (kernels.c). They run in the
+// judge's context, on the same memory that the runners map. Numbers come from the formulas that the
+// CPU uses, so both agree bit for bit; compiled without contraction to fma.
 
 #include "inputs_element.h"
 #include "compare_formula.h"
@@ -17,7 +18,7 @@ __device__ static word64 stride_of(const kf_slice &slice)
     return (word64)slice.count * blockDim.x;
 }
 
-// ---- inputs --------------------------------------------------------------------------------------------------------------------------
+// ---- inputs ------------------------------------------------------------------------------------
 
 __device__ static double number_of_element(int dtype, uint64_t bits)
 {
@@ -53,9 +54,12 @@ __device__ static int size_of(int dtype)
 }
 
 // Data is aligned to 256 bytes, so a group is aligned to its size.
-template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four { T e[4]; };
+template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
+    T e[4];
+};
 
-template <typename T> __device__ static void store(void *data, word64 group, const uint64_t elements[4], int count)
+template <typename T>
+__device__ static void store(void *data, word64 group, const uint64_t elements[4], int count)
 {
     T *out = (T *)data + 4 * group;
     if (count == 4) {
@@ -65,7 +69,8 @@ template <typename T> __device__ static void store(void *data, word64 group, con
     }
 }
 
-__device__ static void store_four(int size, void *data, word64 group, const uint64_t elements[4], int count)
+__device__ static void store_four(int size, void *data, word64 group, const uint64_t elements[4],
+                                  int count)
 {
     switch (size) {
     case 8: store<uint64_t>(data, group, elements, count); break;
@@ -75,9 +80,11 @@ __device__ static void store_four(int size, void *data, word64 group, const uint
     }
 }
 
-__device__ static void store_group(const kf_input_plan *plan, void *data, word64 group, bool wide, uint64_t elements[4])
+__device__ static void store_group(const kf_input_plan *plan, void *data, word64 group, bool wide,
+                                   uint64_t elements[4])
 {
-    for (int i = 0; i < 4 && wide; i++) elements[i] = (uint64_t)__double_as_longlong(number_of_element(plan->dtype, elements[i]));
+    for (int i = 0; i < 4 && wide; i++)
+        elements[i] = (uint64_t)__double_as_longlong(number_of_element(plan->dtype, elements[i]));
     const word64 left = plan->elements - 4 * group;
     store_four(wide ? 8 : size_of(plan->dtype), data, group, elements, left < 4 ? (int)left : 4);
 }
@@ -101,8 +108,10 @@ extern "C" __global__ void kf_fill(const kf_fill_task *tasks, const kf_slice *sl
         fill_group(&task, group);
 }
 
-// With kind and type known the compiler leaves all else of the formula out. Special elements are kf_fill_special's.
-template <int KIND, int DTYPE, bool WIDE> __device__ static void fill_quickly(const kf_fill_task *task, const kf_slice &slice)
+// With kind and type known the compiler leaves all else of the formula out. Special elements are
+// kf_fill_special's.
+template <int KIND, int DTYPE, bool WIDE>
+__device__ static void fill_quickly(const kf_fill_task *task, const kf_slice &slice)
 {
     kf_input_plan plan = task->plan;
     plan.kind = KIND;
@@ -119,7 +128,8 @@ template <int KIND, int DTYPE, bool WIDE> __device__ static void fill_quickly(co
     }
 }
 
-extern "C" __global__ void __launch_bounds__(KF_KERNEL_THREADS, 6) kf_fill_quick(const kf_fill_task *tasks, const kf_slice *slices)
+extern "C" __global__ void __launch_bounds__(KF_KERNEL_THREADS, 6)
+    kf_fill_quick(const kf_fill_task *tasks, const kf_slice *slices)
 {
     __shared__ kf_fill_task task;
     const kf_slice slice = slices[blockIdx.x];
@@ -148,7 +158,8 @@ extern "C" __global__ void kf_fill_special(const kf_fill_task *tasks, const kf_s
     __syncthreads();
     const kf_input_plan *plan = &task.plan;
     const word64 runs = (plan->elements + KF_RUN - 1) / KF_RUN;
-    const uint32_t purpose = plan->variation == KF_VARY_OUTLIER ? KF_FOR_OUTLIERS : KF_FOR_NONFINITE;
+    const uint32_t purpose =
+        plan->variation == KF_VARY_OUTLIER ? KF_FOR_OUTLIERS : KF_FOR_NONFINITE;
     for (word64 run = first_unit(slice); run < runs; run += stride_of(slice)) {
         uint32_t words[4];
         const word64 first = run * (KF_RUN / 4);
@@ -157,7 +168,7 @@ extern "C" __global__ void kf_fill_special(const kf_fill_task *tasks, const kf_s
     }
 }
 
-// ---- poison --------------------------------------------------------------------------------------------------------------------------
+// ---- poison ------------------------------------------------------------------------------------
 
 __device__ static uint4 poison_block(const kf_poison_task *task, word64 block)
 {
@@ -173,20 +184,23 @@ extern "C" __global__ void kf_poison(const kf_poison_task *tasks, const kf_slice
     if (!task.count) return;
     const word64 end = task.first + task.count, last = (end - 1) / 16;
     unsigned char *start = (unsigned char *)task.start;
-    for (word64 block = task.first / 16 + first_unit(slice); block <= last; block += stride_of(slice)) {
+    for (word64 block = task.first / 16 + first_unit(slice); block <= last;
+         block += stride_of(slice)) {
         const uint4 value = poison_block(&task, block);
         if (16 * block >= task.first && 16 * block + 16 <= end) {
             ((uint4 *)start)[block] = value;
         } else {
             const unsigned char *bytes = (const unsigned char *)&value;
             for (int i = 0; i < 16; i++)
-                if (16 * block + i >= task.first && 16 * block + i < end) start[16 * block + i] = bytes[i];
+                if (16 * block + i >= task.first && 16 * block + i < end)
+                    start[16 * block + i] = bytes[i];
         }
     }
 }
 
 // where[task] becomes the first byte that differs, or stays as it is.
-extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice *slices, word64 *where)
+extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice *slices,
+                                    word64 *where)
 {
     const kf_slice slice = slices[blockIdx.x];
     const kf_poison_task task = tasks[slice.task];
@@ -194,12 +208,15 @@ extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice 
     const word64 end = task.first + task.count, last = (end - 1) / 16;
     const unsigned char *start = (const unsigned char *)task.start;
     word64 first = ~0ull;
-    for (word64 block = task.first / 16 + first_unit(slice); block <= last; block += stride_of(slice)) {
+    for (word64 block = task.first / 16 + first_unit(slice); block <= last;
+         block += stride_of(slice)) {
         const uint4 value = poison_block(&task, block);
         const unsigned char *bytes = (const unsigned char *)&value;
         if (16 * block >= task.first && 16 * block + 16 <= end) {
             const uint4 found = ((const uint4 *)start)[block];
-            if (found.x == value.x && found.y == value.y && found.z == value.z && found.w == value.w) continue;
+            if (found.x == value.x && found.y == value.y && found.z == value.z &&
+                found.w == value.w)
+                continue;
         }
         for (int i = 15; i >= 0; i--) {
             const word64 at = 16 * block + i;
@@ -209,10 +226,10 @@ extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice 
     if (first != ~0ull) atomicMin(&where[slice.task], first);
 }
 
-// ---- digests -------------------------------------------------------------------------------------------------------------------------
+// ---- digests -----------------------------------------------------------------------------------
 
-// A keyed sum over blocks of 16 bytes, each mixed with its place: order does not matter, so blocks add up as they end. Whoever does not
-// know the key cannot change bytes so that the sum stays.
+// A keyed sum over blocks of 16 bytes, each mixed with its place: order does not matter, so blocks
+// add up as they end. Whoever does not know the key cannot change bytes so that the sum stays.
 __device__ static word64 mix(word64 x)
 {
     x ^= x >> 33;
@@ -228,7 +245,8 @@ __device__ static word64 digest_block(const uint4 &w, word64 key, word64 block)
     return mix(mix(((word64)w.y << 32 | w.x) ^ place) + ((word64)w.w << 32 | w.z));
 }
 
-extern "C" __global__ void kf_digest(const kf_digest_task *tasks, const kf_slice *slices, word64 *digests)
+extern "C" __global__ void kf_digest(const kf_digest_task *tasks, const kf_slice *slices,
+                                     word64 *digests)
 {
     const kf_slice slice = slices[blockIdx.x];
     const kf_digest_task task = tasks[slice.task];
@@ -237,30 +255,48 @@ extern "C" __global__ void kf_digest(const kf_digest_task *tasks, const kf_slice
     const uint4 *blocks = (const uint4 *)task.data;
     word64 sum = 0, block = first_unit(slice);
     for (; block + 3 * step < whole; block += 4 * step) { // four loads on their way at a time
-        const uint4 w[4] = {blocks[block], blocks[block + step], blocks[block + 2 * step], blocks[block + 3 * step]};
+        const uint4 w[4] = {blocks[block], blocks[block + step], blocks[block + 2 * step],
+                            blocks[block + 3 * step]};
         for (int i = 0; i < 4; i++) sum += digest_block(w[i], task.key, block + i * step);
     }
     for (; block < whole; block += step) sum += digest_block(blocks[block], task.key, block);
     if (block == whole) { // what is left of a block, or none of it
         uint4 w = make_uint4(0, 0, 0, 0);
         unsigned char *bytes = (unsigned char *)&w;
-        for (word64 i = 16 * whole; i < task.bytes; i++) bytes[i - 16 * whole] = ((const unsigned char *)task.data)[i];
+        for (word64 i = 16 * whole; i < task.bytes; i++)
+            bytes[i - 16 * whole] = ((const unsigned char *)task.data)[i];
         sum += digest_block(w, task.key, block);
     }
     for (int offset = 16; offset; offset >>= 1) sum += __shfl_xor_sync(~0u, sum, offset);
     if (threadIdx.x % 32 == 0) atomicAdd(&digests[slice.task], sum);
 }
 
-// ---- errors against the truth ----------------------------------------------------------------------------------------------------------
+// ---- errors against the truth ------------------------------------------------------------------
 
-template <int D> struct storage { typedef uint8_t type; };
-template <> struct storage<KF_F64> { typedef uint64_t type; };
-template <> struct storage<KF_I64> { typedef uint64_t type; };
-template <> struct storage<KF_F32> { typedef uint32_t type; };
-template <> struct storage<KF_I32> { typedef uint32_t type; };
-template <> struct storage<KF_F16> { typedef uint16_t type; };
-template <> struct storage<KF_BF16> { typedef uint16_t type; };
-template <> struct storage<KF_I16> { typedef uint16_t type; };
+template <int D> struct storage {
+    typedef uint8_t type;
+};
+template <> struct storage<KF_F64> {
+    typedef uint64_t type;
+};
+template <> struct storage<KF_I64> {
+    typedef uint64_t type;
+};
+template <> struct storage<KF_F32> {
+    typedef uint32_t type;
+};
+template <> struct storage<KF_I32> {
+    typedef uint32_t type;
+};
+template <> struct storage<KF_F16> {
+    typedef uint16_t type;
+};
+template <> struct storage<KF_BF16> {
+    typedef uint16_t type;
+};
+template <> struct storage<KF_I16> {
+    typedef uint16_t type;
+};
 
 template <int D> __device__ static double as_stored(double value)
 {
@@ -281,20 +317,24 @@ template <int D, typename T> __device__ static double as_number(T bits)
     return number_of_element(D, bits);
 }
 
-__device__ static void add_part(kf_device_compare_part *all, double sum_square, double max, double scale_square, double scale_max,
-                                int64_t nonfinite, int64_t first, int64_t failed)
+__device__ static void add_part(kf_device_compare_part *all, double sum_square, double max,
+                                double scale_square, double scale_max, int64_t nonfinite,
+                                int64_t first, int64_t failed)
 {
     all->sum_square += sum_square;
     all->max = fmax(all->max, max);
     all->scale_square += scale_square;
     all->scale_max = fmax(all->scale_max, scale_max);
-    if (first >= 0 && (all->first_nonfinite < 0 || first < all->first_nonfinite)) all->first_nonfinite = first;
+    if (first >= 0 && (all->first_nonfinite < 0 || first < all->first_nonfinite))
+        all->first_nonfinite = first;
     all->nonfinite += nonfinite;
     all->failed += failed;
 }
 
 template <int D, typename T, typename E>
-__device__ static void device_compare_element(const kf_device_compare_task *task, kf_device_compare_part *part, word64 i, T stored, E should)
+__device__ static void device_compare_element(const kf_device_compare_task *task,
+                                              kf_device_compare_part *part, word64 i, T stored,
+                                              E should)
 {
     double error, scale;
     bool passes;
@@ -306,7 +346,8 @@ __device__ static void device_compare_element(const kf_device_compare_task *task
     } else {
         double got = number_of_element(D, stored), expected = as_number<D>(should);
         double sum_got = got, sum_expected = expected;
-        const bool numbers = kf_comparable(task->largest, task->roundoff, 0, &sum_got, &sum_expected);
+        const bool numbers =
+            kf_comparable(task->largest, task->roundoff, 0, &sum_got, &sum_expected);
         if (!numbers) {
             if (part->nonfinite++ == 0) part->first_nonfinite = (int64_t)i;
             sum_got = sum_expected = 0;
@@ -315,9 +356,11 @@ __device__ static void device_compare_element(const kf_device_compare_task *task
         scale = fabs(sum_expected);
         if (task->rounded) {
             expected = as_stored<D>(expected);
-            passes = kf_comparable(task->largest, task->roundoff, 0, &got, &expected) && fabs(got - expected) <= 0;
+            passes = kf_comparable(task->largest, task->roundoff, 0, &got, &expected) &&
+                     fabs(got - expected) <= 0;
         } else {
-            passes = numbers && error <= fmin(1.7976931348623157e308, task->slope * scale + task->base);
+            passes =
+                numbers && error <= fmin(1.7976931348623157e308, task->slope * scale + task->base);
         }
     }
     part->sum_square += error * error;
@@ -327,8 +370,11 @@ __device__ static void device_compare_element(const kf_device_compare_task *task
     part->failed += !passes;
 }
 
-// f32, which most outputs are, four at a time, which a few loads bring: of any type that would be much for NVRTC.
-template <int D, typename E> __device__ static void device_compare(const kf_device_compare_task *task, const kf_slice &slice, kf_device_compare_part *part)
+// f32, which most outputs are, four at a time, which a few loads bring: of any type that would be
+// much for NVRTC.
+template <int D, typename E>
+__device__ static void device_compare(const kf_device_compare_task *task, const kf_slice &slice,
+                                      kf_device_compare_part *part)
 {
     typedef typename storage<D>::type T;
     const T *got = (const T *)task->got;
@@ -337,13 +383,16 @@ template <int D, typename E> __device__ static void device_compare(const kf_devi
     for (word64 group = first_unit(slice); D == KF_F32 && group < whole; group += step) {
         const four<T> a = ((const four<T> *)got)[group];
         const four<E> b = ((const four<E> *)expected)[group];
-        for (int i = 0; i < 4; i++) device_compare_element<D>(task, part, 4 * group + i, a.e[i], b.e[i]);
+        for (int i = 0; i < 4; i++)
+            device_compare_element<D>(task, part, 4 * group + i, a.e[i], b.e[i]);
     }
 #pragma unroll 1
-    for (word64 i = 4 * whole + first_unit(slice); i < task->elements; i += step) device_compare_element<D>(task, part, i, got[i], expected[i]);
+    for (word64 i = 4 * whole + first_unit(slice); i < task->elements; i += step)
+        device_compare_element<D>(task, part, i, got[i], expected[i]);
 }
 
-extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks, const kf_slice *slices, kf_device_compare_part *parts)
+extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks,
+                                             const kf_slice *slices, kf_device_compare_part *parts)
 {
     __shared__ kf_device_compare_part warps[KF_KERNEL_THREADS / 32];
     const kf_slice slice = slices[blockIdx.x];
@@ -362,8 +411,10 @@ extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks
     default: device_compare<KF_U8, storage<KF_U8>::type>(&task, slice, &part); break;
     }
     for (int offset = 16; offset; offset >>= 1)
-        add_part(&part, __shfl_xor_sync(~0u, part.sum_square, offset), __shfl_xor_sync(~0u, part.max, offset),
-                 __shfl_xor_sync(~0u, part.scale_square, offset), __shfl_xor_sync(~0u, part.scale_max, offset),
+        add_part(&part, __shfl_xor_sync(~0u, part.sum_square, offset),
+                 __shfl_xor_sync(~0u, part.max, offset),
+                 __shfl_xor_sync(~0u, part.scale_square, offset),
+                 __shfl_xor_sync(~0u, part.scale_max, offset),
                  __shfl_xor_sync(~0u, (long long)part.nonfinite, offset),
                  __shfl_xor_sync(~0u, (long long)part.first_nonfinite, offset),
                  __shfl_xor_sync(~0u, (long long)part.failed, offset));
@@ -371,34 +422,38 @@ extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks
     __syncthreads();
     if (threadIdx.x) return;
     for (int w = 1; w < KF_KERNEL_THREADS / 32; w++)
-        add_part(&part, warps[w].sum_square, warps[w].max, warps[w].scale_square, warps[w].scale_max, warps[w].nonfinite,
-                 warps[w].first_nonfinite, warps[w].failed);
+        add_part(&part, warps[w].sum_square, warps[w].max, warps[w].scale_square,
+                 warps[w].scale_max, warps[w].nonfinite, warps[w].first_nonfinite, warps[w].failed);
     parts[blockIdx.x] = part;
 }
 
-// ---- is it really over -----------------------------------------------------------------------------------------------------------------
+// ---- is it really over -------------------------------------------------------------------------
 
-// Reads some blocks of each output, drawn by `seed`, the last one always. compare 0: remembers them; 1: counts those that have changed.
-extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_slice *slices, word64 seed, uint4 *remembered, unsigned *changed,
-                                     int compare)
+// Reads some blocks of each output, drawn by `seed`, the last one always. compare 0: remembers
+// them; 1: counts those that have changed.
+extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_slice *slices,
+                                       word64 seed, uint4 *remembered, unsigned *changed,
+                                       int compare)
 {
     const uint32_t number_of_task = slices[blockIdx.x].task;
     const kf_snapshot_task task = tasks[number_of_task];
     const word64 blocks = task.bytes / 16;
     if (!blocks || threadIdx.x >= KF_SNAPSHOTS) return;
     const word64 number = (word64)number_of_task * KF_SNAPSHOTS + threadIdx.x;
-    const word64 block = threadIdx.x ? __umul64hi(mix(seed + number * 0x9e3779b97f4a7c15ull), blocks) : blocks - 1;
+    const word64 block =
+        threadIdx.x ? __umul64hi(mix(seed + number * 0x9e3779b97f4a7c15ull), blocks) : blocks - 1;
     const volatile uint4 *at = (const volatile uint4 *)task.data + block;
     const uint4 value = make_uint4(at->x, at->y, at->z, at->w);
     if (!compare) {
         remembered[number] = value;
     } else {
         const uint4 old = remembered[number];
-        if (old.x != value.x || old.y != value.y || old.z != value.z || old.w != value.w) atomicAdd(&changed[number_of_task], 1u);
+        if (old.x != value.x || old.y != value.y || old.z != value.z || old.w != value.w)
+            atomicAdd(&changed[number_of_task], 1u);
     }
 }
 
-// ---- caches and ceilings ---------------------------------------------------------------------------------------------------------------
+// ---- caches and ceilings -----------------------------------------------------------------------
 
 __device__ static word64 thread_of_grid()
 {
@@ -425,9 +480,10 @@ extern "C" __global__ void kf_copy(const uint4 *from, uint4 *to, word64 blocks)
     for (word64 i = thread_of_grid(); i < blocks; i += threads_of_grid()) to[i] = from[i];
 }
 
-// ---- results of PyTorch --------------------------------------------------------------------------------------------------------------------
+// ---- results of PyTorch ------------------------------------------------------------------------
 
-template <typename item> static __device__ void gather(const kf_gather_task *task, const kf_slice &slice)
+template <typename item>
+static __device__ void gather(const kf_gather_task *task, const kf_slice &slice)
 {
     const item *from = (const item *)task->from;
     item *to = (item *)task->to;

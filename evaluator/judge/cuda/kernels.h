@@ -1,5 +1,6 @@
-/* The judge's own kernels (kernels.cu) and what they are handed, laid out alike for the C compiler and for NVRTC. Each takes an array of
- * tasks and a slice for each of its blocks, so that hundreds of small buffers cost one launch and a large one among them has the whole device. */
+/* The judge's own kernels (kernels.cu) and what they are handed, laid out alike for the C compiler
+ * and for NVRTC. Each takes an array of tasks and a slice for each of its blocks, so that hundreds
+ * of small buffers cost one launch and a large one among them has the whole device. */
 #ifndef KFORGE_KERNELS_H
 #define KFORGE_KERNELS_H
 
@@ -13,8 +14,9 @@ typedef struct kf_slice {
     uint32_t task, number, count;
 } kf_slice;
 
-/* kf_fill makes anything. Most of what is filled is one of these, which kf_fill_quick makes several times as fast, having no code for anything else; the
- * few elements that a variation makes special are then put right by kf_fill_special. */
+/* kf_fill makes anything. Most of what is filled is one of these, which kf_fill_quick makes several
+ * times as fast, having no code for anything else; the few elements that a variation makes special
+ * are then put right by kf_fill_special. */
 typedef enum kf_fill_route {
     KF_FILL_ANY,
     KF_FILL_NORMAL_F32,
@@ -36,7 +38,8 @@ typedef struct kf_fill_task {
     uint32_t route; /* kf_fill_route */
 } kf_fill_task;
 
-/* Bytes [first, first + count) of the buffer at `start`, poisoned under a key. `start` is a multiple of 16. */
+/* Bytes [first, first + count) of the buffer at `start`, poisoned under a key. `start` is a
+ * multiple of 16. */
 typedef struct kf_poison_task {
     uint64_t start, first, count, secret;
     uint32_t set, argument;
@@ -52,7 +55,8 @@ typedef struct kf_device_compare_task {
     int32_t dtype, counts, rounded, unused;
 } kf_device_compare_task;
 
-/* What one block of the survey found; the CPU adds them up in order, so that sums don't depend on luck. */
+/* What one block of the survey found; the CPU adds them up in order, so that sums don't depend on
+ * luck. */
 typedef struct kf_device_compare_part {
     double sum_square, max, scale_square, scale_max;
     int64_t nonfinite, first_nonfinite, failed;

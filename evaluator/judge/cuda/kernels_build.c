@@ -13,16 +13,19 @@
 #define MAX_FILES 16
 #define IMAGE_BYTES (16u << 20)
 
-/* What the C library's headers say, as far as the kernels use it; NVRTC knows the mathematics by itself. */
+/* What the C library's headers say, as far as the kernels use it; NVRTC knows the mathematics by
+ * itself. */
 static const char stdint_text[] =
     "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\ntypedef short int16_t;\n"
     "typedef unsigned short uint16_t;\ntypedef int int32_t;\ntypedef unsigned int uint32_t;\n"
     "typedef long long int64_t;\ntypedef unsigned long long uint64_t;\n"
-    "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define UINT8_MAX 255\n#define INT16_MIN (-32768)\n"
+    "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define UINT8_MAX 255\n#define INT16_MIN "
+    "(-32768)\n"
     "#define INT16_MAX 32767\n#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
     "#define INT64_MAX 9223372036854775807ll\n#define INT64_MIN (-INT64_MAX - 1)\n";
 
-/* The enumerations that the kernels share with C, by their values here, so that they cannot part. */
+/* The enumerations that the kernels share with C, by their values here, so that they cannot part.
+ */
 static void write_constants(kf_buffer *text)
 {
 #define ROW(name)          \
@@ -69,11 +72,13 @@ static void write_constants(kf_buffer *text)
         ROW(KF_VARY_NONFINITE),
     };
     kf_buffer_string(text, "enum {\n");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) kf_buffer_format(text, "%s = %d,\n", rows[i].name, rows[i].value);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        kf_buffer_format(text, "%s = %d,\n", rows[i].name, rows[i].value);
     kf_buffer_string(text, "};\n");
 }
 
-static char *cached_path(const char *cache, const kf_source_file *files, size_t count, int major, int minor)
+static char *cached_path(const char *cache, const kf_source_file *files, size_t count, int major,
+                         int minor)
 {
     const char *parts[MAX_FILES + 1];
     size_t sizes[MAX_FILES + 1];
@@ -111,8 +116,10 @@ char *kf_kernels_image(const char *cache, int major, int minor, size_t *size, kf
         if (image) return image;
     }
     static const char *const options[] = {"--std=c++17", "--fmad=false"};
-    char *image = kf_nvrtc_compile(files, count, major, minor, options, sizeof options / sizeof *options, size, error);
+    char *image = kf_nvrtc_compile(files, count, major, minor, options,
+                                   sizeof options / sizeof *options, size, error);
     kf_autofree char *folder = cache ? kf_path_join(cache, "kernels") : NULL;
-    if (image && path && folder && kf_directory_make(folder, NULL)) kf_file_write(path, image, *size, NULL);
+    if (image && path && folder && kf_directory_make(folder, NULL))
+        kf_file_write(path, image, *size, NULL);
     return image;
 }

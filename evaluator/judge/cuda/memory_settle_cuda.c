@@ -1,6 +1,8 @@
-/* What tells whether the device's memory is quiet. The driver clears what is freed (cuMemFree, cuMemRelease, a process that ends) in the background, at some
- * 400 GB/s, and whatever is bound by memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200 (docs/results/README.md). Neither
- * synchronizing nor cuMemGetInfo tells of it. A long enough read does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
+/* What tells whether the device's memory is quiet. The driver clears what is freed (cuMemFree,
+ * cuMemRelease, a process that ends) in the background, at some 400 GB/s, and whatever is bound by
+ * memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200
+ * (docs/results/README.md). Neither synchronizing nor cuMemGetInfo tells of it. A long enough read
+ * does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
  * the L2 either may take as long as the other. */
 #include "device_cuda.h"
 
@@ -15,12 +17,14 @@ static double read_once(void *context)
     unsigned long long blocks = gpu->settle_room.bytes / 16;
     void *parameters[] = {&gpu->settle_room.pointer, &blocks, &gpu->tasks.pointer};
     float milliseconds = 0;
-    bool done = cuda->event_record(gpu->settle_events[0], gpu->stream) == CU_SUCCESS &&
-                cuda->launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
-                             gpu->stream, parameters, NULL) == CU_SUCCESS &&
-                cuda->event_record(gpu->settle_events[1], gpu->stream) == CU_SUCCESS &&
-                cuda->stream_synchronize(gpu->stream) == CU_SUCCESS &&
-                cuda->event_elapsed(&milliseconds, gpu->settle_events[0], gpu->settle_events[1]) == CU_SUCCESS;
+    bool done =
+        cuda->event_record(gpu->settle_events[0], gpu->stream) == CU_SUCCESS &&
+        cuda->launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1,
+                     KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL) == CU_SUCCESS &&
+        cuda->event_record(gpu->settle_events[1], gpu->stream) == CU_SUCCESS &&
+        cuda->stream_synchronize(gpu->stream) == CU_SUCCESS &&
+        cuda->event_elapsed(&milliseconds, gpu->settle_events[0], gpu->settle_events[1]) ==
+            CU_SUCCESS;
     return done ? milliseconds * 1e-3 : 0;
 }
 
@@ -28,11 +32,14 @@ bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_
 {
     size_t bytes = memory_bytes / MEMORY_PART < BYTES ? memory_bytes / MEMORY_PART : BYTES;
     if (!kf_cuda_room_need(gpu, &gpu->settle_room, bytes, error) ||
-        !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->settle_room.pointer, 0x5a, gpu->settle_room.bytes, gpu->stream),
+        !kf_cuda_check(gpu,
+                       gpu->cuda.set_bytes(gpu->settle_room.pointer, 0x5a, gpu->settle_room.bytes,
+                                           gpu->stream),
                        "memory to read", error))
         return false;
     for (int i = 0; i < 2; i++)
-        if (!kf_cuda_check(gpu, gpu->cuda.event_create(&gpu->settle_events[i], CU_EVENT_DEFAULT), "making an event", error))
+        if (!kf_cuda_check(gpu, gpu->cuda.event_create(&gpu->settle_events[i], CU_EVENT_DEFAULT),
+                           "making an event", error))
             return false;
     gpu->quiet = (kf_memory_settle){.read = read_once, .context = gpu};
     kf_memory_settle_learn(&gpu->quiet);

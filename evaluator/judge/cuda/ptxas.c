@@ -37,17 +37,21 @@ cJSON *kf_ptxas_report(const char *log)
     for (const char *start = log; *start;) {
         size_t length = strcspn(start, "\n");
         char line[1024], name[512];
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line - 1 ? length : sizeof line - 1), start);
+        snprintf(line, sizeof line, "%.*s",
+                 (int)(length < sizeof line - 1 ? length : sizeof line - 1), start);
         start += length + (start[length] == '\n');
         const char *entry = strstr(line, "Compiling entry function '");
         if (entry) {
             kernel = NULL;
-            if (sscanf(entry, "Compiling entry function '%511[^']'", name) != 1 || cJSON_GetArraySize(kernels) >= MAX_KERNELS)
+            if (sscanf(entry, "Compiling entry function '%511[^']'", name) != 1 ||
+                cJSON_GetArraySize(kernels) >= MAX_KERNELS)
                 continue;
-            if (!(kernel = cJSON_CreateObject()) || !cJSON_AddItemToArray(kernels, kernel)) return NULL;
+            if (!(kernel = cJSON_CreateObject()) || !cJSON_AddItemToArray(kernels, kernel))
+                return NULL;
             if (!cJSON_AddStringToObject(kernel, "name", name)) return NULL;
         } else if (kernel && strstr(line, "bytes stack frame")) {
-            double stores = number_before(line, "bytes spill stores"), loads = number_before(line, "bytes spill loads");
+            double stores = number_before(line, "bytes spill stores"),
+                   loads = number_before(line, "bytes spill loads");
             kf_json_add_number(kernel, "stack_bytes", number_before(line, "bytes stack frame"));
             kf_json_add_number(kernel, "spill_store_bytes", stores);
             kf_json_add_number(kernel, "spill_load_bytes", loads);

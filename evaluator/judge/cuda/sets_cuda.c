@@ -1,13 +1,17 @@
-/* Buffer sets of the CUDA device: memory of the virtual memory API (CUDA driver API, "Virtual Memory Management"), which a runner imports by
- * file descriptor. The judge fills, poisons and inspects it in its own context.
+/* Buffer sets of the CUDA device: memory of the virtual memory API (CUDA driver API, "Virtual
+ * Memory Management"), which a runner imports by file descriptor. The judge fills, poisons and
+ * inspects it in its own context.
  *
- *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses in judge and runner
- *   buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next byte on, at least 4 KiB, to the end of the buffer]
+ *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses
+ * in judge and runner buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next
+ * byte on, at least 4 KiB, to the end of the buffer]
  *
- * In the first sets a large buffer has a region of its own, so that running off its end faults; small ones, and those of the other sets, share
- * regions, or mapping them would take longer than the calls (0.3 ms a region and process). Inputs, what a runner may write, and the truth never share one: the oracle's runner maps inputs without write access,
- * other runners don't get the truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all starting in the same
- * memory channel. */
+ * In the first sets a large buffer has a region of its own, so that running off its end faults;
+ * small ones, and those of the other sets, share regions, or mapping them would take longer than
+ * the calls (0.3 ms a region and process). Inputs, what a runner may write, and the truth never
+ * share one: the oracle's runner maps inputs without write access, other runners don't get the
+ * truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all
+ * starting in the same memory channel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +35,14 @@ enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
 bool kf_cuda_is_widened(const kf_problem_argument *argument)
 {
-    return kf_dtype_is_float(argument->dtype) && (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
+    return kf_dtype_is_float(argument->dtype) &&
+           (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
 }
 
 static bool is_truth(const kf_problem_argument *argument)
 {
-    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT || argument->kind == KF_WORKSPACE;
+    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT ||
+           argument->kind == KF_WORKSPACE;
 }
 
 static bool is_filled(const kf_problem_argument *argument)
@@ -54,7 +60,7 @@ uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer)
     return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 typedef struct layout {
     kf_sets *sets;
@@ -70,7 +76,8 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
     b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
     bool shared = b->length <= SHARED_BYTES || set >= OWN_SETS;
-    if (!shared || !l->open[class] || sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
+    if (!shared || !l->open[class] ||
+        sets->regions[l->open[class] - 1].bytes + b->length > REGION_BYTES) {
         sets->regions[sets->region_count] = (kf_cuda_region){.descriptor = -1};
         b->region = sets->region_count++;
         if (shared) l->open[class] = sets->region_count;
@@ -84,28 +91,34 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
 static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
-    cu_allocation allocation = {
-        .type = CU_ALLOCATION_PINNED, .handle_types = CU_HANDLE_POSIX, .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
+    cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
+                                .handle_types = CU_HANDLE_POSIX,
+                                .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result = gpu->cuda.handle_create(&r->handle, r->bytes, &allocation, 0);
     if (result == CU_OUT_OF_MEMORY)
-        return kf_fail(
-            error, KF_ERROR_LIMIT,
-            "workload %s: no device memory for %u sets of buffers (%.1f GiB of one set's inputs and outputs): give it smaller "
-            "params, or device_params for cuda",
-            sets->problem->workload, sets->count, (double)sets->problem->total_bytes / 0x1p30);
+        return kf_fail(error, KF_ERROR_LIMIT,
+                       "workload %s: no device memory for %u sets of buffers (%.1f GiB of one "
+                       "set's inputs and outputs): give it smaller "
+                       "params, or device_params for cuda",
+                       sets->problem->workload, sets->count,
+                       (double)sets->problem->total_bytes / 0x1p30);
     if (!kf_cuda_check(gpu, result, "allocating buffers", error) ||
-        !kf_cuda_check(gpu, gpu->cuda.address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0), "reserving addresses",
-                       error) ||
-        !kf_cuda_check(gpu, gpu->cuda.map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0), "mapping buffers", error))
+        !kf_cuda_check(
+            gpu, gpu->cuda.address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
+            "reserving addresses", error) ||
+        !kf_cuda_check(gpu, gpu->cuda.map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
+                       "mapping buffers", error))
         return false;
     r->base = r->reserved + gpu->granule;
-    return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1), "access to buffers", error);
+    return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1),
+                         "access to buffers", error);
 }
 
 static uint64_t truth_bytes(const kf_problem_argument *argument)
 {
-    return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double) : argument->bytes;
+    return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double)
+                                        : argument->bytes;
 }
 
 uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
@@ -117,14 +130,18 @@ uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
     return bytes;
 }
 
-/* The truth of all sets, unless that leaves too little for the oracle, which computes in float64, too, and for a runner in Python on each side. */
+/* The truth of all sets, unless that leaves too little for the oracle, which computes in float64,
+ * too, and for a runner in Python on each side. */
 static bool choose_truth_room(kf_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
-    if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory", error)) return false;
+    if (!kf_cuda_check(sets->gpu, sets->gpu->cuda.memory_info(&free_bytes, &total), "its memory",
+                       error))
+        return false;
     uint64_t runners = kf_cuda_runners_need(problem, sets->count);
-    bool all = sets->count * (problem->total_bytes + kf_cuda_truth_bytes(problem)) + runners < free_bytes;
+    bool all =
+        sets->count * (problem->total_bytes + kf_cuda_truth_bytes(problem)) + runners < free_bytes;
     sets->truth_room = all ? sets->count : 1;
     return true;
 }
@@ -143,7 +160,8 @@ static bool lay_out(kf_sets *sets, kf_error *error)
             const kf_problem_argument *argument = &problem->arguments[i];
             size_t entry = (size_t)set * (size_t)problem->argument_count + (size_t)i;
             if (argument->kind == KF_SCALAR) continue;
-            place(&l, &sets->buffers[entry], set, argument->bytes, argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
+            place(&l, &sets->buffers[entry], set, argument->bytes,
+                  argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
             if (!sets->truth || !is_truth(argument)) continue;
             if (set < sets->truth_room)
                 place(&l, &sets->truths[entry], set, truth_bytes(argument), CLASS_TRUTH);
@@ -158,7 +176,8 @@ static bool lay_out(kf_sets *sets, kf_error *error)
     return true;
 }
 
-kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth, kf_error *error)
+kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                          kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     kf_sets *sets = calloc(1, sizeof *sets);
@@ -175,14 +194,15 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     sets->sources = calloc(entries, sizeof *sets->sources);
     sets->snapshot_tasks = calloc(entries, sizeof *sets->snapshot_tasks);
     sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
-    if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources || !sets->snapshot_tasks ||
-        !sets->snapshot_sets || !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
+    if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources ||
+        !sets->snapshot_tasks || !sets->snapshot_sets ||
+        !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free(sets);
         return NULL;
     }
-    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) || !choose_truth_room(sets, error) ||
-        !lay_out(sets, error)) {
+    if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
+        !choose_truth_room(sets, error) || !lay_out(sets, error)) {
         kf_cuda_sets_free(sets);
         return NULL;
     }
@@ -212,7 +232,7 @@ void kf_cuda_sets_free(kf_sets *sets)
     free(sets);
 }
 
-/* ---- handing over ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- handing over ---------------------------------------------------------------------------- */
 
 /* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
 kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
@@ -225,33 +245,39 @@ kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role
     if (!buffers) return kf_runner_fail(runner, "out of memory to hand buffers over");
     const char *trouble = NULL;
     for (size_t entry = 0; entry < entries && !trouble; entry++) {
-        const kf_problem_argument *argument = &problem->arguments[entry % (size_t)problem->argument_count];
+        const kf_problem_argument *argument =
+            &problem->arguments[entry % (size_t)problem->argument_count];
         if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
         bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
         kf_cuda_region *region = &sets->regions[b->region];
-        if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle, CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
+        if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle,
+                                                          CU_HANDLE_POSIX, 0) != CU_SUCCESS) {
             region->descriptor = -1;
             trouble = "the driver gives no descriptor for a buffer (cuMemExportToShareableHandle)";
             break;
         }
-        buffers[used++] = (kf_runner_buffer){.fd = region->descriptor,
-                                           .set = (uint32_t)(entry / (size_t)problem->argument_count),
-                                           .argument = (uint32_t)(entry % (size_t)problem->argument_count),
-                                           .offset = b->offset,
-                                           .length = b->length,
-                                           .data_offset = b->data_offset,
-                                           .bytes = b->bytes,
-                                           .region_bytes = region->bytes,
-                                           .address = region->reserved,
-                                           .region = b->region,
-                                           .read_only = role == KF_ROLE_ORACLE && !truth};
+        buffers[used++] =
+            (kf_runner_buffer){.fd = region->descriptor,
+                               .set = (uint32_t)(entry / (size_t)problem->argument_count),
+                               .argument = (uint32_t)(entry % (size_t)problem->argument_count),
+                               .offset = b->offset,
+                               .length = b->length,
+                               .data_offset = b->data_offset,
+                               .bytes = b->bytes,
+                               .region_bytes = region->bytes,
+                               .address = region->reserved,
+                               .region = b->region,
+                               .read_only = role == KF_ROLE_ORACLE && !truth};
     }
-    kf_runner_event event = trouble ? kf_runner_fail(runner, trouble) : kf_runner_map(runner, buffers, used);
-    return event == KF_RUNNER_OK && own_results ? kf_cuda_hand_over_output_directory(sets, runner, role) : event;
+    kf_runner_event event =
+        trouble ? kf_runner_fail(runner, trouble) : kf_runner_map(runner, buffers, used);
+    return event == KF_RUNNER_OK && own_results
+               ? kf_cuda_hand_over_output_directory(sets, runner, role)
+               : event;
 }
 
-/* ---- filling ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 /* Fills of one occasion, by the kernel that does them. */
 typedef struct fill_works {
@@ -288,16 +314,22 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
         bool wide;
         kf_fill_route route;
     } rows[] = {
-        {KF_NORMAL, KF_F32, false, KF_FILL_NORMAL_F32},     {KF_NORMAL, KF_F16, false, KF_FILL_NORMAL_F16},
-        {KF_NORMAL, KF_BF16, false, KF_FILL_NORMAL_BF16},   {KF_NORMAL, KF_F32, true, KF_FILL_NORMAL_WIDE},
-        {KF_UNIFORM, KF_F32, false, KF_FILL_UNIFORM_F32},   {KF_UNIFORM, KF_F16, false, KF_FILL_UNIFORM_F16},
-        {KF_UNIFORM, KF_BF16, false, KF_FILL_UNIFORM_BF16}, {KF_UNIFORM, KF_F32, true, KF_FILL_UNIFORM_WIDE},
-        {KF_INTEGERS, KF_I32, false, KF_FILL_INTEGERS_I32}, {KF_INTEGERS, KF_U8, false, KF_FILL_INTEGERS_U8},
+        {KF_NORMAL, KF_F32, false, KF_FILL_NORMAL_F32},
+        {KF_NORMAL, KF_F16, false, KF_FILL_NORMAL_F16},
+        {KF_NORMAL, KF_BF16, false, KF_FILL_NORMAL_BF16},
+        {KF_NORMAL, KF_F32, true, KF_FILL_NORMAL_WIDE},
+        {KF_UNIFORM, KF_F32, false, KF_FILL_UNIFORM_F32},
+        {KF_UNIFORM, KF_F16, false, KF_FILL_UNIFORM_F16},
+        {KF_UNIFORM, KF_BF16, false, KF_FILL_UNIFORM_BF16},
+        {KF_UNIFORM, KF_F32, true, KF_FILL_UNIFORM_WIDE},
+        {KF_INTEGERS, KF_I32, false, KF_FILL_INTEGERS_I32},
+        {KF_INTEGERS, KF_U8, false, KF_FILL_INTEGERS_U8},
     };
     int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype; /* stored alike */
     int carrier = plan->kind == KF_INTEGERS ? KF_CARRY_INTEGERS : KF_CARRY_FLOATS;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide && plan->carrier == carrier)
+        if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide &&
+            plan->carrier == carrier)
             return rows[i].route;
     return KF_FILL_ANY;
 }
@@ -305,34 +337,47 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
 static void add_fill(kf_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address, bool wide)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
-    uint32_t source = sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
-    const kf_set_variation *varied = &sets->variations[source % sets->count]; /* fresh numbers: beyond the sets there are */
+    uint32_t source =
+        sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
+    /* fresh numbers: beyond the sets there are */
+    const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
     kf_fill_task task = {
-        .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation), .data = address, .wide = wide};
+        .plan = kf_input_plan_make(argument, kf_cuda_key(sets->secret, source, i), variation),
+        .data = address,
+        .wide = wide};
     task.route = route_of(&task.plan, wide);
     kf_cuda_work *work = task.route == KF_FILL_ANY ? &f->any : &f->quick;
     *(kf_fill_task *)kf_cuda_work_add(work, ((uint64_t)argument->elements + 3) / 4) = task;
-    if (task.route == KF_FILL_ANY || (variation != KF_VARY_OUTLIER && variation != KF_VARY_NONFINITE)) return;
-    *(kf_fill_task *)kf_cuda_work_add(&f->special, ((uint64_t)argument->elements + KF_RUN - 1) / KF_RUN) = task;
+    if (task.route == KF_FILL_ANY ||
+        (variation != KF_VARY_OUTLIER && variation != KF_VARY_NONFINITE))
+        return;
+    *(kf_fill_task *)kf_cuda_work_add(&f->special,
+                                      ((uint64_t)argument->elements + KF_RUN - 1) / KF_RUN) = task;
 }
 
 static void add_poison(kf_cuda_work *b, uint64_t start, uint64_t first, uint64_t count, kf_key key)
 {
     if (!count) return;
     kf_poison_task *task = kf_cuda_work_add(b, count / 16 + 2);
-    *task = (kf_poison_task){
-        .start = start, .first = first, .count = count, .secret = key.secret, .set = key.set, .argument = key.argument};
+    *task = (kf_poison_task){.start = start,
+                             .first = first,
+                             .count = count,
+                             .secret = key.secret,
+                             .set = key.set,
+                             .argument = key.argument};
 }
 
 static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer, kf_key key)
 {
-    uint64_t start = sets->regions[buffer->region].base + buffer->offset, end = buffer->data_offset + buffer->bytes;
+    uint64_t start = sets->regions[buffer->region].base + buffer->offset,
+             end = buffer->data_offset + buffer->bytes;
     add_poison(b, start, 0, buffer->data_offset, key);
     add_poison(b, start, end, buffer->length - end, key);
 }
 
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests, kf_error *error)
+bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
+                     kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     kf_autowork b = {0};
@@ -341,22 +386,28 @@ bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_
     for (size_t i = 0; i < count; i++) {
         const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
         kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
-        *task = (kf_digest_task){.data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
+        *task = (kf_digest_task){
+            .data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
     }
     void *parameters[] = {&gpu->results.pointer};
     return kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
-           kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream), "digests",
-                         error) &&
+           kf_cuda_check(
+               gpu,
+               gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream),
+               "digests", error) &&
            kf_cuda_work_run(gpu, KF_KERNEL_DIGEST, &b, parameters, 1, error) &&
-           kf_cuda_check(gpu, gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests, gpu->stream), "digests",
-                         error) &&
+           kf_cuda_check(gpu,
+                         gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests,
+                                            gpu->stream),
+                         "digests", error) &&
            kf_cuda_wait(gpu, "digesting inputs", error);
 }
 
 /* Digests of all buffers of one kind, kept. */
 static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments, count = 0;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
     if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -367,9 +418,11 @@ static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *err
     return true;
 }
 
-bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations, kf_error *error)
+bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                  kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork guards = {0};
     sets->secret = secret;
@@ -377,7 +430,8 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
-    if (!kf_cuda_work_begin(&guards, sizeof(kf_poison_task), 2 * entries, error) || !begin_fills(&fills, entries, error))
+    if (!kf_cuda_work_begin(&guards, sizeof(kf_poison_task), 2 * entries, error) ||
+        !begin_fills(&fills, entries, error))
         return false;
     for (size_t entry = 0; entry < entries; entry++) {
         uint32_t set = (uint32_t)(entry / arguments);
@@ -391,8 +445,10 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
     sets->inouts_digested = false;
-    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &guards, NULL, 0, error) &&
-           remember_digests(sets, KF_INPUT, error) && kf_cuda_wait(sets->gpu, "filling inputs", error);
+    return run_fills(sets->gpu, &fills, error) &&
+           kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &guards, NULL, 0, error) &&
+           remember_digests(sets, KF_INPUT, error) &&
+           kf_cuda_wait(sets->gpu, "filling inputs", error);
 }
 
 /* Poison brings the same numbers back until the next fill. */
@@ -405,7 +461,8 @@ static bool digest_inouts(kf_sets *sets, kf_error *error)
 
 bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entries = (size_t)sets->count * arguments;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entries = (size_t)sets->count * arguments;
     autofills fills = {0};
     kf_autowork poison = {0};
     sets->poison_secret = secret;
@@ -413,7 +470,8 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
     sets->snapshot_count = 0;
     sets->late = (kf_damage){0};
     kf_cuda_forget_copies(sets);
-    if (!kf_cuda_work_begin(&poison, sizeof(kf_poison_task), 2 * entries, error) || !begin_fills(&fills, entries, error))
+    if (!kf_cuda_work_begin(&poison, sizeof(kf_poison_task), 2 * entries, error) ||
+        !begin_fills(&fills, entries, error))
         return false;
     bool inouts = false;
     for (size_t entry = 0; entry < entries; entry++) {
@@ -431,12 +489,14 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
             add_poison(&poison, sets->regions[b->region].base + b->offset, 0, b->length, key);
         }
     }
-    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
-           (!inouts || digest_inouts(sets, error)) && kf_cuda_wait(sets->gpu, "poisoning outputs", error);
+    return run_fills(sets->gpu, &fills, error) &&
+           kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
+           (!inouts || digest_inouts(sets, error)) &&
+           kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
-/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's nor to be written back: the whole L2, whatever the
- * list. */
+/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's
+ * nor to be written back: the whole L2, whatever the list. */
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     (void)list, (void)count;
@@ -444,12 +504,12 @@ void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
     unsigned long long blocks = gpu->flush.bytes / 16;
     void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
     gpu->cuda.context_reset_l2();
-    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
-                     gpu->stream, parameters, NULL);
+    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1,
+                     KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
     gpu->cuda.stream_synchronize(gpu->stream);
 }
 
-/* ---- the truth ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the truth ------------------------------------------------------------------------------- */
 
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
 {
@@ -469,21 +529,26 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
             if (argument->kind == KF_INOUT)
                 add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
             else /* not zeros: an oracle that forgets an element must not look right by luck */
-                add_poison(&poison, address, 0, b->bytes, kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
+                add_poison(&poison, address, 0, b->bytes,
+                           kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
         }
-    return run_fills(sets->gpu, &fills, error) && kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
+    return run_fills(sets->gpu, &fills, error) &&
+           kf_cuda_work_run(sets->gpu, KF_KERNEL_POISON, &poison, NULL, 0, error) &&
            kf_cuda_wait(sets->gpu, "preparing the truth", error);
 }
 
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
-    size_t arguments = (size_t)sets->problem->argument_count, entry = (size_t)to * arguments + (size_t)argument;
+    size_t arguments = (size_t)sets->problem->argument_count,
+           entry = (size_t)to * arguments + (size_t)argument;
     kf_cuda_buffer *b = &sets->buffers[entry];
     autofills fills = {0};
-    sets->sources[entry] =
-        from == KF_FRESH_INPUT ? sets->sources[entry] + sets->count : sets->sources[(size_t)from * arguments + (size_t)argument];
+    sets->sources[entry] = from == KF_FRESH_INPUT
+                               ? sets->sources[entry] + sets->count
+                               : sets->sources[(size_t)from * arguments + (size_t)argument];
     kf_cuda_forget_copies(sets);
     if (!begin_fills(&fills, 1, error)) return false;
     add_fill(sets, &fills, to, argument, kf_cuda_address(sets, b), false);
-    return run_fills(sets->gpu, &fills, error) && kf_cuda_digests(sets, &entry, 1, &b->digest, error);
+    return run_fills(sets->gpu, &fills, error) &&
+           kf_cuda_digests(sets, &entry, 1, &b->digest, error);
 }

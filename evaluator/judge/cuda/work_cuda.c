@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_A_MULTIPROCESSOR 16 /* twice what fits at a time, so that the last ones to end are not long */
+/* twice what fits at a time, so that the last ones to end are not long */
+#define BLOCKS_A_MULTIPROCESSOR 16
 #define MAX_PARAMETERS 5
 
 static bool no_room(kf_error *error)
@@ -14,7 +15,9 @@ static bool no_room(kf_error *error)
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error)
 {
     size_t room = most ? most : 1;
-    *work = (kf_cuda_work){.tasks = calloc(room, task_bytes), .task_bytes = task_bytes, .units = calloc(room, sizeof *work->units)};
+    *work = (kf_cuda_work){.tasks = calloc(room, task_bytes),
+                           .task_bytes = task_bytes,
+                           .units = calloc(room, sizeof *work->units)};
     return (work->tasks && work->units) || no_room(error);
 }
 
@@ -28,7 +31,8 @@ bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *
 {
     uint64_t all = 0, wanted = (uint64_t)gpu->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
     for (size_t i = 0; i < work->count; i++) all += work->units[i];
-    /* Of a block, a multiple of its threads: so all of them together are at most `wanted` and one a task. */
+    /* Of a block, a multiple of its threads: so all of them together are at most `wanted` and one a
+     * task. */
     uint64_t share = (all / wanted / KF_KERNEL_THREADS + 1) * KF_KERNEL_THREADS;
     work->blocks = 0;
     free(work->slices);
@@ -37,27 +41,32 @@ bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *
     for (size_t i = 0; i < work->count; i++) {
         uint32_t count = (uint32_t)((work->units[i] + share - 1) / share);
         for (uint32_t number = 0; number < count; number++)
-            work->slices[work->blocks++] = (kf_slice){.task = (uint32_t)i, .number = number, .count = count};
+            work->slices[work->blocks++] =
+                (kf_slice){.task = (uint32_t)i, .number = number, .count = count};
     }
     return true;
 }
 
-bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *work, void **parameters, size_t parameter_count,
-                      kf_error *error)
+bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *work,
+                      void **parameters, size_t parameter_count, kf_error *error)
 {
     if (!work->count) return true;
     if (!work->slices && !kf_cuda_work_deal(gpu, work, error)) return false;
-    size_t task_bytes = (work->count * work->task_bytes + 15) / 16 * 16, slice_bytes = work->blocks * sizeof *work->slices;
+    size_t task_bytes = (work->count * work->task_bytes + 15) / 16 * 16,
+           slice_bytes = work->blocks * sizeof *work->slices;
     if (!kf_cuda_room_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
     cu_pointer slices = gpu->tasks.pointer + task_bytes;
     void *all[MAX_PARAMETERS + 2] = {&gpu->tasks.pointer, &slices};
     for (size_t i = 0; i < parameter_count && i < MAX_PARAMETERS; i++) all[i + 2] = parameters[i];
-    return kf_cuda_check(gpu, gpu->cuda.copy_in(gpu->tasks.pointer, work->tasks, work->count * work->task_bytes, gpu->stream),
+    return kf_cuda_check(gpu,
+                         gpu->cuda.copy_in(gpu->tasks.pointer, work->tasks,
+                                           work->count * work->task_bytes, gpu->stream),
                          "sending work", error) &&
-           kf_cuda_check(gpu, gpu->cuda.copy_in(slices, work->slices, slice_bytes, gpu->stream), "sending work", error) &&
+           kf_cuda_check(gpu, gpu->cuda.copy_in(slices, work->slices, slice_bytes, gpu->stream),
+                         "sending work", error) &&
            kf_cuda_check(gpu,
-                         gpu->cuda.launch(gpu->kernels[kernel], (unsigned)work->blocks, 1, 1, KF_KERNEL_THREADS, 1, 1, 0,
-                                          gpu->stream, all, NULL),
+                         gpu->cuda.launch(gpu->kernels[kernel], (unsigned)work->blocks, 1, 1,
+                                          KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, all, NULL),
                          "starting the judge's kernel", error) &&
            /* tasks are overwritten by the next run */
            kf_cuda_wait(gpu, "the judge's kernel", error);

@@ -1,4 +1,5 @@
-/* What a device is asked for when it counts one call of a candidate (kf_device_operations.count). */
+/* What a device is asked for when it counts one call of a candidate (kf_device_operations.count).
+ */
 #ifndef KFORGE_COUNTING_H
 #define KFORGE_COUNTING_H
 
@@ -12,8 +13,10 @@ typedef struct kf_counting {
     const char *binary, *wanted; /* "all" or names */
     kf_counters_origin origin;   /* the device fills in its compute capability */
     double seconds;              /* at most, each of what the runner is asked for */
-    double call_seconds; /* of a call of the candidate's, which decides how much is counted; 0 or NaN: not known, everything */
-    kf_runner_pool *pool;       /* that may have started one; NULL: none has */
+    /* of a call of the candidate's, which decides how much is counted; 0 or NaN: not known,
+     * everything */
+    double call_seconds;
+    kf_runner_pool *pool; /* that may have started one; NULL: none has */
     bool strict_sandbox;
     const volatile int *stop;
 } kf_counting;

@@ -5,7 +5,8 @@
 #include "kforge/verdict.h"
 
 kf_status kf_cuda_error_status(int code, const char **name);
-/* Is it an error of GPU, driver or system, and of no program? A candidate's runner may say so of itself, too: that alone clears nobody. */
+/* Is it an error of GPU, driver or system, and of no program? A candidate's runner may say so of
+ * itself, too: that alone clears nobody. */
 bool kf_cuda_error_is_machine(int code);
 
 #endif

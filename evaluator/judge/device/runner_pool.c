@@ -12,8 +12,9 @@
 #define MAX_KNOWN 32
 #define KNOWN_SECONDS 20.0 /* by then it is found out anew */
 #define KNOWN_BUDGET 0.2   /* what it may differ by */
-#define TRUSTED_LIVES \
-    200 /* workloads that a runner of the task's serves: what is peculiar to one process must not colour every verdict */
+#define TRUSTED_LIVES                                                                             \
+    200 /* workloads that a runner of the task's serves: what is peculiar to one process must not \
+           colour every verdict */
 
 typedef struct trusted_runner {
     kf_runner *runner;
@@ -61,21 +62,22 @@ static kf_runner *spawn(kf_runner_pool *pool, kf_runner_kind kind, bool strict, 
     kf_runner_place place;
     if (!pool->device->operations->place(pool->device, kind, &place, error)) return NULL;
     pool->started[kind]++;
-    return kf_runner_spawn(&(kf_runner_spec){.kind = kind,
-                                         .program = place.program,
-                                         .arguments = place.arguments,
-                                         .directory = place.directory,
-                                         .paths = place.paths,
-                                         .path_count = place.path_count,
-                                         .environment = place.environment,
-                                         .limits = place.limits,
-                                         .at_launcher = place.at_launcher,
-                                         .idle_guard = place.idle_guard,
-                                         .launcher = place.launcher,
-                                         .same_addresses = place.same_addresses,
-                                         .start_seconds = kf_runner_is_python(kind) ? TORCH_SECONDS : 0,
-                                         .strict = strict},
-                         error);
+    return kf_runner_spawn(
+        &(kf_runner_spec){.kind = kind,
+                          .program = place.program,
+                          .arguments = place.arguments,
+                          .directory = place.directory,
+                          .paths = place.paths,
+                          .path_count = place.path_count,
+                          .environment = place.environment,
+                          .limits = place.limits,
+                          .at_launcher = place.at_launcher,
+                          .idle_guard = place.idle_guard,
+                          .launcher = place.launcher,
+                          .same_addresses = place.same_addresses,
+                          .start_seconds = kf_runner_is_python(kind) ? TORCH_SECONDS : 0,
+                          .strict = strict},
+        error);
 }
 
 static void drop_blanks(kf_runner_pool *pool)
@@ -85,7 +87,8 @@ static void drop_blanks(kf_runner_pool *pool)
 
 static bool is_slow(const kf_runner_pool *pool, kf_runner_kind kind)
 {
-    return kf_runner_is_python(kind) || (pool->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
+    return kf_runner_is_python(kind) ||
+           (pool->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
 }
 
 /* The place of the blank of that kind that was started first; blank_count: there is none. */
@@ -107,7 +110,8 @@ void kf_runner_pool_expect(kf_runner_pool *pool, kf_runner_kind kind, bool stric
     if (strict != pool->strict) drop_blanks(pool);
     pool->strict = strict;
     size_t there = 0;
-    for (size_t i = 0; i < pool->blank_count; i++) there += kf_runner_kind_of(pool->blanks[i]) == kind;
+    for (size_t i = 0; i < pool->blank_count; i++)
+        there += kf_runner_kind_of(pool->blanks[i]) == kind;
     for (; there < count && pool->blank_count < MAX_BLANKS; there++) {
         kf_error ignored;
         kf_runner *runner = spawn(pool, kind, strict, &ignored);
@@ -120,24 +124,28 @@ void kf_runner_pool_forget(kf_runner_pool *pool, kf_runner_kind kind)
 {
     for (size_t at; (at = find_blank(pool, kind)) < pool->blank_count;) {
         kf_runner *runner = pool->blanks[at];
-        memmove(pool->blanks + at, pool->blanks + at + 1, (--pool->blank_count - at) * sizeof *pool->blanks);
+        memmove(pool->blanks + at, pool->blanks + at + 1,
+                (--pool->blank_count - at) * sizeof *pool->blanks);
         kf_runner_pool_retire(pool, runner, false);
     }
 }
 
-kf_runner *kf_runner_pool_take(kf_runner_pool *pool, kf_runner_kind kind, bool strict, const volatile int *stop, kf_error *error)
+kf_runner *kf_runner_pool_take(kf_runner_pool *pool, kf_runner_kind kind, bool strict,
+                               const volatile int *stop, kf_error *error)
 {
     if (strict != pool->strict) drop_blanks(pool);
     pool->strict = strict;
     for (size_t at; (at = find_blank(pool, kind)) < pool->blank_count;) {
         kf_runner *runner = pool->blanks[at];
-        memmove(pool->blanks + at, pool->blanks + at + 1, (--pool->blank_count - at) * sizeof *pool->blanks);
+        memmove(pool->blanks + at, pool->blanks + at + 1,
+                (--pool->blank_count - at) * sizeof *pool->blanks);
         kf_runner_obey(runner, stop);
         kf_error why = {0};
         if (kf_runner_greet(runner, &why)) return runner;
         kf_runner_free(runner);
         if (why.code != KF_ERROR_BUSY)
-            continue; /* it may have died while it waited; the next one says what is wrong with the machine */
+            continue; /* it may have died while it waited; the next one says what is wrong with the
+                         machine */
         kf_fail_copy(error, &why);
         return NULL;
     }
@@ -182,26 +190,30 @@ bool kf_runner_pool_settle(kf_runner_pool *pool, bool all, kf_error *error)
     return true;
 }
 
-/* ---- the task's own ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the task's own -------------------------------------------------------------------------- */
 
 static bool lives_on(const trusted_runner *t, bool strict)
 {
     return t->runner && t->used < TRUSTED_LIVES && t->strict == strict;
 }
 
-bool kf_runner_pool_has_trusted(const kf_runner_pool *pool, kf_role role, const char *binary, bool strict)
+bool kf_runner_pool_has_trusted(const kf_runner_pool *pool, kf_role role, const char *binary,
+                                bool strict)
 {
     const trusted_runner *t = &pool->trusted[role == KF_ROLE_ORACLE];
     return lives_on(t, strict) && strcmp(t->binary, binary) == 0;
 }
 
-bool kf_runner_pool_can_serve(const kf_runner_pool *pool, kf_role role, const char *binary, bool strict, const kf_problem *problem)
+bool kf_runner_pool_can_serve(const kf_runner_pool *pool, kf_role role, const char *binary,
+                              bool strict, const kf_problem *problem)
 {
     const trusted_runner *t = &pool->trusted[role == KF_ROLE_ORACLE];
     const kf_device *device = pool->device;
     if (kf_runner_pool_has_trusted(pool, role, binary, strict)) return true;
-    return lives_on(t, strict) && kf_runner_kind_of(t->runner) == KF_RUNNER_TORCH && strncmp(binary, KF_TORCH_KEY, sizeof KF_TORCH_KEY - 1) == 0 &&
-           (!problem || !device->operations->suits || device->operations->suits(device, t->runner, role, problem));
+    return lives_on(t, strict) && kf_runner_kind_of(t->runner) == KF_RUNNER_TORCH &&
+           strncmp(binary, KF_TORCH_KEY, sizeof KF_TORCH_KEY - 1) == 0 &&
+           (!problem || !device->operations->suits ||
+            device->operations->suits(device, t->runner, role, problem));
 }
 
 static void drop(kf_runner_pool *pool, trusted_runner *t)
@@ -212,10 +224,12 @@ static void drop(kf_runner_pool *pool, trusted_runner *t)
     if (t == &pool->trusted[0]) pool->known_count = 0;
 }
 
-void kf_runner_pool_make_room(kf_runner_pool *pool, const char *baseline, bool strict, const kf_problem *problem)
+void kf_runner_pool_make_room(kf_runner_pool *pool, const char *baseline, bool strict,
+                              const kf_problem *problem)
 {
     trusted_runner *t = trusted_of(pool, KF_ROLE_BASELINE);
-    if (t->runner && kf_runner_attachment(t->runner) && !kf_runner_pool_can_serve(pool, KF_ROLE_BASELINE, baseline, strict, problem))
+    if (t->runner && kf_runner_attachment(t->runner) &&
+        !kf_runner_pool_can_serve(pool, KF_ROLE_BASELINE, baseline, strict, problem))
         drop(pool, t);
     for (size_t i = 0; i < pool->retired_count;) {
         if (!kf_runner_attachment(pool->retired[i])) {
@@ -237,7 +251,8 @@ void kf_runner_pool_unlearn(kf_runner_pool *pool, const char *task, int workload
     for (size_t i = 0; i < pool->known_count; i++)
         if (is_of(&pool->known[i], task, workload)) {
             pool->known_count--;
-            memmove(pool->known + i, pool->known + i + 1, (pool->known_count - i) * sizeof *pool->known);
+            memmove(pool->known + i, pool->known + i + 1,
+                    (pool->known_count - i) * sizeof *pool->known);
             return;
         }
 }
@@ -245,23 +260,28 @@ void kf_runner_pool_unlearn(kf_runner_pool *pool, const char *task, int workload
 void kf_runner_pool_learn(kf_runner_pool *pool, const kf_known *known)
 {
     kf_runner_pool_unlearn(pool, known->task, known->workload);
-    if (pool->known_count == MAX_KNOWN) memmove(pool->known, pool->known + 1, --pool->known_count * sizeof *pool->known);
+    if (pool->known_count == MAX_KNOWN)
+        memmove(pool->known, pool->known + 1, --pool->known_count * sizeof *pool->known);
     pool->known[pool->known_count++] = *known;
 }
 
-const kf_known *kf_runner_pool_recall(const kf_runner_pool *pool, const char *task, int workload, double seconds)
+const kf_known *kf_runner_pool_recall(const kf_runner_pool *pool, const char *task, int workload,
+                                      double seconds)
 {
     for (size_t i = 0; i < pool->known_count; i++) {
         const kf_known *known = &pool->known[i];
         if (!is_of(known, task, workload)) continue;
-        return kf_now() - known->at < KNOWN_SECONDS && fabs(seconds - known->seconds) <= KNOWN_BUDGET * known->seconds ? known
-                                                                                                                       : NULL;
+        return kf_now() - known->at < KNOWN_SECONDS &&
+                       fabs(seconds - known->seconds) <= KNOWN_BUDGET * known->seconds
+                   ? known
+                   : NULL;
     }
     return NULL;
 }
 
-kf_runner *kf_runner_pool_take_trusted(kf_runner_pool *pool, kf_role role, const char *binary, bool strict, const kf_problem *problem,
-                              const volatile int *stop, bool *from_another)
+kf_runner *kf_runner_pool_take_trusted(kf_runner_pool *pool, kf_role role, const char *binary,
+                                       bool strict, const kf_problem *problem,
+                                       const volatile int *stop, bool *from_another)
 {
     trusted_runner *t = trusted_of(pool, role);
     *from_another = false;
@@ -276,7 +296,8 @@ kf_runner *kf_runner_pool_take_trusted(kf_runner_pool *pool, kf_role role, const
     return runner;
 }
 
-void kf_runner_pool_keep_trusted(kf_runner_pool *pool, kf_role role, const char *binary, bool strict, kf_runner *runner)
+void kf_runner_pool_keep_trusted(kf_runner_pool *pool, kf_role role, const char *binary,
+                                 bool strict, kf_runner *runner)
 {
     trusted_runner *t = trusted_of(pool, role);
     if (!runner) return;
@@ -286,7 +307,8 @@ void kf_runner_pool_keep_trusted(kf_runner_pool *pool, kf_role role, const char 
     if (!same && role == KF_ROLE_BASELINE) pool->known_count = 0;
     kf_runner_pool_retire(pool, t->runner, false);
     free(t->binary);
-    *t = (trusted_runner){.runner = runner, .last = runner, .binary = strdup(binary), .strict = strict, .used = used};
+    *t = (trusted_runner){
+        .runner = runner, .last = runner, .binary = strdup(binary), .strict = strict, .used = used};
     if (!t->binary) drop(pool, t);
 }
 

@@ -35,24 +35,26 @@ struct kf_runner {
     bool greeted, paused, at_launcher;
     kf_cpu_idle_guard *idle_guard;
     kf_launch_affinity hold;
-    char *inbox,
-        *binary; /* a folder that only this runner sees, and the path in it that it will load; NULL when it was started for a binary */
+    char *inbox, *binary; /* a folder that only this runner sees, and the path in it that it will
+                             load; NULL when it was started for a binary */
     double start_seconds;
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
     void *attachment;
     void (*release)(void *attachment);
-    double awake_until; /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
+    /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
+    double awake_until;
     int honest_threads;
     uint64_t honest_who; /* which they are */
     double deadline;     /* kf_now() when a candidate's time is over; 0: nobody hurries */
-    kf_runner_timeout hurry;   /* for all commands but LOAD and BATCH together, where somebody does */
-    double stopping;     /* seconds that stopping it took behind these commands */
+    /* for all commands but LOAD and BATCH together, where somebody does */
+    kf_runner_timeout hurry;
+    double stopping; /* seconds that stopping it took behind these commands */
     kf_error error;
 };
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* The peer is of no use any more. */
 static kf_runner_event end(kf_runner *runner, kf_runner_event event)
@@ -62,8 +64,10 @@ static kf_runner_event end(kf_runner *runner, kf_runner_event event)
     return event;
 }
 
-/* Reads `size` bytes while there is patience, and the peer's output meanwhile. The caller's stop flag is looked at as often as the patience. */
-static kf_runner_event receive(kf_runner *runner, void *data, size_t size, kf_runner_timeout *runner_timeout)
+/* Reads `size` bytes while there is patience, and the peer's output meanwhile. The caller's stop
+ * flag is looked at as often as the patience. */
+static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
+                               kf_runner_timeout *runner_timeout)
 {
     char *bytes = data;
     while (size) {
@@ -74,28 +78,33 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size, kf_ru
             continue;
         }
         if (got < 0 && errno == EINTR) continue;
-        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) { /* closed: by its end, most likely */
+        /* closed: by its end, most likely */
+        if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
             if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
             return end(runner, KF_RUNNER_CLOSED);
         }
         if (runner->awake_until > 0 && kf_now() < runner->awake_until) continue;
         if (runner->stop && *runner->stop) return end(runner, KF_RUNNER_STOPPED);
-        if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now())) return end(runner, KF_RUNNER_TIMEOUT);
-        struct pollfd watched[2] = {{.fd = runner->socket, .events = POLLIN},
-                                    {.fd = kf_sandbox_descriptor(runner->sandbox), .events = POLLIN}};
+        if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now()))
+            return end(runner, KF_RUNNER_TIMEOUT);
+        struct pollfd watched[2] = {
+            {.fd = runner->socket, .events = POLLIN},
+            {.fd = kf_sandbox_descriptor(runner->sandbox), .events = POLLIN}};
         if (poll(watched, 2, kf_runner_timeout_sleep(runner_timeout)) < 0 && errno != EINTR) {
             kf_fail(&runner->error, KF_ERROR_MACHINE, "poll: %s", strerror(errno));
             return end(runner, KF_RUNNER_MACHINE);
         }
         if (watched[1].revents && kf_sandbox_pump(runner->sandbox, 0)) {
-            /* It has ended; what it had sent before still counts as sent, but an answer of a dead runner is of no use. */
+            /* It has ended; what it had sent before still counts as sent, but an answer of a dead
+             * runner is of no use. */
             return end(runner, KF_RUNNER_ENDED);
         }
     }
     return KF_RUNNER_OK;
 }
 
-static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size, int fd, kf_runner_timeout *runner_timeout)
+static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size, int fd,
+                                kf_runner_timeout *runner_timeout)
 {
     const char *bytes = data;
     while (size) {
@@ -125,7 +134,8 @@ static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* it does not read */
             struct pollfd watched = {.fd = runner->socket, .events = POLLOUT};
             if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
-            if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now())) return end(runner, KF_RUNNER_TIMEOUT);
+            if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now()))
+                return end(runner, KF_RUNNER_TIMEOUT);
             poll(&watched, 1, 20);
             continue;
         }
@@ -133,30 +143,36 @@ static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size
         if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
         if (refused == EPIPE || refused == ECONNRESET) return end(runner, KF_RUNNER_CLOSED);
         /* Of descriptors under way it counts those of all of a user's processes. */
-        kf_fail(&runner->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s", strerror(refused));
+        kf_fail(&runner->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s",
+                strerror(refused));
         return end(runner, KF_RUNNER_MACHINE);
     }
     return KF_RUNNER_OK;
 }
 
 /* The answer to a command, which must repeat its nonce. */
-static kf_runner_event await(kf_runner *runner, uint64_t nonce, kf_runner_timeout *runner_timeout, kf_wire_answer *answer)
+static kf_runner_event await(kf_runner *runner, uint64_t nonce, kf_runner_timeout *runner_timeout,
+                             kf_wire_answer *answer)
 {
     kf_runner_event event = receive(runner, answer, sizeof *answer, runner_timeout);
     if (event != KF_RUNNER_OK) return event;
-    if (answer->magic != KF_WIRE_MAGIC || answer->nonce != nonce || answer->result > KF_WIRE_BAD_COMMAND)
+    if (answer->magic != KF_WIRE_MAGIC || answer->nonce != nonce ||
+        answer->result > KF_WIRE_BAD_COMMAND)
         return end(runner, KF_RUNNER_FORGED);
     return KF_RUNNER_OK;
 }
 
 /* For questions that have one good answer. */
-static kf_runner_event only_good(kf_runner *runner, kf_runner_event event, const kf_wire_answer *answer)
+static kf_runner_event only_good(kf_runner *runner, kf_runner_event event,
+                                 const kf_wire_answer *answer)
 {
-    return event == KF_RUNNER_OK && answer->result != KF_WIRE_OK ? end(runner, KF_RUNNER_FORGED) : event;
+    return event == KF_RUNNER_OK && answer->result != KF_WIRE_OK ? end(runner, KF_RUNNER_FORGED)
+                                                                 : event;
 }
 
-static kf_runner_event ask_patiently(kf_runner *runner, kf_wire_command *command, const void *payload, size_t size, int fd,
-                                   kf_runner_timeout *runner_timeout, kf_wire_answer *answer)
+static kf_runner_event ask_patiently(kf_runner *runner, kf_wire_command *command,
+                                     const void *payload, size_t size, int fd,
+                                     kf_runner_timeout *runner_timeout, kf_wire_answer *answer)
 {
     command->magic = KF_WIRE_MAGIC;
     if (!kf_random(&command->nonce, sizeof command->nonce)) {
@@ -168,8 +184,8 @@ static kf_runner_event ask_patiently(kf_runner *runner, kf_wire_command *command
     return event == KF_RUNNER_OK ? await(runner, command->nonce, runner_timeout, answer) : event;
 }
 
-static kf_runner_event ask(kf_runner *runner, kf_wire_command *command, const void *payload, size_t size, int fd, double seconds,
-                         kf_wire_answer *answer)
+static kf_runner_event ask(kf_runner *runner, kf_wire_command *command, const void *payload,
+                           size_t size, int fd, double seconds, kf_wire_answer *answer)
 {
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, seconds, kf_now());
@@ -177,7 +193,8 @@ static kf_runner_event ask(kf_runner *runner, kf_wire_command *command, const vo
     return ask_patiently(runner, command, payload, size, fd, &runner_timeout, answer);
 }
 
-/* Patience with a command that takes microseconds: `own`, or what is left of that for all of them. */
+/* Patience with a command that takes microseconds: `own`, or what is left of that for all of them.
+ */
 static kf_runner_timeout *be_patient(kf_runner *runner, kf_runner_timeout *own)
 {
     double now = kf_now();
@@ -188,17 +205,20 @@ static kf_runner_timeout *be_patient(kf_runner *runner, kf_runner_timeout *own)
     kf_runner_timeout *hurry = &runner->hurry;
     hurry->looked = now;
     hurry->threads = -1; /* what queued before is not what queues now */
-    hurry->seconds = fmin(COMMAND_SECONDS, hurry->used + fmax(runner->deadline - now, LATE_SECONDS)) + hurry->granted;
+    hurry->seconds =
+        fmin(COMMAND_SECONDS, hurry->used + fmax(runner->deadline - now, LATE_SECONDS)) +
+        hurry->granted;
     return hurry;
 }
 
-static kf_runner_event ask_shortly(kf_runner *runner, kf_wire_command *command, const void *payload, size_t size, kf_wire_answer *answer)
+static kf_runner_event ask_shortly(kf_runner *runner, kf_wire_command *command, const void *payload,
+                                   size_t size, kf_wire_answer *answer)
 {
     kf_runner_timeout own;
     return ask_patiently(runner, command, payload, size, -1, be_patient(runner, &own), answer);
 }
 
-/* ---- stopping and waking --------------------------------------------------------------------------------------------------------------- */
+/* ---- stopping and waking --------------------------------------------------------------------- */
 
 static kf_runner_event freeze(kf_runner *runner)
 {
@@ -211,10 +231,13 @@ static kf_runner_event freeze(kf_runner *runner)
         if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
         bool endless = error.code == KF_ERROR_LIMIT; /* a call of the kernel's that it chose */
-        return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : endless ? KF_RUNNER_TIMEOUT : KF_RUNNER_MACHINE);
+        return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN
+                           : endless                    ? KF_RUNNER_TIMEOUT
+                                                        : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
-    /* Nothing is due now: what lies in the socket was written to answer a question not yet asked. */
+    /* Nothing is due now: what lies in the socket was written to answer a question not yet asked.
+     */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
     if (waiting > 0) return end(runner, KF_RUNNER_FORGED);
@@ -234,13 +257,16 @@ static kf_runner_event wake(kf_runner *runner)
     return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN : KF_RUNNER_MACHINE);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-/* The path to load in a folder of the peer's own, which `paths` (of path_count + 1 entries) then shows it. */
-static bool make_inbox(kf_runner *runner, const kf_runner_spec *spec, kf_sandbox_path *paths, kf_error *error)
+/* The path to load in a folder of the peer's own, which `paths` (of path_count + 1 entries) then
+ * shows it. */
+static bool make_inbox(kf_runner *runner, const kf_runner_spec *spec, kf_sandbox_path *paths,
+                       kf_error *error)
 {
     if (!(runner->inbox = kf_directory_temporary("kforge-runner", error))) return false;
-    if (!(runner->binary = kf_path_join(runner->inbox, "candidate.so"))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!(runner->binary = kf_path_join(runner->inbox, "candidate.so")))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     memcpy(paths, spec->paths, spec->path_count * sizeof *paths);
     paths[spec->path_count] = (kf_sandbox_path){runner->inbox, KF_PATH_READ | KF_PATH_EXEC, false};
     return true;
@@ -272,7 +298,8 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->socket = pair[0];
     const char *argv[MAX_WORDS + 3] = {spec->program};
     size_t words = 1;
-    for (const char *const *word = spec->arguments; word && *word && words <= MAX_WORDS; word++) argv[words++] = *word;
+    for (const char *const *word = spec->arguments; word && *word && words <= MAX_WORDS; word++)
+        argv[words++] = *word;
     argv[words] = spec->binary ? spec->binary : runner->binary;
     const kf_sandbox_fd fds[] = {{.host = pair[1], .child = KF_WIRE_FD}};
     kf_sandbox_spec sandbox = {
@@ -335,7 +362,8 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     kf_runner_explanation why;
     kf_autofree char *said = kf_runner_output(runner, 2000);
     kf_runner_explain(runner, event, "starting", &why);
-    return kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text, said ? ": " : "", said ? said : "");
+    return kf_fail(error, KF_ERROR_MACHINE, "the runner does not start: %s%s%s", why.text,
+                   said ? ": " : "", said ? said : "");
 }
 
 kf_runner *kf_runner_start(const kf_runner_spec *spec, kf_error *error)
@@ -354,7 +382,8 @@ bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
 
 bool kf_runner_give_text(kf_runner *runner, const char *text, size_t size, kf_error *error)
 {
-    kf_autoclose int fd = open(runner->binary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    kf_autoclose int fd =
+        open(runner->binary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd >= 0 && kf_write_all(fd, text, size)) return true;
     return kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", runner->binary, strerror(errno));
 }
@@ -427,7 +456,7 @@ void kf_runner_free(kf_runner *runner)
     free(runner);
 }
 
-/* ---- commands ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
 {
@@ -436,8 +465,10 @@ kf_runner_event kf_runner_load(kf_runner *runner, double seconds)
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK) event = ask(runner, &command, NULL, 0, -1, seconds, &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
-    if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) event = end(runner, KF_RUNNER_REFUSED);
-    runner->open = event == KF_RUNNER_OK && runner->kind == KF_RUNNER_COMPILED && !kf_sandbox_settle(runner->sandbox);
+    if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK)
+        event = end(runner, KF_RUNNER_REFUSED);
+    runner->open = event == KF_RUNNER_OK && runner->kind == KF_RUNNER_COMPILED &&
+                   !kf_sandbox_settle(runner->sandbox);
     return event;
 }
 
@@ -446,7 +477,10 @@ kf_runner_event kf_runner_scalars(kf_runner *runner, const uint64_t *values, uin
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_SCALARS, .count = count};
     kf_runner_event event = wake(runner);
-    if (event == KF_RUNNER_OK) event = only_good(runner, ask_shortly(runner, &command, values, count * sizeof *values, &answer), &answer);
+    if (event == KF_RUNNER_OK)
+        event = only_good(runner,
+                          ask_shortly(runner, &command, values, count * sizeof *values, &answer),
+                          &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
     return event;
 }
@@ -460,14 +494,17 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
         kf_runner_timeout own, *runner_timeout = be_patient(runner, &own);
-        if (!kf_random(nonces, sizeof nonces)) return kf_runner_fail(runner, "the kernel's random source (getrandom) refuses");
+        if (!kf_random(nonces, sizeof nonces))
+            return kf_runner_fail(runner, "the kernel's random source (getrandom) refuses");
         for (size_t i = 0; i < some && event == KF_RUNNER_OK; i++) {
             const kf_runner_buffer *b = &buffers[first + i];
             kf_wire_command command = {.magic = KF_WIRE_MAGIC,
                                        .type = KF_WIRE_MAP,
                                        .nonce = nonces[i],
-                                       .flags = (b->read_only ? KF_WIRE_READ_ONLY : 0) | (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
-                                                (b->device_pool ? KF_WIRE_DEVICE_POOL : 0),
+                                       .flags =
+                                           (b->read_only ? KF_WIRE_READ_ONLY : 0) |
+                                           (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
+                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,
@@ -482,7 +519,8 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
         for (size_t i = 0; i < some && event == KF_RUNNER_OK; i++) {
             kf_wire_answer answer;
             event = await(runner, nonces[i], runner_timeout, &answer);
-            if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) event = end(runner, KF_RUNNER_REFUSED);
+            if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK)
+                event = end(runner, KF_RUNNER_REFUSED);
         }
     }
     return event == KF_RUNNER_OK ? freeze(runner) : event;
@@ -499,7 +537,8 @@ kf_runner_event kf_runner_unmap(kf_runner *runner)
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_UNMAP};
     kf_runner_event event = wake(runner);
-    if (event == KF_RUNNER_OK) event = only_good(runner, ask_shortly(runner, &command, NULL, 0, &answer), &answer);
+    if (event == KF_RUNNER_OK)
+        event = only_good(runner, ask_shortly(runner, &command, NULL, 0, &answer), &answer);
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
@@ -508,7 +547,8 @@ static double processor_seconds(const kf_runner *runner)
 {
     clockid_t clock;
     struct timespec t;
-    if (clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) || clock_gettime(clock, &t)) return NAN;
+    if (clock_getcpuclockid(kf_sandbox_pid(runner->sandbox), &clock) || clock_gettime(clock, &t))
+        return NAN;
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -528,18 +568,22 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
 {
     kf_wire_answer answer;
     kf_wire_command ping = {.type = KF_WIRE_PING, .flags = batch->keep ? 0 : KF_WIRE_FORGET};
-    kf_wire_command command = {.type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_EMPTY : 0};
+    kf_wire_command command = {
+        .type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_EMPTY : 0};
     batch->code = 0;
-    /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal handler may run there, on inputs that are ready: the
-     * caller is told how long it took. */
+    /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal
+     * handler may run there, on inputs that are ready: the caller is told how long it took. */
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
-    kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox)); /* before anything of it is timed */
+    /* before anything of it is timed */
+    kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
     double spent = processor_seconds(runner), woken_at = kf_now();
-    /* Nor does the judge sleep meanwhile, where it will not behind the ping: a processor that comes out of deep sleep is slow for a while. */
+    /* Nor does the judge sleep meanwhile, where it will not behind the ping: a processor that comes
+     * out of deep sleep is slow for a while. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
     kf_runner_event event = wake(runner);
-    if (event == KF_RUNNER_OK) event = only_good(runner, ask_shortly(runner, &ping, NULL, 0, &answer), &answer);
+    if (event == KF_RUNNER_OK)
+        event = only_good(runner, ask_shortly(runner, &ping, NULL, 0, &answer), &answer);
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
@@ -548,7 +592,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
-    event = ask_patiently(runner, &command, batch->order, batch->count * sizeof *batch->order, -1, &runner_timeout, &answer);
+    event = ask_patiently(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
+                          &runner_timeout, &answer);
     runner->awake_until = 0;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
@@ -568,38 +613,46 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     return KF_RUNNER_DEVICE_ERROR;
 }
 
-/* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the judge, which waits while that works, goes there, too: what
- * one hands the other is then a matter of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to come round. */
+/* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the
+ * judge, which waits while that works, goes there, too: what one hands the other is then a matter
+ * of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to
+ * come round. */
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     cpu_set_t before;
     bool moved = runner->at_launcher && go_to_launcher(&before);
-    bool bound = batch->answered && runner->frozen && kf_launch_affinity_bind(&runner->hold, kf_sandbox_pid(runner->sandbox));
+    bool bound = batch->answered && runner->frozen &&
+                 kf_launch_affinity_bind(&runner->hold, kf_sandbox_pid(runner->sandbox));
     kf_runner_event event = run_batch(runner, batch);
     if (event == KF_RUNNER_OK && batch->answered) {
-        if (!runner->deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking); /* no candidate has a say in it */
+        /* no candidate has a say in it */
+        if (!runner->deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
         kf_cpu_idle_guard_keep(runner->idle_guard);
         if (bound) kf_launch_affinity_free_threads(&runner->hold, kf_sandbox_pid(runner->sandbox));
-        if (bound && kf_launch_affinity_left(&runner->hold, kf_sandbox_pid(runner->sandbox))) event = end(runner, KF_RUNNER_MOVED);
+        if (bound && kf_launch_affinity_left(&runner->hold, kf_sandbox_pid(runner->sandbox)))
+            event = end(runner, KF_RUNNER_MOVED);
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);
     return event;
 }
 
-kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds, kf_count_header *header,
-                            kf_count_launch *launches)
+kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
+                                kf_count_header *header, kf_count_launch *launches)
 {
     kf_wire_answer answer;
     kf_wire_command command = {.type = KF_WIRE_COUNT, .set = set, .count = passes};
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, seconds, kf_now());
     kf_runner_event event = wake(runner);
-    if (event == KF_RUNNER_OK) event = ask_patiently(runner, &command, NULL, 0, -1, &runner_timeout, &answer);
+    if (event == KF_RUNNER_OK)
+        event = ask_patiently(runner, &command, NULL, 0, -1, &runner_timeout, &answer);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) return end(runner, KF_RUNNER_REFUSED);
     if (event == KF_RUNNER_OK) event = receive(runner, header, sizeof *header, &runner_timeout);
-    if (event == KF_RUNNER_OK && (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
+    if (event == KF_RUNNER_OK &&
+        (header->magic != KF_WIRE_MAGIC || header->launches > KF_COUNT_LAUNCHES))
         event = end(runner, KF_RUNNER_FORGED);
-    if (event == KF_RUNNER_OK) event = receive(runner, launches, header->launches * sizeof *launches, &runner_timeout);
+    if (event == KF_RUNNER_OK)
+        event = receive(runner, launches, header->launches * sizeof *launches, &runner_timeout);
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
@@ -608,7 +661,8 @@ int kf_runner_extra_threads(kf_runner *runner)
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
     int extra = census.threads - runner->honest_threads + census.processes;
-    return extra == 0 && census.who != runner->honest_who ? 1 : extra; /* as many, but others: one that was there had to go */
+    /* as many, but others: one that was there had to go */
+    return extra == 0 && census.who != runner->honest_who ? 1 : extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
@@ -621,11 +675,12 @@ int kf_runner_layers(const kf_runner *runner)
     return kf_sandbox_layers(runner->sandbox);
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 char *kf_runner_output(const kf_runner *runner, size_t most)
 {
-    if (!runner->dead) kf_sandbox_pump(runner->sandbox, 0); /* an answer may have come before what was printed ahead of it was read */
+    /* an answer may have come before what was printed ahead of it was read */
+    if (!runner->dead) kf_sandbox_pump(runner->sandbox, 0);
     const kf_buffer *output = kf_sandbox_output(runner->sandbox);
     if (!output || !output->size) return NULL;
     size_t first = output->size > most ? output->size - most : 0;
@@ -645,29 +700,37 @@ static void explain_end(const kf_runner *runner, const char *doing, kf_runner_ex
     e->status = KF_CRASH;
     e->rule = "runner.crashed";
     if (result->end == KF_END_MEMORY) e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
-    if (result->end == KF_END_CPU || result->end == KF_END_WALL) e->status = KF_TIMEOUT, e->rule = "time.limit";
+    if (result->end == KF_END_CPU || result->end == KF_END_WALL)
+        e->status = KF_TIMEOUT, e->rule = "time.limit";
     if (result->end == KF_END_EXITED) e->rule = "runner.exited";
     /* Where no cgroup counts, an allocation fails at the limit, and the program falls over that. */
-    if (result->end == KF_END_SIGNAL && runner->memory_limit && result->peak_memory_bytes > runner->memory_limit / 10 * 9)
+    if (result->end == KF_END_SIGNAL && runner->memory_limit &&
+        result->peak_memory_bytes > runner->memory_limit / 10 * 9)
         e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
     snprintf(e->text, sizeof e->text, "the process ended while %s: %s", doing, words);
 }
 
-void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing, kf_runner_explanation *e)
+void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
+                       kf_runner_explanation *e)
 {
     static const struct {
         kf_status status;
         const char *rule, *text;
     } table[] = {
         [KF_RUNNER_OK] = {KF_CORRECT, "", ""},
-        [KF_RUNNER_CLOSED] = {KF_CONTRACT_VIOLATION, "protocol.closed", "the process closed the judge's connection while"},
+        [KF_RUNNER_CLOSED] = {KF_CONTRACT_VIOLATION, "protocol.closed",
+                              "the process closed the judge's connection while"},
         [KF_RUNNER_TIMEOUT] = {KF_TIMEOUT, "time.limit", "no end in time while"},
-        [KF_RUNNER_FORGED] = {KF_CHEATING, "protocol.forged", "an answer was written that the runner did not give, while"},
-        [KF_RUNNER_WOKEN] = {KF_CHEATING, "runner.woken", "the process was made to run while the judge had stopped it, after"},
+        [KF_RUNNER_FORGED] = {KF_CHEATING, "protocol.forged",
+                              "an answer was written that the runner did not give, while"},
+        [KF_RUNNER_WOKEN] = {KF_CHEATING, "runner.woken",
+                             "the process was made to run while the judge had stopped it, after"},
         [KF_RUNNER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
-                           "the thread that launches was bound to other processors than the one that it is to launch from, while"},
+                             "the thread that launches was bound to other processors than the one "
+                             "that it is to launch from, while"},
         [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed", "the runner can't go on while"},
-        [KF_RUNNER_DEVICE_ERROR] = {KF_LAUNCH_FAILURE, "device.error", "the device reports an error after"},
+        [KF_RUNNER_DEVICE_ERROR] = {KF_LAUNCH_FAILURE, "device.error",
+                                    "the device reports an error after"},
         [KF_RUNNER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},
         [KF_RUNNER_MACHINE] = {KF_JUDGE_ERROR, "machine", "the machine failed while"},
     };
@@ -677,6 +740,7 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
     }
     e->status = table[event].status;
     e->rule = table[event].rule;
-    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing, event == KF_RUNNER_MACHINE ? ": " : "",
+    snprintf(e->text, sizeof e->text, "%s %s%s%.300s", table[event].text, doing,
+             event == KF_RUNNER_MACHINE ? ": " : "",
              event == KF_RUNNER_MACHINE ? runner->error.text : "");
 }

@@ -18,14 +18,16 @@ char *kf_cache_folder(void)
 }
 
 /* CACHE/builds/HASH.so; malloc'd. */
-static char *cached_path(kf_device *device, const char *cache, const kf_task *task, const kf_task_file *file, bool oracle)
+static char *cached_path(kf_device *device, const char *cache, const kf_task *task,
+                         const kf_task_file *file, bool oracle)
 {
     kf_autofree char *toolchain = device->operations->toolchain(device);
     kf_autofree char *prototype = kf_build_prototype_header(task, oracle);
     kf_autofree char *shim = kf_build_shim(task, oracle);
     char hex[KF_HASH_HEX], *path = NULL;
     if (!toolchain || !prototype || !shim) return NULL;
-    const char *parts[] = {KFORGE_VERSION, device->operations->kind, toolchain, prototype, shim, file->text};
+    const char *parts[] = {KFORGE_VERSION, device->operations->kind, toolchain, prototype, shim,
+                           file->text};
     size_t sizes[6];
     for (size_t i = 0; i < 6; i++) sizes[i] = strlen(parts[i]);
     sizes[5] = file->size;
@@ -57,8 +59,9 @@ static bool take_problem(const kf_task_file *file, kf_task_binary *binary, kf_er
     return memory ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
 }
 
-bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task, const kf_task_file *file, bool oracle,
-                    double seconds, kf_task_binary *binary, kf_error *error)
+bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task,
+                        const kf_task_file *file, bool oracle, double seconds,
+                        kf_task_binary *binary, kf_error *error)
 {
     *binary = (kf_task_binary){0};
     if (file->kind == KF_SOURCE_TORCH) return take_problem(file, binary, error);
@@ -83,7 +86,8 @@ bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *tas
         return kf_fail_prefix(error, "%s", file->name);
     }
     if (!build.ok) {
-        if (asprintf(&binary->reason, "%s does not build: %s", file->name, build.reason) < 0) binary->reason = NULL;
+        if (asprintf(&binary->reason, "%s does not build: %s", file->name, build.reason) < 0)
+            binary->reason = NULL;
         binary->machine = build.status == KF_JUDGE_ERROR;
         kf_build_free(&build);
         if (binary->reason) return true;

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAR_OFF 2          /* times the RMS error that is allowed */
-#define CARDS_A_WORKLOAD 3 /* at least so many sets are varied in each; where there are two sets only, one or two */
+#define FAR_OFF 2 /* times the RMS error that is allowed */
+/* at least so many sets are varied in each; where there are two sets only, one or two */
+#define CARDS_A_WORKLOAD 3
 
 struct kf_checker {
     kf_workbench *bench;
@@ -30,8 +31,8 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
-/* Which of these a shortcut bears is not known, so each gets its turn: workload by workload and set by set the next card is drawn, and none comes again
- * before all have been. */
+/* Which of these a shortcut bears is not known, so each gets its turn: workload by workload and set
+ * by set the next card is drawn, and none comes again before all have been. */
 static bool lay_deck(kf_checker *checker)
 {
     const kf_workbench *bench = checker->bench;
@@ -42,16 +43,20 @@ static bool lay_deck(kf_checker *checker)
     if (!checker->deck || !order || !sorted) return false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
-        for (int v = KF_VARY_NONE + 1; v < KF_VARIATION_COUNT && (kind == KF_INPUT || kind == KF_INOUT); v++)
+        for (int v = KF_VARY_NONE + 1;
+             v < KF_VARIATION_COUNT && (kind == KF_INPUT || kind == KF_INOUT); v++)
             if (kf_variation_applies(&problem->arguments[i], (kf_variation)v))
                 sorted[checker->cards++] = (kf_set_variation){i, (kf_variation)v};
     }
-    /* The same order in all workloads of a job, each beginning where the one before may have ended. */
-    kf_choices choices = {.state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
+    /* The same order in all workloads of a job, each beginning where the one before may have ended.
+     */
+    kf_choices choices = {
+        .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
     for (uint32_t i = 0; i < checker->cards; i++) order[i] = i;
     kf_choices_permute(&choices, order, checker->cards);
     for (uint32_t i = 0; i < checker->cards; i++) checker->deck[i] = sorted[order[i]];
-    if (checker->cards) checker->next = (uint32_t)bench->workload * CARDS_A_WORKLOAD % checker->cards;
+    if (checker->cards)
+        checker->next = (uint32_t)bench->workload * CARDS_A_WORKLOAD % checker->cards;
     return true;
 }
 
@@ -71,7 +76,8 @@ kf_checker *kf_checker_new(kf_workbench *bench)
     checker->varies = true;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_tolerance *tolerance = &problem->arguments[i].tolerance;
-        bool absolute = (tolerance->kind == KF_ALLCLOSE || tolerance->kind == KF_ANY_ORDER) && tolerance->atol > 0;
+        bool absolute = (tolerance->kind == KF_ALLCLOSE || tolerance->kind == KF_ANY_ORDER) &&
+                        tolerance->atol > 0;
         if (is_output(&problem->arguments[i]) && absolute) checker->varies = false;
     }
     if (!lay_deck(checker)) return NULL;
@@ -87,25 +93,27 @@ void kf_checker_free(kf_checker *checker)
     free(checker);
 }
 
-void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order, uint32_t called, uint32_t count, bool known,
-                     kf_set_variation *variations)
+void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
+                     uint32_t called, uint32_t count, bool known, kf_set_variation *variations)
 {
-    /* Where a batch is one call, one of the first two pairs has it varied: else what the baseline errs on such inputs might not be known, and none be varied
-     * later. */
-    uint32_t drawn_phase = kf_choices_below(choices, 2), phase = checker->begun && !known ? !checker->phase : drawn_phase;
+    /* Where a batch is one call, one of the first two pairs has it varied: else what the baseline
+     * errs on such inputs might not be known, and none be varied later. */
+    uint32_t drawn_phase = kf_choices_below(choices, 2),
+             phase = checker->begun && !known ? !checker->phase : drawn_phase;
     checker->phase = phase;
     checker->begun = true;
     for (uint32_t k = 0; k < count; k++) {
         variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
         if (!checker->varies || !checker->cards || (k + phase) % 2) continue;
         bool compared = k < called; /* a card that nobody looks at is not spent */
-        kf_set_variation drawn = checker->deck[compared ? checker->next : kf_choices_below(choices, checker->cards)];
+        kf_set_variation drawn =
+            checker->deck[compared ? checker->next : kf_choices_below(choices, checker->cards)];
         if (compared) checker->next = (checker->next + 1) % checker->cards;
         if (!known || checker->known[class_of(drawn)]) variations[order[k]] = drawn;
     }
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 typedef struct item {
     const kf_problem_argument *argument;
@@ -134,20 +142,24 @@ static void compare_one(void *context, size_t i)
     }
     it->figures = (kf_error_figures){0};
     it->error = (kf_error){0};
-    it->passed = kf_compare_output(it->argument, it->data, it->truth, it->accumulate ? &own : it->sums, &it->figures, &it->error);
+    it->passed = kf_compare_output(it->argument, it->data, it->truth,
+                                   it->accumulate ? &own : it->sums, &it->figures, &it->error);
 }
 
-/* Most outputs pass, and for that sums are enough; what does not pass by them is looked at element by element. */
+/* Most outputs pass, and for that sums are enough; what does not pass by them is looked at element
+ * by element. */
 static void judge_by_device_compare(item *it, const kf_device_compare *device_compare)
 {
     if (!device_compare->known) return;
     if (it->accumulate) it->own = device_compare->sums;
-    it->settled = kf_compare_sums(it->argument, &device_compare->sums, device_compare->failed, it->accumulate ? &it->own : it->sums, &it->figures);
+    it->settled = kf_compare_sums(it->argument, &device_compare->sums, device_compare->failed,
+                                  it->accumulate ? &it->own : it->sums, &it->figures);
     it->passed = it->settled;
     it->fails = !it->settled && it->sums && !it->accumulate;
 }
 
-static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, int argument, kf_error *error)
+static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, int argument,
+                  kf_error *error)
 {
     it->looked = true;
     it->data = device->output(sets, it->set, argument, error);
@@ -165,7 +177,8 @@ static void worse(kf_error_figures *all, const kf_error_figures *one, bool first
     /* Of the figures the set that came closest to its limit is shown. */
     double now = one->allowed_rms > 0 ? one->rms / one->allowed_rms : one->rms,
            before = all->allowed_rms > 0 ? all->rms / all->allowed_rms : all->rms;
-    if (one->mismatched > all->mismatched || (one->mismatched == all->mismatched && now > before)) sum = *one;
+    if (one->mismatched > all->mismatched || (one->mismatched == all->mismatched && now > before))
+        sum = *one;
     sum.compared = all->compared + one->compared;
     sum.mismatched = all->mismatched + one->mismatched;
     if (all->mismatched) {
@@ -180,13 +193,15 @@ static void worse(kf_error_figures *all, const kf_error_figures *one, bool first
 static kf_output_check *output_check(kf_workbench *bench, const char *name)
 {
     for (size_t i = 0; i < bench->result->output_count; i++)
-        if (strcmp(bench->result->outputs[i].argument, name) == 0) return &bench->result->outputs[i];
+        if (strcmp(bench->result->outputs[i].argument, name) == 0)
+            return &bench->result->outputs[i];
     kf_output_check *added = kf_workload_add_output(bench->result, name);
     if (added) added->figures = (kf_error_figures){.first_index = -1};
     return added;
 }
 
-static void describe_variation(const kf_problem *problem, kf_set_variation variation, char *text, size_t size)
+static void describe_variation(const kf_problem *problem, kf_set_variation variation, char *text,
+                               size_t size)
 {
     text[0] = '\0';
     if (variation.argument >= 0)
@@ -201,23 +216,28 @@ static bool report_mismatch(kf_workbench *bench, const item *it)
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (f->pattern[0]) snprintf(pattern, sizeof pattern, ", pattern: %.60s", f->pattern);
     if (it->argument->tolerance.kind == KF_ERROR_RATIO)
-        snprintf(errors, sizeof errors, "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms, f->allowed_rms,
-                 f->max, f->allowed_max);
-    return kf_verdict_add_finding(bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE, "output.mismatch", f->max,
-                                  f->allowed_max, "%s: %lld of %lld elements wrong%s, first at %lld: expected %.9g, got %.9g%s%s",
-                                  it->argument->name, (long long)f->mismatched, (long long)f->compared, varied,
-                                  (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
+        snprintf(errors, sizeof errors,
+                 "; RMS error %.3g, allowed %.3g; maximum %.3g, allowed %.3g", f->rms,
+                 f->allowed_rms, f->max, f->allowed_max);
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
+               "output.mismatch", f->max, f->allowed_max,
+               "%s: %lld of %lld elements wrong%s, first at %lld: expected %.9g, got %.9g%s%s",
+               it->argument->name, (long long)f->mismatched, (long long)f->compared, varied,
+               (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
 }
 
-/* What a baseline may not do: it is the measure of what a candidate may. Its error is the tolerance, so that nothing but its size says that it is
- * wrong: a tenth of the output's RMS, or in one element a quarter of the largest value (rounding to f8e5m2 is an eighth). */
+/* What a baseline may not do: it is the measure of what a candidate may. Its error is the
+ * tolerance, so that nothing but its size says that it is wrong: a tenth of the output's RMS, or in
+ * one element a quarter of the largest value (rounding to f8e5m2 is an eighth). */
 #define FAR_RMS 0.1
 #define FAR_MAX 0.25
 static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf_error *error)
 {
     double scale = it->own.count ? sqrt(it->own.scale_square / (double)it->own.count) : 0;
-    bool far_off = it->accumulate && it->variation.argument < 0 && scale > 0 &&
-                   (kf_error_rms(&it->own) > FAR_RMS * scale || it->own.max > FAR_MAX * it->own.scale_max);
+    bool far_off =
+        it->accumulate && it->variation.argument < 0 && scale > 0 &&
+        (kf_error_rms(&it->own) > FAR_RMS * scale || it->own.max > FAR_MAX * it->own.scale_max);
     if (it->passed && !far_off) return true;
     *passed = false;
     bench->coarse = bench->coarse || it->argument->tf32;
@@ -225,35 +245,42 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
     const kf_error_figures *f = &it->figures;
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
     if (it->passed) /* no element is beyond its tolerance, which was made from this very error */
-        snprintf(how, sizeof how, "its error is %.3g RMS and at most %.3g, where values are %.3g RMS and at most %.3g",
-                 kf_error_rms(&it->own), it->own.max, scale, it->own.scale_max);
+        snprintf(
+            how, sizeof how,
+            "its error is %.3g RMS and at most %.3g, where values are %.3g RMS and at most %.3g",
+            kf_error_rms(&it->own), it->own.max, scale, it->own.scale_max);
     else
-        snprintf(how, sizeof how, "%lld of %lld elements%s, first at %lld: expected %.9g, got %.9g", (long long)f->mismatched,
-                 (long long)it->argument->elements, varied, (long long)f->first_index, f->first_expected, f->first_got);
-    if (kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.wrong", f->max,
-                               f->allowed_max, "the task's baseline disagrees with its oracle: %s: %s", it->argument->name, how))
+        snprintf(how, sizeof how, "%lld of %lld elements%s, first at %lld: expected %.9g, got %.9g",
+                 (long long)f->mismatched, (long long)it->argument->elements, varied,
+                 (long long)f->first_index, f->first_expected, f->first_got);
+    if (kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
+                               "baseline.wrong", f->max, f->allowed_max,
+                               "the task's baseline disagrees with its oracle: %s: %s",
+                               it->argument->name, how))
         return true;
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
 }
 
-/* Errors may have a heavy tail, and then the baseline's in some sets say little of what they are in another. What is not finite where it should
- * be is no matter of degree. */
+/* Errors may have a heavy tail, and then the baseline's in some sets say little of what they are in
+ * another. What is not finite where it should be is no matter of degree. */
 static bool may_be_doubted(const item *it, const kf_doubts *doubts)
 {
     return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
 }
 
 /* That it takes tf32, where the baseline has been heard and does not: once is enough. */
-static bool is_told(const kf_workbench *bench, const item *items, size_t used, const kf_doubts *doubts)
+static bool is_told(const kf_workbench *bench, const item *items, size_t used,
+                    const kf_doubts *doubts)
 {
     for (size_t n = 0; n < used; n++)
         if (items[n].passed && items[n].figures.tf32 && doubts->heard[items[n].set]) return true;
     return kf_verdict_has_flag(bench->verdict, KF_FLAG_TF32);
 }
 
-/* Names all sets that are doubtful: that fail, or pass by what tf32 allows alone, while the baseline may turn out to err as much there; none when some other is wrong
- * for certain. */
-static bool find_doubts(const kf_workbench *bench, const item *items, size_t used, kf_doubts *doubts)
+/* Names all sets that are doubtful: that fail, or pass by what tf32 allows alone, while the
+ * baseline may turn out to err as much there; none when some other is wrong for certain. */
+static bool find_doubts(const kf_workbench *bench, const item *items, size_t used,
+                        kf_doubts *doubts)
 {
     bool told = is_told(bench, items, used, doubts);
     for (size_t n = 0; n < used; n++)
@@ -261,22 +288,26 @@ static bool find_doubts(const kf_workbench *bench, const item *items, size_t use
     uint32_t before = doubts->count;
     for (size_t n = 0; n < used; n++) {
         bool passes = items[n].passed && (told || !items[n].figures.tf32);
-        if (passes || !may_be_doubted(&items[n], doubts) || doubts->doubtful[items[n].set]) continue;
+        if (passes || !may_be_doubted(&items[n], doubts) || doubts->doubtful[items[n].set])
+            continue;
         doubts->doubtful[items[n].set] = true;
         doubts->count++;
     }
     return doubts->count > before;
 }
 
-/* Of those that fail by the device's sums the first is brought to the host and worded: outputs of gigabytes take seconds each, and one tells what the others
- * would. A careful look may still forgive it, for its last bits; then the next is. */
-static bool word_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used, const kf_doubts *doubts,
-                         kf_error *error)
+/* Of those that fail by the device's sums the first is brought to the host and worded: outputs of
+ * gigabytes take seconds each, and one tells what the others would. A careful look may still
+ * forgive it, for its last bits; then the next is. */
+static bool word_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used,
+                         const kf_doubts *doubts, kf_error *error)
 {
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
         if (!it->fails || (doubts && may_be_doubted(it, doubts))) continue;
-        if (!bring(it, sets, bench->device->operations, (int)(it->argument - bench->problem->arguments), error)) return false;
+        if (!bring(it, sets, bench->device->operations,
+                   (int)(it->argument - bench->problem->arguments), error))
+            return false;
         it->fails = false;
         compare_one(it, 0);
         if (!it->passed) return true;
@@ -293,21 +324,26 @@ void kf_checker_be_brief(kf_checker *checker, bool brief)
 static bool is_far_off(const item *items, size_t used)
 {
     for (size_t n = 0; n < used; n++)
-        if (items[n].fails && items[n].figures.rms > FAR_OFF * items[n].figures.allowed_rms) return true;
+        if (items[n].fails && items[n].figures.rms > FAR_OFF * items[n].figures.allowed_rms)
+            return true;
     return false;
 }
 
-bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations, const uint32_t *list,
-                        uint32_t count, bool baseline, kf_doubts *doubts, bool *passed, kf_error *error)
+bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variation *variations,
+                        const uint32_t *list, uint32_t count, bool baseline, kf_doubts *doubts,
+                        bool *passed, kf_error *error)
 {
     kf_workbench *bench = checker->bench;
     const kf_problem *problem = bench->problem;
-    kf_autofree item *items = calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *items);
+    kf_autofree item *items =
+        calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *items);
     if (!items) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     const kf_device_operations *device = bench->device->operations;
-    kf_autofree kf_device_compare *comparisons = calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *comparisons);
+    kf_autofree kf_device_compare *comparisons =
+        calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *comparisons);
     if (!comparisons) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (device->device_compare && !device->device_compare(sets, list, count, comparisons, error)) return false;
+    if (device->device_compare && !device->device_compare(sets, list, count, comparisons, error))
+        return false;
     *passed = true;
     size_t used = 0;
     for (uint32_t k = 0; k < count; k++)
@@ -317,10 +353,12 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
             int class = class_of(variations[list[k]]);
             item *it = &items[used++];
             *it = (item){.argument = argument, .set = list[k], .variation = variations[list[k]]};
-            bool ratio = argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype);
+            bool ratio =
+                argument->tolerance.kind == KF_ERROR_RATIO && kf_dtype_is_float(argument->dtype);
             it->sums = ratio ? &checker->baseline[i * checker->classes + class] : NULL;
             it->accumulate = baseline && ratio;
-            judge_by_device_compare(it, &comparisons[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
+            judge_by_device_compare(
+                it, &comparisons[(size_t)k * (size_t)problem->argument_count + (size_t)i]);
             if (!it->settled && !it->fails && !bring(it, sets, device, i, error)) return false;
         }
     if (checker->brief && !doubts && is_far_off(items, used)) {
@@ -330,10 +368,12 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     kf_parallel_for(bench->parallel, used, compare_one, items);
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
     if (!word_failure(bench, sets, items, used, doubts, error)) return false;
-    if (doubts && find_doubts(bench, items, used, doubts)) return true; /* what was certain may have been forgiven */
+    /* what was certain may have been forgiven */
+    if (doubts && find_doubts(bench, items, used, doubts)) return true;
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
-        if (!it->passed && it->error.code == KF_ERROR_MEMORY) return kf_fail_copy(error, &it->error);
+        if (!it->passed && it->error.code == KF_ERROR_MEMORY)
+            return kf_fail_copy(error, &it->error);
         if (baseline) {
             if (it->accumulate) kf_error_merge(it->sums, &it->own);
             checker->known[class_of(it->variation)] = true;
@@ -344,11 +384,14 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
         if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (it->fails && !it->looked) continue;
         worse(&check->figures, &it->figures, check->figures.compared == 0);
-        if (it->figures.tf32 && !(doubts && may_be_doubted(it, doubts)) && !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
+        if (it->figures.tf32 && !(doubts && may_be_doubted(it, doubts)) &&
+            !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         if (!it->passed) {
-            if (doubts && may_be_doubted(it, doubts)) continue; /* another is wrong for certain, and is named */
-            if (*passed && !report_mismatch(bench, it)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            /* another is wrong for certain, and is named */
+            if (doubts && may_be_doubted(it, doubts)) continue;
+            if (*passed && !report_mismatch(bench, it))
+                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
             *passed = false;
         }
     }
@@ -363,21 +406,28 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
     switch (damage->kind) {
     case KF_DAMAGE_NONE: return true;
     case KF_DAMAGE_INPUT:
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "input.mutated",
-                                      NAN, NAN, "input %s was changed by the call; inputs are read-only", argument->name);
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_CONTRACT_VIOLATION,
+                                      KF_BLAME_CANDIDATE, "input.mutated", NAN, NAN,
+                                      "input %s was changed by the call; inputs are read-only",
+                                      argument->name);
     case KF_DAMAGE_GUARD:
         return kf_verdict_add_finding(
-            bench->verdict, bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "guard.broken", at, (double)argument->bytes,
-            damage->byte < 0 ? "%s: written %lld bytes in front of its %llu bytes" : "%s: written at byte %lld of %llu bytes",
+            bench->verdict, bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE,
+            "guard.broken", at, (double)argument->bytes,
+            damage->byte < 0 ? "%s: written %lld bytes in front of its %llu bytes"
+                             : "%s: written at byte %lld of %llu bytes",
             argument->name, (long long)llabs(damage->byte), (unsigned long long)argument->bytes);
     case KF_DAMAGE_UNCHOSEN:
-        return kf_verdict_add_finding(
-            bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "unchosen.written", at, NAN,
-            "%s of a buffer set that was not called was written: work for other calls was done in one call", argument->name);
-    case KF_DAMAGE_LATE:
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "output.late", NAN, NAN,
-                                      "%s was still being written after the runner had said that all calls were over",
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_CHEATING,
+                                      KF_BLAME_CANDIDATE, "unchosen.written", at, NAN,
+                                      "%s of a buffer set that was not called was written: work "
+                                      "for other calls was done in one call",
                                       argument->name);
+    case KF_DAMAGE_LATE:
+        return kf_verdict_add_finding(
+            bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "output.late", NAN, NAN,
+            "%s was still being written after the runner had said that all calls were over",
+            argument->name);
     }
     return false;
 }

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
-/* Pairs of words are multiplied, both masked with what only the judge knows (parts of the key, the state so far), and the halves of the product
- * folded. What a changed bit does to the product hangs on the other factor, so nobody without the key can find a second change that cancels it.
- * Multiplying by a constant would not do: there a flipped top bit flips one known bit of the state, whatever the key is. */
+/* Pairs of words are multiplied, both masked with what only the judge knows (parts of the key, the
+ * state so far), and the halves of the product folded. What a changed bit does to the product hangs
+ * on the other factor, so nobody without the key can find a second change that cancels it.
+ * Multiplying by a constant would not do: there a flipped top bit flips one known bit of the state,
+ * whatever the key is. */
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -22,11 +24,13 @@ static inline uint64_t next_key(uint64_t *state)
 
 #define LANES 4 /* so many multiplications are under way at once */
 
-static inline void absorb(uint64_t lane[LANES], const uint64_t mask[LANES], const unsigned char block[16 * LANES])
+static inline void absorb(uint64_t lane[LANES], const uint64_t mask[LANES],
+                          const unsigned char block[16 * LANES])
 {
     uint64_t words[2 * LANES];
     memcpy(words, block, sizeof words);
-    for (int i = 0; i < LANES; i++) lane[i] = mix(words[2 * i] ^ lane[i], words[2 * i + 1] ^ mask[i]) + mask[i];
+    for (int i = 0; i < LANES; i++)
+        lane[i] = mix(words[2 * i] ^ lane[i], words[2 * i + 1] ^ mask[i]) + mask[i];
 }
 
 uint64_t kf_digest(uint64_t key, const void *data, size_t size)

@@ -1,5 +1,6 @@
-/* Linking is decided by the build (build_cuda.c); this is for what is opened at run time. It is read once, when the candidate has made all its calls of a
- * workload: one that closes the library again behind each call gets by, and pays for loading it in each. */
+/* Linking is decided by the build (build_cuda.c); this is for what is opened at run time. It is
+ * read once, when the candidate has made all its calls of a workload: one that closes the library
+ * again behind each call gets by, and pays for loading it in each. */
 #include "libraries.h"
 
 #include <math.h>
@@ -37,7 +38,8 @@ bool kf_library_forbidden(const char *maps, const char *const *allowed, char nam
         while (start && line[start - 1] != '/') start--;
         for (size_t i = 0; start && i < sizeof vendors / sizeof *vendors; i++) {
             size_t prefix = strlen(vendors[i].file);
-            if (length - start < prefix || strncmp(line + start, vendors[i].file, prefix) != 0 || covered(&vendors[i], allowed))
+            if (length - start < prefix || strncmp(line + start, vendors[i].file, prefix) != 0 ||
+                covered(&vendors[i], allowed))
                 continue;
             snprintf(name, 64, "%.*s", (int)(length - start), line + start);
             return true;
@@ -50,14 +52,17 @@ bool kf_library_forbidden(const char *maps, const char *const *allowed, char nam
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
     char path[64], name[64];
-    if (kf_runner_kind_of(candidate) == KF_RUNNER_TORCH) return true; /* PyTorch itself has them, and a solution may call it */
+    /* PyTorch itself has them, and a solution may call it */
+    if (kf_runner_kind_of(candidate) == KF_RUNNER_TORCH) return true;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_runner_pid(candidate));
     kf_autofree char *maps = kf_system_file(path, 16u << 20);
     if (!maps || !kf_library_forbidden(maps, r->bench->libraries, name)) return true;
     r->over = true;
     kf_autofree char *clean = kf_text_clean(name, strlen(name), true);
-    return (clean &&
-            kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "library.loaded", NAN, NAN,
-                                   "the candidate's process has loaded %s, which the task's \"libraries\" do not allow", clean)) ||
+    return (clean && kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING,
+                                            KF_BLAME_CANDIDATE, "library.loaded", NAN, NAN,
+                                            "the candidate's process has loaded %s, which the "
+                                            "task's \"libraries\" do not allow",
+                                            clean)) ||
            no_memory(error);
 }

@@ -1,15 +1,19 @@
 /* The order of batches.
  *
- *   1. Three sets (two where memory is short), the baseline's and the oracle's runner; the baseline's time of a call says how many sets a batch needs.
+ *   1. Three sets (two where memory is short), the baseline's and the oracle's runner; the
+ * baseline's time of a call says how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
  *   3. The candidate's runner: load, hand over.
- *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few sets left out. Before each side the device's
- *      memory is waited for (memory_settle.h), as before the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and left-out
- *      sets are inspected and the outputs of all calls compared, of the baseline's in the first two pairs. The first pair is a warm-up: compared
- *      like any other, not timed. Baseline first in the first two pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so
- *      that drift cancels (ABBA).
+ *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few
+ * sets left out. Before each side the device's memory is waited for (memory_settle.h), as before
+ * the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and
+ * left-out sets are inspected and the outputs of all calls compared, of the baseline's in the first
+ * two pairs. The first pair is a warm-up: compared like any other, not timed. Baseline first in the
+ * first two pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so that
+ * drift cancels (ABBA).
  *   5. In the first timed pairs a single call of each side on a left-out set: latency.
- *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone, alone is measured once more.
+ *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone,
+ * alone is measured once more.
  *
  * At any time at most one of the three runners runs; the others are stopped. */
 #include "measure.h"
@@ -21,28 +25,33 @@
 #include "libraries.h"
 #include "measure_internal.h"
 
-#define WARM_CALLS 4096   /* by then the driver's buffers have been written once around, and calls take what they will */
+/* by then the driver's buffers have been written once around, and calls take what they will */
+#define WARM_CALLS 4096
 #define WARM_SECONDS 0.03 /* of batches; long calls need fewer */
 #define WARM_BATCHES 20
-#define WARM_SETTLED 0.02 /* two batches that agree so well end it, unless calls wait for their launch */
-#define CHECK_PAIRS 3     /* of workloads that are not timed */
-#define COMPARED_PAIRS 2  /* in which the baseline's outputs are compared, too */
-#define EMPTY_BATCHES 36   /* empty ones, a few before each pair: on a busy machine their median needs many */
+/* two batches that agree so well end it, unless calls wait for their launch */
+#define WARM_SETTLED 0.02
+#define CHECK_PAIRS 3    /* of workloads that are not timed */
+#define COMPARED_PAIRS 2 /* in which the baseline's outputs are compared, too */
+/* empty ones, a few before each pair: on a busy machine their median needs many */
+#define EMPTY_BATCHES 36
 #define EMPTIES_A_PAIR 4
 #define LATENCY_PAIRS 8
 #define MAX_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
 
-/* ---- the parts, in order --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the parts, in order --------------------------------------------------------------------- */
 
-/* Batches whose time does not count, until a side's calls have become as fast as they get. Where there are no inouts, outputs are
- * poisoned before the first and all is looked at behind the last. `least`: seconds of the shortest, of two at least; INFINITY without. */
+/* Batches whose time does not count, until a side's calls have become as fast as they get. Where
+ * there are no inouts, outputs are poisoned before the first and all is looked at behind the last.
+ * `least`: seconds of the shortest, of two at least; INFINITY without. */
 static bool warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error)
 {
     double seconds = 0, last = INFINITY;
     *least = INFINITY;
     bool launches = r->baseline_call < r->bench->device->launch_bound;
     kf_measurement_memory_settle(r);
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "warm", (int)side), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "warm", (int)side), r->variations, error))
+        return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
@@ -53,9 +62,12 @@ static bool warm_up(kf_measurement *r, kf_side side, double *least, kf_error *er
                                     : kf_measurement_refresh(r, -1, side, r->calls[side], error)))
             return false;
         if (!kf_measurement_batch(r, side, 0, r->calls[side], 0, -1, &batch, error)) return false;
-        if (side == CANDIDATE && r->in_place && !kf_measurement_inspect(r, side, error)) return false;
-        /* It may have compiled its kernels in the first one: that is its time, but none that tells of its calls. */
-        bool first = i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+        if (side == CANDIDATE && r->in_place && !kf_measurement_inspect(r, side, error))
+            return false;
+        /* It may have compiled its kernels in the first one: that is its time, but none that tells
+         * of its calls. */
+        bool first =
+            i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
         if (first)
             r->started += batch.seconds;
         else
@@ -75,20 +87,28 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
     r->solo_calls = calls;
     kf_measurement_memory_settle(r);
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes longer. */
+    /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes
+     * longer. */
     kf_checker_vary(r->checker, &r->choices, r->order, 0, r->set_count, false, r->variations);
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error)) return false;
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error))
+        return false;
     for (int i = 0; i <= KF_SOLO_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
-        if (kf_measurement_steps_aside(r) && (!kf_measurement_empty_batch(r, BASELINE, calls, error) || r->over)) return r->over;
+        if (kf_measurement_steps_aside(r) &&
+            (!kf_measurement_empty_batch(r, BASELINE, calls, error) || r->over))
+            return r->over;
         if (kf_measurement_needs_priming(r, BASELINE)) {
             if (!kf_measurement_prime(r, BASELINE, error) || r->over) return r->over;
-            if (kf_measurement_needs_priming(r, CANDIDATE) && !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error))
+            if (kf_measurement_needs_priming(r, CANDIDATE) &&
+                !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error))
                 return false; /* as beside it */
         }
         if (!kf_measurement_ready_baseline(r, i, calls, error)) return false;
-        if (!kf_measurement_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error)) return false;
-        if (kf_measurement_fetches_all(r) && !r->over && !kf_measurement_fetch(r, BASELINE, r->order, calls, error)) return false;
+        if (!kf_measurement_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error))
+            return false;
+        if (kf_measurement_fetches_all(r) && !r->over &&
+            !kf_measurement_fetch(r, BASELINE, r->order, calls, error))
+            return false;
         if (!i || r->over) continue;
         r->alone.woken[r->solo_count] = batch.waking;
         r->alone.seconds[r->solo_count++] = batch.seconds / calls;
@@ -99,9 +119,10 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
 #define ALL_SERIES 12
 static void list_series(kf_measurement *r, kf_series *all[ALL_SERIES])
 {
-    kf_series *list[ALL_SERIES] = {&r->throughput[0], &r->throughput[1], &r->latency[0],     &r->latency[1],
-                                   &r->alone,         &r->null,          &r->empty_candidate, &r->beside,
-                                   &r->empty_again,    &r->idle_again,    &r->priming_calls[0],  &r->priming_calls[1]};
+    kf_series *list[ALL_SERIES] = {
+        &r->throughput[0], &r->throughput[1], &r->latency[0],       &r->latency[1],
+        &r->alone,         &r->null,          &r->empty_candidate,  &r->beside,
+        &r->empty_again,   &r->idle_again,    &r->priming_calls[0], &r->priming_calls[1]};
     memcpy(all, list, sizeof list);
 }
 
@@ -111,7 +132,8 @@ static bool reserve(kf_measurement *r, kf_error *error)
     kf_series *all[ALL_SERIES];
     list_series(r, all);
     for (size_t i = 0; i < ALL_SERIES; i++)
-        if (!(all[i]->seconds = calloc(capacity, sizeof(double))) || !(all[i]->woken = calloc(capacity, sizeof(double))))
+        if (!(all[i]->seconds = calloc(capacity, sizeof(double))) ||
+            !(all[i]->woken = calloc(capacity, sizeof(double))))
             return no_memory(error);
     return true;
 }
@@ -123,20 +145,24 @@ static double candidate_took(const kf_measurement *r)
     return r->candidate_time + (runner ? kf_runner_late_seconds(runner) : 0);
 }
 
-/* The job's time is over. A candidate that took most of it is slow, or of this workload's part: one that takes the time of those before chooses where the
- * cut falls. Else the machine or the task is. */
+/* The job's time is over. A candidate that took most of it is slow, or of this workload's part: one
+ * that takes the time of those before chooses where the cut falls. Else the machine or the task is.
+ */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     double now = kf_now(), here = candidate_took(r), all = bench->candidate_time + here,
-           began = bench->deadline - bench->options->timeout_seconds; /* of the job, but for what is nobody's time */
+           began = bench->deadline -
+                   bench->options->timeout_seconds; /* of the job, but for what is nobody's time */
     bool slow = here > MAX_PART * (now - r->started) || all > MAX_PART * (now - began);
     r->over = true;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR, slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
-               slow ? "time.limit" : "time.budget", all, bench->options->timeout_seconds,
-               "not done with %.0f s for the whole job, of which the candidate took %.3g s, %.3g s of them in this workload",
-               bench->options->timeout_seconds, all, here) != NULL ||
+    return kf_verdict_add_finding(bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
+                                  slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
+                                  slow ? "time.limit" : "time.budget", all,
+                                  bench->options->timeout_seconds,
+                                  "not done with %.0f s for the whole job, of which the candidate "
+                                  "took %.3g s, %.3g s of them in this workload",
+                                  bench->options->timeout_seconds, all, here) != NULL ||
            no_memory(error);
 }
 
@@ -156,15 +182,18 @@ static void keep_times(kf_measurement *r, const double seconds[2], const double 
     r->latency_pairs++;
 }
 
-/* Those for jobs to come, and the one that will count. A driver that starts some has little time for buffers meanwhile, and what is timed beside it is
- * noisy: so when all buffers are there, and pairs wait for them. */
+/* Those for jobs to come, and the one that will count. A driver that starts some has little time
+ * for buffers meanwhile, and what is timed beside it is noisy: so when all buffers are there, and
+ * pairs wait for them. */
 static void expect_spares(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     bool strict = bench->options->strict_sandbox;
     if (bench->options->asan) return;
-    if (bench->counts && bench->last) kf_runner_pool_expect(bench->pool, KF_RUNNER_COUNT, strict, 1);
-    if (bench->spare) kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
+    if (bench->counts && bench->last)
+        kf_runner_pool_expect(bench->pool, KF_RUNNER_COUNT, strict, 1);
+    if (bench->spare)
+        kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
     /* The next job may be on a task that the baseline's runner does not suit. */
     if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
         kf_measurement_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
@@ -174,16 +203,21 @@ static void expect_spares(const kf_measurement *r)
 /* Python takes seconds to start: nobody waits for that. */
 static bool await_spares(const kf_measurement *r, kf_error *error)
 {
-    return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH || kf_runner_pool_settle(r->bench->pool, true, error);
+    return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH ||
+           kf_runner_pool_settle(r->bench->pool, true, error);
 }
 
-/* Slow in the warm-up by chance, or so as to be judged on few calls, where chance is large: whose short batch turns out to be shorter than half the
- * baseline's gets as many calls as make one like that, and what was timed so far does not count. At least twice as many, so it ends soon. */
-static bool recovers(kf_measurement *r, const double seconds[2], const kf_stopping_rule *rule, kf_stopping_rule *bound)
+/* Slow in the warm-up by chance, or so as to be judged on few calls, where chance is large: whose
+ * short batch turns out to be shorter than half the baseline's gets as many calls as make one like
+ * that, and what was timed so far does not count. At least twice as many, so it ends soon. */
+static bool recovers(kf_measurement *r, const double seconds[2], const kf_stopping_rule *rule,
+                     kf_stopping_rule *bound)
 {
-    double longer = seconds[BASELINE] / seconds[CANDIDATE], slower = r->calls[BASELINE] / (longer * r->calls[CANDIDATE]);
+    double longer = seconds[BASELINE] / seconds[CANDIDATE],
+           slower = r->calls[BASELINE] / (longer * r->calls[CANDIDATE]);
     if (r->calls[CANDIDATE] >= r->calls[BASELINE] || !(longer > 2)) return false;
-    r->calls[CANDIDATE] = slower > KF_SLOW ? (uint32_t)(longer * r->calls[CANDIDATE]) : r->calls[BASELINE];
+    r->calls[CANDIDATE] =
+        slower > KF_SLOW ? (uint32_t)(longer * r->calls[CANDIDATE]) : r->calls[BASELINE];
     if (!(slower > KF_SLOW)) *bound = *rule;
     kf_workload_verdict *result = r->bench->result;
     for (size_t i = 0; i < result->sample_count; i++) result->samples[i].pair = -1;
@@ -205,7 +239,9 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
                              .latency = r->timed && number > 0 && number <= LATENCY_PAIRS,
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;
-        for (int i = 0; i < EMPTIES_A_PAIR && plan.timed && !r->over && r->empty_count < EMPTY_BATCHES && !kf_measurement_steps_aside(r); i++)
+        for (int i = 0; i < EMPTIES_A_PAIR && plan.timed && !r->over &&
+                        r->empty_count < EMPTY_BATCHES && !kf_measurement_steps_aside(r);
+             i++)
             if (!kf_measurement_empty_batch(r, CANDIDATE, r->calls[BASELINE], error)) return false;
         if (!r->over && !kf_measurement_pair(r, &plan, seconds, latency, error)) return false;
         if (r->over) break;
@@ -228,28 +264,35 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
         keep_times(r, seconds, latency);
         kf_interval speedup = {NAN, NAN, NAN};
         if (kf_stopping_look(&bound, r->pairs))
-            speedup = kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds, r->pairs, KF_TIMING_CONFIDENCE);
-        if (r->pairs < bound.least_pairs) continue; /* without an interval the time so far were wasted */
-        if (r->pairs == r->capacity || kf_stop_measuring(&bound, &speedup, r->pairs, kf_now() - r->started)) break;
+            speedup = kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds,
+                                 r->pairs, KF_TIMING_CONFIDENCE);
+        /* without an interval the time so far were wasted */
+        if (r->pairs < bound.least_pairs) continue;
+        if (r->pairs == r->capacity ||
+            kf_stop_measuring(&bound, &speedup, r->pairs, kf_now() - r->started))
+            break;
     }
     r->bench->result->sets = (int)r->set_count;
     r->bench->result->pairs = (int)r->pairs;
     return true;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* What failed may have left work on the device behind, and nothing else begins before that is gone. */
+/* What failed may have left work on the device behind, and nothing else begins before that is gone.
+ */
 static void release(kf_measurement *r, bool clean)
 {
     kf_runner *runners[] = {r->runners[CANDIDATE], r->runners[BASELINE], r->oracle, r->idle};
     r->bench->candidate_time += candidate_took(r);
-    if (clean) kf_measurement_drop_sets(r); /* the driver takes twice as long for that while it ends a process */
+    /* the driver takes twice as long for that while it ends a process */
+    if (clean) kf_measurement_drop_sets(r);
     for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) kf_runner_begin_kill(runners[i]);
     for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) {
         double began = kf_now();
         kf_runner_pool_retire(r->bench->pool, runners[i], !clean);
-        if (i == 0) r->bench->candidate_time += kf_now() - began; /* its memory, which may be large, is given back */
+        /* its memory, which may be large, is given back */
+        if (i == 0) r->bench->candidate_time += kf_now() - began;
     }
     if (!clean) kf_runner_pool_drop_trusted(r->bench->pool);
     r->runners[BASELINE] = r->runners[CANDIDATE] = r->oracle = r->idle = NULL;
@@ -273,8 +316,8 @@ static void keep_trusted(kf_measurement *r)
         char key[4400];
         kf_role role = i ? KF_ROLE_ORACLE : KF_ROLE_BASELINE;
         if (*runners[i] && kf_runner_unmap(*runners[i]) == KF_RUNNER_OK)
-            kf_runner_pool_keep_trusted(bench->pool, role, kf_measurement_key(bench, role, key), bench->options->strict_sandbox,
-                                 kf_steal(runners[i]));
+            kf_runner_pool_keep_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
+                                        bench->options->strict_sandbox, kf_steal(runners[i]));
     }
     if (r->stale)
         kf_runner_pool_unlearn(bench->pool, kf_task_hash(bench->task), bench->workload);
@@ -288,7 +331,9 @@ static bool keep_candidate(kf_measurement *r, kf_error *error)
     if (!r->bench->going || r->bench->last) return true;
     kf_runner *runner = r->runners[CANDIDATE];
     kf_runner_event event = runner ? kf_runner_unmap(runner) : KF_RUNNER_OK;
-    if (event != KF_RUNNER_OK) return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0, "giving its buffers back", error);
+    if (event != KF_RUNNER_OK)
+        return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0,
+                                     "giving its buffers back", error);
     r->candidate_time = candidate_took(r);
     *r->bench->going = kf_steal(&r->runners[CANDIDATE]);
     return true;
@@ -302,28 +347,34 @@ static void expect_runners(const kf_measurement *r)
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
     counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
-    counts[kf_measurement_kind(bench, KF_ROLE_BASELINE)] +=
-        !kf_runner_pool_can_serve(bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key), strict, bench->problem);
-    counts[bench->kinds[KF_ROLE_ORACLE]] +=
-        !kf_runner_pool_can_serve(bench->pool, KF_ROLE_ORACLE, kf_measurement_key(bench, KF_ROLE_ORACLE, key), strict, bench->problem);
+    counts[kf_measurement_kind(bench, KF_ROLE_BASELINE)] += !kf_runner_pool_can_serve(
+        bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key), strict,
+        bench->problem);
+    counts[bench->kinds[KF_ROLE_ORACLE]] += !kf_runner_pool_can_serve(
+        bench->pool, KF_ROLE_ORACLE, kf_measurement_key(bench, KF_ROLE_ORACLE, key), strict,
+        bench->problem);
     for (int kind = 0; kind < KF_RUNNER_KINDS && !bench->options->asan; kind++)
         kf_runner_pool_expect(bench->pool, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
-/* How many sets there are truths for, and how large arenas are, follows from what memory is free once this is done. */
+/* How many sets there are truths for, and how large arenas are, follows from what memory is free
+ * once this is done. */
 static void make_room(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     char key[4400];
-    kf_runner_pool_make_room(bench->pool, kf_measurement_key(bench, KF_ROLE_BASELINE, key), bench->options->strict_sandbox, bench->problem);
+    kf_runner_pool_make_room(bench->pool, kf_measurement_key(bench, KF_ROLE_BASELINE, key),
+                             bench->options->strict_sandbox, bench->problem);
 }
 
-/* On a processor what starts takes from what is measured first, the baseline alone, and there is nothing to be gained by it: importing PyTorch keeps
- * processors as busy as measuring does. Nobody's time, as in kf_measurement_start_runner. */
+/* On a processor what starts takes from what is measured first, the baseline alone, and there is
+ * nothing to be gained by it: importing PyTorch keeps processors as busy as measuring does.
+ * Nobody's time, as in kf_measurement_start_runner. */
 static bool await_starting(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    if (bench->device->slow_start || bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
+    if (bench->device->slow_start || bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH)
+        return true;
     double asked = kf_now();
     bool settled = kf_runner_pool_settle(bench->pool, true, error);
     r->started += kf_now() - asked;
@@ -331,7 +382,8 @@ static bool await_starting(kf_measurement *r, kf_error *error)
     return settled;
 }
 
-/* Does what one job finds out about the baseline hold for the next? In Python its buffers may be others, and importing takes longer than that. */
+/* Does what one job finds out about the baseline hold for the next? In Python its buffers may be
+ * others, and importing takes longer than that. */
 static bool is_remembered(const kf_measurement *r)
 {
     return kf_measurement_steps_aside(r) && !kf_measurement_is_apart(r);
@@ -344,10 +396,12 @@ static bool recall(kf_measurement *r)
     char key[4400];
     const char *task = kf_task_hash(bench->task);
     if (!r->timed || !is_remembered(r) || !task ||
-        !kf_runner_pool_has_trusted(bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key),
-                             bench->options->strict_sandbox))
+        !kf_runner_pool_has_trusted(bench->pool, KF_ROLE_BASELINE,
+                                    kf_measurement_key(bench, KF_ROLE_BASELINE, key),
+                                    bench->options->strict_sandbox))
         return false;
-    const kf_known *known = kf_runner_pool_recall(bench->pool, task, bench->workload, bench->seconds);
+    const kf_known *known =
+        kf_runner_pool_recall(bench->pool, task, bench->workload, bench->seconds);
     if (!known || known->batch != kf_measurement_batch_length(r)) return false;
     r->known = *known;
     return true;
@@ -387,7 +441,8 @@ static void note(kf_measurement *r)
     memcpy(r->known.solo_woken, r->alone.woken, r->solo_count * sizeof(double));
 }
 
-/* The baseline by itself: how many calls make a batch, and what they take with no candidate there. */
+/* The baseline by itself: how many calls make a batch, and what they take with no candidate there.
+ */
 static bool know_baseline(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -407,20 +462,28 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
 static bool measure(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    kf_stopping_rule rule = {
-        .least_pairs = KF_MIN_PAIRS, .most_pairs = 400, .half_width = bench->options->half_width, .seconds = bench->seconds};
+    kf_stopping_rule rule = {.least_pairs = KF_MIN_PAIRS,
+                             .most_pairs = 400,
+                             .half_width = bench->options->half_width,
+                             .seconds = bench->seconds};
     r->capacity = rule.most_pairs;
     expect_runners(r);
     make_room(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
     if (!reserve(r, error) || !await_starting(r, error)) return false;
     r->recalled = recall(r);
-    if (!kf_measurement_make_sets(r, r->recalled ? r->known.sets : kf_measurement_least_sets(r), error)) return false;
-    if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error)) return false;
-    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error)) return false;
-    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_BASELINE, r->runners[BASELINE], error)) return false;
+    if (!kf_measurement_make_sets(r, r->recalled ? r->known.sets : kf_measurement_least_sets(r),
+                                  error))
+        return false;
+    if (!kf_measurement_start_runner(r, KF_ROLE_BASELINE, &r->runners[BASELINE], error))
+        return false;
+    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error))
+        return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_BASELINE, r->runners[BASELINE], error))
+        return false;
     if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
-    r->recalled = r->recalled && kf_runner_calls(r->runners[BASELINE]) > 0; /* no other runner than that */
+    /* no other runner than that */
+    r->recalled = r->recalled && kf_runner_calls(r->runners[BASELINE]) > 0;
     if (r->recalled) take_over(r);
     if (!r->over && !r->recalled && !know_baseline(r, error)) return false;
     /* What another candidate has of the device is given back before the next one begins. */
@@ -428,9 +491,13 @@ static bool measure(kf_measurement *r, kf_error *error)
     /* Nothing that pairs could tell is finer than what two processes differ by. */
     if (r->baseline_call < bench->device->launch_bound)
         rule.half_width = fmax(rule.half_width, bench->device->launch_bias / r->baseline_call / 4);
-    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error)) return false;
-    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error)) return false;
-    if (!r->over && r->recalled) expect_spares(r); /* not before: a driver that starts processes has little time for buffers */
+    if (!r->over &&
+        !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error))
+        return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error))
+        return false;
+    /* not before: a driver that starts processes has little time for buffers */
+    if (!r->over && r->recalled) expect_spares(r);
     if (!r->over && r->timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
     if (!r->over && r->timed && !warm_up(r, CANDIDATE, &seconds, error)) return false;
@@ -443,11 +510,13 @@ static bool measure(kf_measurement *r, kf_error *error)
     return true;
 }
 
-/* The device is as it was: what went wrong, if anything, were numbers; or it was in a process of the CPU device, of which nothing is left. */
+/* The device is as it was: what went wrong, if anything, were numbers; or it was in a process of
+ * the CPU device, of which nothing is left. */
 static bool is_clean(const kf_measurement *r, bool done)
 {
     const kf_workload_verdict *result = r->bench->result;
-    bool gone = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && r->bench->device->calls_block;
+    bool gone =
+        r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH && r->bench->device->calls_block;
     for (size_t i = 0; i < result->finding_count; i++)
         if (result->findings[i].status != KF_WRONG_RESULT && !gone) return false;
     if (r->dirty && !gone) return false;
@@ -458,14 +527,16 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     kf_measurement r = {.bench = bench, .device = bench->device->operations};
     double asked = kf_now();
-    if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error)) return false;
+    if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error))
+        return false;
     r.started = kf_now();
     bench->deadline += r.started - asked; /* others measured, or compiled a baseline */
     for (int i = 0; i < bench->problem->argument_count; i++)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.own_state = bench->frozen;
     r.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
-    r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0", (uint32_t)bench->workload, 0);
+    r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
+                                     (uint32_t)bench->workload, 0);
     bool done = measure(&r, error), clean = is_clean(&r, done);
     if (clean) keep_trusted(&r);
     release(&r, clean);

@@ -1,5 +1,6 @@
-/* Measuring one workload: is the candidate right on every set that is compared, does it keep the contract, how long do its calls take beside the
- * baseline's. measure.c orders the batches, check.c compares; stats.h says what the times mean. */
+/* Measuring one workload: is the candidate right on every set that is compared, does it keep the
+ * contract, how long do its calls take beside the baseline's. measure.c orders the batches, check.c
+ * compares; stats.h says what the times mean. */
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
@@ -20,21 +21,26 @@ typedef struct kf_workbench {
     const kf_task_file *baseline_file; /* the baseline's source */
     bool compiled;                     /* a baseline for PyTorch goes through torch.compile */
     const kf_problem *problem;
-    int workload;  /* its number: keys differ between workloads */
-    int attempt;   /* 0, and 1 for the second measurement of `verify` */
-    bool frozen;   /* modules keep the weights that their constructors draw */
-    bool full_f32; /* PyTorch computes convolutions and recurrent layers in f32, also where it might in tf32 */
+    int workload; /* its number: keys differ between workloads */
+    int attempt;  /* 0, and 1 for the second measurement of `verify` */
+    bool frozen;  /* modules keep the weights that their constructors draw */
+    /* PyTorch computes convolutions and recurrent layers in f32, also where it might in tf32 */
+    bool full_f32;
     const char *candidate, *baseline, *oracle; /* binaries */
-    /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there is nothing to measure, and *wrong says whether
-     * that is because the judge failed (the error is set). */
+    /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there
+     * is nothing to measure, and *wrong says whether that is because the judge failed (the error is
+     * set). */
     const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
     void *await_context;
     kf_build *build; /* the candidate's, once it is there: its report tells of its dry run */
     kf_runner_pool *pool;
-    size_t spare;    /* runners to start beyond those that this workload needs */
-    kf_runner **going; /* the candidate's runner, where one serves all workloads of a round; NULL where each has its own */
-    bool counts;     /* the candidate's hardware counters will be wanted: a runner for that may be started */
-    bool last;       /* no other workload follows in this round */
+    size_t spare; /* runners to start beyond those that this workload needs */
+    /* the candidate's runner, where one serves all workloads of a round; NULL where each has its
+     * own */
+    kf_runner **going;
+    /* the candidate's hardware counters will be wanted: a runner for that may be started */
+    bool counts;
+    bool last; /* no other workload follows in this round */
     const kf_secret *secret;
     double seconds;           /* for timing this workload */
     double deadline;          /* kf_now() when the candidate's time is over */
@@ -42,16 +48,20 @@ typedef struct kf_workbench {
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */
     int layers;                  /* set: sandbox layers of the candidate's runner */
-    double
-        candidate_time; /* seconds that the candidate took of the job's time in the workloads before; what it takes in this one is added */
-    double waited;   /* set: seconds that await_candidate took; they are no part of the measurement's time */
+    double candidate_time; /* seconds that the candidate took of the job's time in the workloads
+                              before; what it takes in this one is added */
+    /* set: seconds that await_candidate took; they are no part of the measurement's time */
+    double waited;
     bool abandoned;  /* set: await_candidate had nothing */
     bool secondhand; /* set: one of the task's own runners has served another task */
     bool freezes;    /* set: wrong, but would be right with frozen weights, which the task admits */
-    bool coarse;     /* set: in tf32, where PyTorch may take it, the baseline is so far from the truth that it is no measure */
+    /* set: in tf32, where PyTorch may take it, the baseline is so far from the truth that it is no
+     * measure */
+    bool coarse;
 } kf_workbench;
 
-/* Fills bench->result. False when judge or machine failed, or on the caller's stop flag (KF_ERROR_BUSY). */
+/* Fills bench->result. False when judge or machine failed, or on the caller's stop flag
+ * (KF_ERROR_BUSY). */
 bool kf_measure_workload(kf_workbench *bench, kf_error *error);
 
 #endif

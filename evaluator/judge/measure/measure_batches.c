@@ -1,4 +1,5 @@
-/* One batch: what comes before it, the clock around it, what it broke, what came out. The order of batches is the business of measure.c. */
+/* One batch: what comes before it, the clock around it, what it broke, what came out. The order of
+ * batches is the business of measure.c. */
 #include "measure_internal.h"
 #include "memory_settle.h"
 
@@ -6,23 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REHEARSED_CALL 0.02 /* seconds of the baseline's: beside longer ones what is cold is nothing */
-#define GAP_SECONDS 0.0005  /* of work left beside the stream, and as a part of the batch, that makes a finding */
+/* seconds of the baseline's: beside longer ones what is cold is nothing */
+#define REHEARSED_CALL 0.02
+/* of work left beside the stream, and as a part of the batch, that makes a finding */
+#define GAP_SECONDS 0.0005
 #define GAP_PART 0.05
-#define WAKING_FACTOR 4.0 /* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
+/* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
+#define WAKING_FACTOR 4.0
 #define WAKING_SECONDS 0.0001
 #define TIMEOUT_FACTOR 100.0
 #define MIN_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
-#define FIRST_SECONDS \
-    30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, kernels are compiled, graphs are captured, and
-            that for each way that it goes */
-#define MAX_SETTLE_SECONDS 4.0 /* seconds of a workload that its device's memory is waited for, or as many as are for timing */
-#define FAIR_FACTOR 10.0 /* who has had less than this times the baseline's time, and MIN_TIMEOUT, is not too slow by that */
+#define FIRST_SECONDS                                                                             \
+    30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, \
+            kernels are compiled, graphs are captured, and that for each way that it goes */
+/* seconds of a workload that its device's memory is waited for, or as many as are for timing */
+#define MAX_SETTLE_SECONDS 4.0
+/* who has had less than this times the baseline's time, and MIN_TIMEOUT, is not too slow by that */
+#define FAIR_FACTOR 10.0
 
 static bool add_sample(kf_measurement *r, char side, int pair, const kf_batch *batch)
 {
-    kf_sample sample = {
-        .side = side, .pair = pair, .calls = (int)batch->count, .seconds = batch->seconds, .claimed = batch->claimed};
+    kf_sample sample = {.side = side,
+                        .pair = pair,
+                        .calls = (int)batch->count,
+                        .seconds = batch->seconds,
+                        .claimed = batch->claimed};
     r->device->sample(r->bench->device, &sample);
     return kf_workload_add_sample(r->bench->result, &sample);
 }
@@ -55,35 +64,42 @@ static bool has_gap(const kf_batch *batch)
     return batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds;
 }
 
-/* Work beside the stream that a call left behind is in the time, but the contract is that the stream waits for it. What the runner says is
- * enough here: it has nothing to gain from saying it. One batch may have been held up by the machine, most of them can't. */
+/* Work beside the stream that a call left behind is in the time, but the contract is that the
+ * stream waits for it. What the runner says is enough here: it has nothing to gain from saying it.
+ * One batch may have been held up by the machine, most of them can't. */
 static bool check_gap(kf_measurement *r, const kf_batch *batch)
 {
     r->gap_batches++;
     r->gaps += has_gap(batch);
     if (r->gaps < 2 || 2 * r->gaps < r->gap_batches) return true;
     r->over = true;
-    return kf_verdict_add_finding(
-               r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
-               "the device was busy for %.3g s more after the stream was done: outputs have to be final when it is",
-               batch->gap) != NULL;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
+                                  KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
+                                  "the device was busy for %.3g s more after the stream was done: "
+                                  "outputs have to be final when it is",
+                                  batch->gap) != NULL;
 }
 
-/* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds inputs that are ready. What goes beyond the
- * baseline's quickest waking is therefore time like any other, on both sides. */
+/* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds
+ * inputs that are ready. What goes beyond the baseline's quickest waking is therefore time like any
+ * other, on both sides. */
 static void charge_late(const kf_measurement *r, kf_side side, kf_batch *batch)
 {
-    double quickest = side == CANDIDATE && r->idle_wakings ? kf_median(r->idle_waking, r->idle_wakings) : r->quickest_waking;
+    double quickest = side == CANDIDATE && r->idle_wakings
+                          ? kf_median(r->idle_waking, r->idle_wakings)
+                          : r->quickest_waking;
     double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
     batch->seconds += batch->waking - free_of_charge;
-    batch->waking = free_of_charge; /* kf_measurement_conclude compares what is left with the baseline's */
+    /* kf_measurement_conclude compares what is left with the baseline's */
+    batch->waking = free_of_charge;
 }
 
 static void charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
     if (side == CANDIDATE) r->worked[r->wakings[side] % KF_WAKINGS] = batch->worked;
     r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
-    if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking)) r->quickest_waking = batch->waking;
+    if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking))
+        r->quickest_waking = batch->waking;
     charge_late(r, side, batch);
 }
 
@@ -106,7 +122,8 @@ void kf_measurement_snapshot_nothing(void *context)
     (void)context;
 }
 
-/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in the pairs in which it is compared. */
+/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in
+ * the pairs in which it is compared. */
 bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
@@ -115,31 +132,42 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
     if (damage.kind == KF_DAMAGE_NONE) return true;
     r->over = true;
     if (side == CANDIDATE) return kf_checker_damage(r->checker, &damage) || no_memory(error);
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "baseline.failed", NAN, NAN,
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR,
+                                  KF_BLAME_TASK, "baseline.failed", NAN, NAN,
                                   "the task's baseline writes where it must not: argument %s",
                                   r->bench->problem->arguments[damage.argument].name) != NULL ||
            no_memory(error);
 }
 
 /* One batch of one side on order[first…], and what is to be said about it but for damage. */
-bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count, char letter, int pair, kf_batch *batch, kf_error *error)
+bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
+                          char letter, int pair, kf_batch *batch, kf_error *error)
 {
     snapshot look = {r, r->order + first, count, true, error};
-    *batch = (kf_batch){.order = r->order + first, .count = count, .keep = first > 0, .timeout = kf_measurement_timeout(r, side, count)};
-    bool priming_call = letter == KF_PRIMING_CALL; /* its results are nobody's, and memory for those of the batch */
-    if (r->device->snapshot) batch->answered = side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
+    *batch = (kf_batch){.order = r->order + first,
+                        .count = count,
+                        .keep = first > 0,
+                        .timeout = kf_measurement_timeout(r, side, count)};
+    /* its results are nobody's, and memory for those of the batch */
+    bool priming_call = letter == KF_PRIMING_CALL;
+    if (r->device->snapshot)
+        batch->answered =
+            side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
     kf_runner *runner = r->runners[side];
-    if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool); /* elsewhere a rough time is enough */
-    bool hurried = side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
+    /* elsewhere a rough time is enough */
+    if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
+    bool hurried =
+        side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (event == KF_RUNNER_TIMEOUT && hurried) {
         r->candidate_time += batch->timeout;
         return kf_measurement_out_of_time(r, error);
     }
     if (event != KF_RUNNER_OK)
-        return kf_measurement_report(r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
-                             count == 1 ? "running a call" : "running a batch of calls", error);
+        return kf_measurement_report(
+            r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
+            count == 1 ? "running a call" : "running a batch of calls", error);
     r->bench->deadline += batch->stalled; /* nobody's time */
     r->started += batch->stalled;
     if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, r->bench->deadline);
@@ -152,10 +180,12 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         int extra = kf_runner_extra_threads(runner) - r->spare_threads;
         if (extra > 0) {
             r->over = true;
-            if (!kf_verdict_add_finding(
-                    r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION, KF_BLAME_CANDIDATE, "threads.left", extra, 0,
-                    "%d thread%s or process%s left after the calls returned; host threads have to be joined in the call", extra,
-                    extra == 1 ? "" : "s", extra == 1 ? " is" : "es are"))
+            if (!kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
+                                        KF_BLAME_CANDIDATE, "threads.left", extra, 0,
+                                        "%d thread%s or process%s left after the calls returned; "
+                                        "host threads have to be joined in the call",
+                                        extra, extra == 1 ? "" : "s",
+                                        extra == 1 ? " is" : "es are"))
                 return no_memory(error);
         }
     }
@@ -170,7 +200,8 @@ static uint32_t truth_room(const kf_measurement *r)
 }
 
 /* Runs the oracle for those of the listed sets whose truth is not there yet. */
-bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count,
+                               kf_error *error)
 {
     kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
     uint32_t used = 0;
@@ -180,15 +211,20 @@ bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t
         if (!r->true_known[list[i]]) missing[used++] = list[i];
     if (!used) return true;
     if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
-    kf_batch batch = {.order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
+    kf_batch batch = {
+        .order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_runner_event event = kf_runner_batch(r->oracle, &batch);
-    if (event != KF_RUNNER_OK) return kf_measurement_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code, "running a call", error);
-    if (truth_room(r) < r->set_count) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    if (event != KF_RUNNER_OK)
+        return kf_measurement_report(r, r->oracle, KF_ROLE_ORACLE, event, batch.code,
+                                     "running a call", error);
+    if (truth_room(r) < r->set_count)
+        memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     for (uint32_t i = 0; i < used; i++) r->true_known[missing[i]] = true;
     return true;
 }
 
-bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count, kf_doubts *doubts, kf_error *error)
+bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
+                            kf_doubts *doubts, kf_error *error)
 {
     bool passed = true;
     uint32_t room = truth_room(r);
@@ -196,8 +232,11 @@ bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *lis
     if (!kf_measurement_fetch(r, side, list, count, error)) return false;
     for (uint32_t first = 0; first < count && passed && !r->over; first += room) {
         uint32_t some = count - first < room ? count - first : room;
-        if (room < r->set_count && (!kf_measurement_find_truth(r, list + first, some, error) || r->over)) return r->over;
-        if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some, side == BASELINE, doubts, &passed, error))
+        if (room < r->set_count &&
+            (!kf_measurement_find_truth(r, list + first, some, error) || r->over))
+            return r->over;
+        if (!kf_checker_compare(r->checker, r->sets, r->variations, list + first, some,
+                                side == BASELINE, doubts, &passed, error))
             return false;
     }
     if (!passed) r->over = true;
@@ -218,36 +257,47 @@ static void drop(uint32_t set, uint32_t *list, uint32_t *count)
     list[k] = list[--*count];
 }
 
-/* A place in r->order whose outputs may be overwritten: of a set that nobody compares any more, those that were left out first; else of one that has
- * passed, which leaves the list; where all are in doubt of another one than `doubtful`, which then is not judged in this pair. r->set_count: there
- * is none. */
-static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_doubts *doubts, uint32_t *list, uint32_t *count)
+/* A place in r->order whose outputs may be overwritten: of a set that nobody compares any more,
+ * those that were left out first; else of one that has passed, which leaves the list; where all are
+ * in doubt of another one than `doubtful`, which then is not judged in this pair. r->set_count:
+ * there is none. */
+static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_doubts *doubts,
+                           uint32_t *list, uint32_t *count)
 {
     uint32_t found = r->set_count, worth = 0;
     for (uint32_t at = r->set_count; at-- > 0 && worth < 3;) {
-        uint32_t set = r->order[at], now = !among(set, list, *count) ? 3 : !doubts->doubtful[set] ? 2 : set != doubtful ? 1 : 0;
+        uint32_t set = r->order[at], now = !among(set, list, *count) ? 3
+                                           : !doubts->doubtful[set]  ? 2
+                                           : set != doubtful         ? 1
+                                                                     : 0;
         if (now > worth) found = at, worth = now;
     }
     if (worth == 1 || worth == 2) drop(r->order[found], list, count);
     return found;
 }
 
-bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts, uint32_t *list, uint32_t *count, kf_error *error)
+bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
+                                  uint32_t *list, uint32_t *count, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     uint32_t at = find_spare(r, doubtful, doubts, list, count);
     r->heard[doubtful] = true;
-    if (at == r->set_count) return true; /* the only set there is: what is known of the baseline has to do */
+    /* the only set there is: what is known of the baseline has to do */
+    if (at == r->set_count) return true;
     uint32_t spare = r->order[at];
     doubts->doubtful[spare] = false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
-        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, doubtful, spare, i, error)) return false;
+        if ((kind == KF_INPUT || kind == KF_INOUT) &&
+            !r->device->copy_input(r->sets, doubtful, spare, i, error))
+            return false;
     }
     kf_batch batch;
     r->variations[spare] = r->variations[doubtful];
     r->true_known[spare] = false;
-    if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error) || !kf_measurement_inspect(r, BASELINE, error)) return false;
+    if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error) ||
+        !kf_measurement_inspect(r, BASELINE, error))
+        return false;
     if (r->over || !kf_measurement_find_truth(r, &spare, 1, error)) return r->over;
     return r->over || kf_measurement_compare(r, BASELINE, &spare, 1, NULL, error);
 }
@@ -258,13 +308,16 @@ void kf_measurement_memory_settle(kf_measurement *r)
     double began = kf_now();
     r->device->memory_settle(r->bench->device, KF_MEMORY_SETTLE_SECONDS);
     double waited = kf_now() - began;
-    r->started += waited; /* no time of pairs'; the job's end, which its runners have been told, stays */
+    /* no time of pairs'; the job's end, which its runners have been told, stays */
+    r->started += waited;
     r->awaited += waited;
     r->unquiet = r->awaited > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
-/* Everything between two batches that is not timed, before the first `called` of the order are called. */
-bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called, kf_error *error)
+/* Everything between two batches that is not timed, before the first `called` of the order are
+ * called. */
+bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
+                            kf_error *error)
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
@@ -275,7 +328,8 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     return true;
 }
 
-/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has no use for poison. */
+/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has
+ * no use for poison. */
 bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
@@ -289,16 +343,19 @@ bool kf_measurement_steps_aside(const kf_measurement *r)
 }
 
 /* `keep`: what its process has computed is not read yet. */
-static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool keep, kf_batch *batch, kf_error *error)
+static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool keep,
+                        kf_batch *batch, kf_error *error)
 {
-    *batch = (kf_batch){.order = r->order, .count = count, .null = true, .keep = keep, .timeout = 20};
+    *batch =
+        (kf_batch){.order = r->order, .count = count, .null = true, .keep = keep, .timeout = 20};
     if (r->device->snapshot) batch->answered = kf_measurement_snapshot_nothing;
     kf_runner_pool_pause(r->bench->pool);
-    r->device->cache_flush(r->sets, r->order, 1); /* something of the kind that comes before every batch */
+    /* something of the kind that comes before every batch */
+    r->device->cache_flush(r->sets, r->order, 1);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (event == KF_RUNNER_OK) return true;
-    return kf_measurement_report(r, runner, runner == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE, event, batch->code,
-                         "running an empty batch", error);
+    return kf_measurement_report(r, runner, runner == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE,
+                                 event, batch->code, "running an empty batch", error);
 }
 
 static void add_to_series(kf_series *series, size_t *count, size_t capacity, const kf_batch *batch)
@@ -313,7 +370,8 @@ static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_er
     kf_batch batch;
     if (!empty_batch(r, runner, count, false, &batch, error)) return false;
     if (r->over) return true;
-    charge_waking(r, BASELINE, &batch); /* what is subtracted from batches has to be made as they are */
+    /* what is subtracted from batches has to be made as they are */
+    charge_waking(r, BASELINE, &batch);
     if (r->empty_count == r->capacity) return true;
     add_to_series(&r->null, &r->empty_count, r->capacity, &batch);
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
@@ -322,7 +380,8 @@ static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_er
 bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side)
 {
     if (!kf_measurement_steps_aside(r) || r->baseline_call > REHEARSED_CALL) return false;
-    return r->bench->kinds[side == BASELINE ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+    return r->bench->kinds[side == BASELINE ? KF_ROLE_BASELINE : KF_ROLE_CANDIDATE] ==
+           KF_RUNNER_TORCH;
 }
 
 bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error)
@@ -334,26 +393,30 @@ bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error)
     return true;
 }
 
-/* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes some that count for nothing; what is to be subtracted is then
- * the baseline's own, behind such a one. */
+/* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes
+ * some that count for nothing; what is to be subtracted is then the baseline's own, behind such a
+ * one. */
 static bool empty_baseline_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error)
 {
     kf_batch batch;
     const kf_runner_kind *kinds = r->bench->kinds;
     if (!kf_measurement_steps_aside(r)) return empty_of(r, r->runners[BASELINE], count, error);
-    if (kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE]) return empty_of(r, r->oracle, count, error);
+    if (kinds[KF_ROLE_ORACLE] == kinds[KF_ROLE_BASELINE])
+        return empty_of(r, r->oracle, count, error);
     if (!empty_batch(r, r->oracle, 1, false, &batch, error)) return false;
     if (r->over || side == CANDIDATE) return true;
     if (!empty_of(r, r->runners[BASELINE], count, error)) return false;
     return r->over || empty_batch(r, r->oracle, 1, false, &batch, error);
 }
 
-/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of calls, because what a candidate in Python adds to each
- * of its calls is in its own hands. Always of a runner that no candidate is in. */
+/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of
+ * calls, because what a candidate in Python adds to each of its calls is in its own hands. Always
+ * of a runner that no candidate is in. */
 static bool empty_candidate_batch(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
-    if (!empty_batch(r, r->idle ? r->idle : r->runners[BASELINE], 1, false, &batch, error)) return false;
+    if (!empty_batch(r, r->idle ? r->idle : r->runners[BASELINE], 1, false, &batch, error))
+        return false;
     if (r->over) return true;
     if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
     add_to_series(&r->empty_candidate, &r->empty_candidate_count, r->capacity, &batch);
@@ -369,12 +432,15 @@ static bool empty_candidate_again(kf_measurement *r, kf_error *error)
     return true;
 }
 
-/* Of a side that rehearses: behind another one of the same process, as its batches come behind a call. */
+/* Of a side that rehearses: behind another one of the same process, as its batches come behind a
+ * call. */
 static bool empty_primed(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_batch batch;
     bool own = side == CANDIDATE && r->idle;
-    kf_runner *runner = own ? r->idle : r->bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH ? r->oracle : r->runners[BASELINE];
+    kf_runner *runner = own                                                  ? r->idle
+                        : r->bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH ? r->oracle
+                                                                             : r->runners[BASELINE];
     if (!empty_batch(r, runner, 1, false, &batch, error)) return false;
     if (r->over) return true;
     return own ? empty_candidate_batch(r, error) : empty_of(r, runner, 1, error);
@@ -385,13 +451,17 @@ bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count,
     kf_batch batch;
     bool aside = kf_measurement_steps_aside(r);
     if (kf_measurement_needs_priming(r, side)) return empty_primed(r, side, error);
-    if (aside ? !r->idle : !kf_measurement_is_apart(r)) return empty_baseline_batch(r, side, count, error);
+    if (aside ? !r->idle : !kf_measurement_is_apart(r))
+        return empty_baseline_batch(r, side, count, error);
     /* The last one is of the side's own kind of runner. */
     if (side == BASELINE)
-        return (aside ? empty_batch(r, r->idle, 1, false, &batch, error) : empty_candidate_batch(r, error)) &&
+        return (aside ? empty_batch(r, r->idle, 1, false, &batch, error)
+                      : empty_candidate_batch(r, error)) &&
                (r->over || empty_baseline_batch(r, side, count, error));
-    return (aside ? empty_batch(r, r->oracle, 1, false, &batch, error) : empty_baseline_batch(r, side, count, error)) &&
-           (r->over || empty_candidate_batch(r, error)) && (r->over || !aside || empty_candidate_again(r, error));
+    return (aside ? empty_batch(r, r->oracle, 1, false, &batch, error)
+                  : empty_baseline_batch(r, side, count, error)) &&
+           (r->over || empty_candidate_batch(r, error)) &&
+           (r->over || !aside || empty_candidate_again(r, error));
 }
 
 bool kf_measurement_empty_again(kf_measurement *r, kf_error *error)

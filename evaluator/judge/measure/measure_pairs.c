@@ -1,4 +1,5 @@
-/* A pair: one batch of each side on the same sets, and single calls for latency. measure.c says how many and with what; step 4 there. */
+/* A pair: one batch of each side on the same sets, and single calls for latency. measure.c says how
+ * many and with what; step 4 there. */
 #include "measure_internal.h"
 
 #include <math.h>
@@ -9,15 +10,19 @@ static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
     const kf_problem *problem = r->bench->problem;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
-        if ((kind == KF_INPUT || kind == KF_INOUT) && !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error)) return false;
+        if ((kind == KF_INPUT || kind == KF_INOUT) &&
+            !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error))
+            return false;
     }
     r->true_known[set] = false;
     r->device->cache_flush(r->sets, &set, 1);
     return true;
 }
 
-/* Hears the baseline on some of the doubtful sets and compares once more, which names those that are left. A candidate that is wrong is so on the first of
- * them already; one that is less exact than the baseline, within what it may be, and so fast that its batch has all kinds of inputs, has many. */
+/* Hears the baseline on some of the doubtful sets and compares once more, which names those that
+ * are left. A candidate that is wrong is so on the first of them already; one that is less exact
+ * than the baseline, within what it may be, and so fast that its batch has all kinds of inputs, has
+ * many. */
 #define HEARD_AT_A_TIME 3
 static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compared, kf_error *error)
 {
@@ -36,7 +41,8 @@ static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compar
 static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_runner_pool_resume(r->bench->pool);
-    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial), r->variations, error);
+    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial), r->variations,
+                           error);
 }
 
 /* Not varied, or they would tell which of the sets to come are, and how. */
@@ -48,60 +54,74 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     return r->device->fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none, error);
 }
 
-/* All that comes before a side's batch. A candidate rehearses on inputs of the pair before, which it has seen, or in the second turn on decoys; then the inputs are
- * drawn, a second time where the other side has had them, and come out the same but where the baseline was heard. That takes milliseconds, in which a
- * processor forgets some of what a rehearsal is for, so both sides have it there; but a baseline beside a candidate in CUDA C rehearses right before its
- * batch. */
-static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first, bool only_timed, kf_error *error)
+/* All that comes before a side's batch. A candidate rehearses on inputs of the pair before, which
+ * it has seen, or in the second turn on decoys; then the inputs are drawn, a second time where the
+ * other side has had them, and come out the same but where the baseline was heard. That takes
+ * milliseconds, in which a processor forgets some of what a rehearsal is for, so both sides have it
+ * there; but a baseline beside a candidate in CUDA C rehearses right before its batch. */
+static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                       bool only_timed, kf_error *error)
 {
     uint32_t called = r->calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool fills = needs_priming && kf_measurement_needs_priming(r, CANDIDATE);
     kf_measurement_memory_settle(r);
     if (first && !fills && !fill(r, plan, error)) return false;
-    if (plan->timed && kf_measurement_steps_aside(r) && (!kf_measurement_empty_batch(r, side, called, error) || r->over)) return r->over;
+    if (plan->timed && kf_measurement_steps_aside(r) &&
+        (!kf_measurement_empty_batch(r, side, called, error) || r->over))
+        return r->over;
     if (needs_priming) {
         if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
-        if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error)) return false;
+        if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error))
+            return false;
         if (!kf_measurement_prime(r, side, error) || r->over) return r->over;
         if (fills && !fill(r, plan, error)) return false;
-        if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known); /* a single call had other inputs in its set */
+        /* a single call had other inputs in its set */
+        if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     }
     bool poisoned = needs_priming && !r->in_place; /* inouts are poison's to fill */
     return only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
                                   : kf_measurement_refresh(r, plan->serial, side, called, error);
 }
 
-/* A single call behind the batch, on a set that was left out: for latency; and once behind a batch of one call, since results that share memory are seen of two. */
+/* A single call behind the batch, on a set that was left out: for latency; and once behind a batch
+ * of one call, since results that share memory are seen of two. */
 static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
     if (r->calls[side] > 1) return plan->latency;
-    return plan->number == 0 && side == CANDIDATE && r->set_count > 1 && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
+    return plan->number == 0 && side == CANDIDATE && r->set_count > 1 &&
+           r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
 
-static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first, double *seconds, double *latency,
-                     kf_error *error)
+static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                     double *seconds, double *latency, kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->calls[side];
-    bool only_timed = side == BASELINE && !plan->baseline_compared; /* its errors are known by now */
+    /* its errors are known by now */
+    bool only_timed = side == BASELINE && !plan->baseline_compared;
     if (!make_ready(r, plan, side, first, only_timed, error)) return false;
     if (r->over) return true;
     if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
-    if (side == BASELINE && plan->timed && r->bench->device->calls_block && !kf_measurement_is_apart(r) && r->paired_count < r->capacity) {
+    if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
+        !kf_measurement_is_apart(r) && r->paired_count < r->capacity) {
         r->beside.woken[r->paired_count] = batch.waking;
         r->beside.seconds[r->paired_count++] = batch.seconds - batch.claimed;
     }
-    if (calls_once_more(r, plan, side)) { /* a set that was left out, cold, with inputs that the batch could not look at */
+    /* a set that was left out, cold, with inputs that the batch could not look at */
+    if (calls_once_more(r, plan, side)) {
         if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
             return r->over; /* before a left-out set is one that was called */
         if (!renew(r, r->order[called], error)) return false;
-        if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown, &single, error)) return false;
+        if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
+                                  &single, error))
+            return false;
         if (r->over) return true;
-        bool again = kf_measurement_steps_aside(r) && !kf_measurement_needs_priming(r, side) && side == BASELINE;
+        bool again = kf_measurement_steps_aside(r) && !kf_measurement_needs_priming(r, side) &&
+                     side == BASELINE;
         if (again && (!kf_measurement_empty_again(r, error) || r->over)) return r->over;
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
@@ -112,17 +132,23 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     r->woke[side][1] = single.waking;
     *seconds = batch.seconds;
     *latency = single.seconds;
-    if (only_timed) return !kf_measurement_fetches_all(r) || kf_measurement_fetch(r, side, r->order, called, error);
+    if (only_timed)
+        return !kf_measurement_fetches_all(r) ||
+               kf_measurement_fetch(r, side, r->order, called, error);
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
-    /* All of them, in every pair: which calls are looked at is nothing that a candidate could count on, and none is left to be done less well. */
+    /* All of them, in every pair: which calls are looked at is nothing that a candidate could count
+     * on, and none is left to be done less well. */
     uint32_t compared = called;
     memcpy(r->list, r->order, compared * sizeof *r->list);
     if (!kf_measurement_find_truth(r, r->list, compared, error)) return false;
     kf_doubts doubts = {.heard = r->heard, .doubtful = r->doubtful};
     memset(r->heard, 0, r->set_count * sizeof *r->heard);
     memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
-    /* Also where the baseline was compared: a faster candidate has more calls than it, and its single call has inputs of its own. */
-    if (!r->over && !kf_measurement_compare(r, side, r->list, compared, side == CANDIDATE ? &doubts : NULL, error)) return false;
+    /* Also where the baseline was compared: a faster candidate has more calls than it, and its
+     * single call has inputs of its own. */
+    if (!r->over && !kf_measurement_compare(r, side, r->list, compared,
+                                            side == CANDIDATE ? &doubts : NULL, error))
+        return false;
     if (r->over || side == BASELINE) return true;
     if (r->device->settled) {
         kf_damage damage;
@@ -137,8 +163,9 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     return true;
 }
 
-/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs it has seen all of them: one that works ahead
- * does not know before that what there is to work on. r->chosen still tells of the warm-up. */
+/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs
+ * it has seen all of them: one that works ahead does not know before that what there is to work on.
+ * r->chosen still tells of the warm-up. */
 static void call_the_left_out(kf_measurement *r)
 {
     uint32_t front = 0;
@@ -148,20 +175,24 @@ static void call_the_left_out(kf_measurement *r)
         r->order[i] = r->order[front];
         r->order[front++] = set;
     }
-    uint32_t called = r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
+    uint32_t called =
+        r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
     kf_choices_permute(&r->choices, r->order, front > called ? front : called);
 }
 
-bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2], double latency[2], kf_error *error)
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2],
+                         double latency[2], kf_error *error)
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     kf_choices_permute(&r->choices, r->order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count, !plan->baseline_compared, r->variations);
+    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count,
+                    !plan->baseline_compared, r->variations);
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
-        if (!one_side(r, plan, side, turn == 0, &seconds[side], &latency[side], error)) return false;
+        if (!one_side(r, plan, side, turn == 0, &seconds[side], &latency[side], error))
+            return false;
     }
     return true;
 }

@@ -1,12 +1,18 @@
-/* A solution in Python whose results are wrong: would they be right with other weights than it was given?
+/* A solution in Python whose results are wrong: would they be right with other weights than it was
+ * given?
  *
- * A module is to follow its parameters, and here they are arguments that are drawn anew for each set. Some solutions fold, transpose or convert weights and keep that: when they are
- * called first, or in their constructor already, where KernelBench's weights come from the same seed. Their results are wrong, but whoever reads "8 million elements
- * wrong" should know why. Others fold batch norms into convolutions, which is right once a module evaluates, but KernelBench's train. So fresh processes of the
- * solution are asked once more: on sets whose weights are all the same; with nobody's weights but its constructor's, the oracle with its own; and so in the other mode
- * where that matters. What is found in them goes to a verdict of its own, which nobody sees, and what goes wrong there changes nothing.
+ * A module is to follow its parameters, and here they are arguments that are drawn anew for each
+ * set. Some solutions fold, transpose or convert weights and keep that: when they are called first,
+ * or in their constructor already, where KernelBench's weights come from the same seed. Their
+ * results are wrong, but whoever reads "8 million elements wrong" should know why. Others fold
+ * batch norms into convolutions, which is right once a module evaluates, but KernelBench's train.
+ * So fresh processes of the solution are asked once more: on sets whose weights are all the same;
+ * with nobody's weights but its constructor's, the oracle with its own; and so in the other mode
+ * where that matters. What is found in them goes to a verdict of its own, which nobody sees, and
+ * what goes wrong there changes nothing.
  *
- * One that can't be called with other weights than its constructor's (lacks_weights, wants_its_own) has no results to ask about: the round with frozen weights tells.
+ * One that can't be called with other weights than its constructor's (lacks_weights, wants_its_own)
+ * has no results to ask about: the round with frozen weights tells.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +29,8 @@
 static bool is_mismatch(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
-    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "output.mismatch") == 0;
+    return r->over && result->finding_count == 1 &&
+           strcmp(result->findings[0].rule, "output.mismatch") == 0;
 }
 
 static uint32_t called(const kf_measurement *r)
@@ -33,21 +40,25 @@ static uint32_t called(const kf_measurement *r)
 
 static const cJSON *state_of(const kf_task *task)
 {
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"), "state");
+    return cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"), "state");
 }
 
 /* New inputs in every set; `shared`: with the first one's state in all of them. */
 static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
-    for (uint32_t set = 0; set < r->set_count; set++) r->variations[set] = (kf_set_variation){.argument = -1};
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->variations, error)) return false;
+    for (uint32_t set = 0; set < r->set_count; set++)
+        r->variations[set] = (kf_set_variation){.argument = -1};
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->variations, error))
+        return false;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
     if (!shared) return true;
     const cJSON *entry;
     cJSON_ArrayForEach(entry, state_of(r->bench->task))
     {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "argument"));
+        const char *name =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "argument"));
         for (int i = 0; name && i < problem->argument_count; i++) {
             if (strcmp(problem->arguments[i].name, name) != 0) continue;
             for (uint32_t set = 1; set < r->set_count; set++)
@@ -63,8 +74,9 @@ static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
     char key[4400];
     if (kf_runner_unmap(r->oracle) != KF_RUNNER_OK)
         return kf_fail(error, KF_ERROR_MACHINE, "the oracle does not give its buffers back");
-    kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE, kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
-                         r->bench->options->strict_sandbox, kf_steal(&r->oracle));
+    kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE,
+                                kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
+                                r->bench->options->strict_sandbox, kf_steal(&r->oracle));
     return kf_measurement_start_runner(r, KF_ROLE_ORACLE, &r->oracle, error) &&
            (r->over || kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }
@@ -91,8 +103,11 @@ static bool try_again(kf_measurement *r, bool own, uint32_t *wrong, kf_error *er
 {
     *wrong = NOT_CALLED;
     if (own && !give_oracle_its_own(r, error)) return false;
-    if (!r->over && !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error)) return false;
-    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error)) return false;
+    if (!r->over &&
+        !kf_measurement_start_runner(r, KF_ROLE_CANDIDATE, &r->runners[CANDIDATE], error))
+        return false;
+    if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error))
+        return false;
     return r->over || call(r, 0, !own, wrong, error);
 }
 
@@ -110,7 +125,8 @@ static bool try_own(kf_measurement *r, bool other_mode, uint32_t *wrong, kf_erro
     return done;
 }
 
-/* Asking takes as long as an answer does, so only where the task's module depends on its mode, or the solution's text speaks of it. */
+/* Asking takes as long as an answer does, so only where the task's module depends on its mode, or
+ * the solution's text speaks of it. */
 static bool may_depend_on_mode(const kf_measurement *r)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(r->bench->task), "torch");
@@ -120,15 +136,18 @@ static bool may_depend_on_mode(const kf_measurement *r)
     return text && strstr(text, "training");
 }
 
-/* What would be right: nothing that is known of, results with the weights of its first call, results with those of its constructor, results in the other mode. */
+/* What would be right: nothing that is known of, results with the weights of its first call,
+ * results with those of its constructor, results in the other mode. */
 typedef enum cause { UNKNOWN, CACHED, CONSTRUCTED, EVALUATED, TRAINED } cause;
 
-/* Where it is right with some weights, it has to be wrong with all others: there are solutions that are wrong now and then, whatever their weights are. */
+/* Where it is right with some weights, it has to be wrong with all others: there are solutions that
+ * are wrong now and then, whatever their weights are. */
 static bool find_cause(kf_measurement *r, cause *found, kf_error *error)
 {
     uint32_t wrong = NOT_CALLED, others = NOT_CALLED, all = (1u << called(r)) - 1;
     if (!r->bench->frozen && !try_again(r, false, &wrong, error)) return false;
-    if (wrong == 0) { /* the same process on others; a view that it has kept of its first set's follows that one */
+    /* the same process on others; a view that it has kept of its first set's follows that one */
+    if (wrong == 0) {
         if (!call(r, 1, false, &others, error)) return false;
         *found = others == all || others == (all & ~1u) ? CACHED : UNKNOWN;
         return true;
@@ -175,7 +194,8 @@ static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
     return done;
 }
 
-/* Would it ask as much of a solution whose weights are its constructor's? An import has found out. */
+/* Would it ask as much of a solution whose weights are its constructor's? An import has found out.
+ */
 static bool admits_frozen(const kf_task *task)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
@@ -186,15 +206,18 @@ static bool admits_frozen(const kf_task *task)
 static bool lacks_weights(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
-    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "load.failed") == 0 &&
+    return r->over && result->finding_count == 1 &&
+           strcmp(result->findings[0].rule, "load.failed") == 0 &&
            strstr(result->findings[0].text, "it has no parameter ");
 }
 
-/* It is written for the weights that its constructor makes, of another type or layout than the task's (runner.py says so). */
+/* It is written for the weights that its constructor makes, of another type or layout than the
+ * task's (runner.py says so). */
 static bool wants_its_own(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
-    return r->over && result->finding_count == 1 && strcmp(result->findings[0].rule, "forward.raised") == 0 &&
+    return r->over && result->finding_count == 1 &&
+           strcmp(result->findings[0].rule, "forward.raised") == 0 &&
            result->findings[0].measured == KF_WIRE_EXCEPTION_OF_OTHERS;
 }
 
@@ -217,28 +240,33 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     static const struct {
         const char *rule, *words;
     } causes[] = {
-        [CACHED] = {"state.cached",
-                    "right only as long as its weights are those of its first call, and they are arguments like any other"},
-        [CONSTRUCTED] = {"state.constructed",
-                         "right only with the weights that its constructor draws, and they are arguments like any other"},
-        [EVALUATED] = {"mode.other", "right only in evaluation mode, and the task's module is in training mode"},
-        [TRAINED] = {"mode.other", "right only in training mode, and the task's module is in evaluation mode"},
+        [CACHED] = {"state.cached", "right only as long as its weights are those of its first "
+                                    "call, and they are arguments like any other"},
+        [CONSTRUCTED] = {"state.constructed", "right only with the weights that its constructor "
+                                              "draws, and they are arguments like any other"},
+        [EVALUATED] = {"mode.other",
+                       "right only in evaluation mode, and the task's module is in training mode"},
+        [TRAINED] = {"mode.other",
+                     "right only in training mode, and the task's module is in evaluation mode"},
     };
     kf_workbench *bench = r->bench;
     if (bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
     if (lacks_weights(r) || wants_its_own(r)) {
-        bench->freezes = bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
+        bench->freezes =
+            bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
         return true;
     }
     if (!is_mismatch(r) || r->set_count < 2) return true;
-    if (bench->kinds[KF_ROLE_ORACLE] != KF_RUNNER_TORCH || !cJSON_GetArraySize(state_of(bench->task)) ||
-        kf_measurement_time_left(r) < MIN_SECONDS)
+    if (bench->kinds[KF_ROLE_ORACLE] != KF_RUNNER_TORCH ||
+        !cJSON_GetArraySize(state_of(bench->task)) || kf_measurement_time_left(r) < MIN_SECONDS)
         return true;
     kf_error why = {0};
     cause found = UNKNOWN;
     /* What is known to be wrong stays so, whatever the machine does meanwhile. */
-    if (!find_unseen(r, &found, &why)) return why.code != KF_ERROR_BUSY || kf_fail_copy(error, &why);
+    if (!find_unseen(r, &found, &why))
+        return why.code != KF_ERROR_BUSY || kf_fail_copy(error, &why);
     bench->freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
     if (bench->frozen && found != EVALUATED && found != TRAINED) return true;
-    return found == UNKNOWN || reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
+    return found == UNKNOWN ||
+           reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
 }

@@ -9,7 +9,8 @@ void kf_problem_scalars(const kf_problem *problem, uint64_t *values)
         const kf_problem_argument *argument = &problem->arguments[i];
         if (argument->kind != KF_SCALAR) continue;
         if (argument->dtype == KF_I64)
-            memcpy(&values[i], &argument->value.integer, sizeof values[i]); /* a double would lose bits */
+            memcpy(&values[i], &argument->value.integer,
+                   sizeof values[i]); /* a double would lose bits */
         else
             kf_dtype_store(argument->dtype, &values[i], argument->value.number);
     }

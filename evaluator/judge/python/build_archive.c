@@ -28,19 +28,25 @@ static bool is_name(const char *name)
     return true;
 }
 
-bool kf_build_archive_next(const void *archive, size_t size, size_t *at, kf_build_archive_record *record)
+bool kf_build_archive_next(const void *archive, size_t size, size_t *at,
+                           kf_build_archive_record *record)
 {
     head h;
     if (*at > size || size - *at < sizeof h) return false;
     memcpy(&h, (const char *)archive + *at, sizeof h);
-    if (memcmp(h.magic, "kfx1", 4) != 0 || h.kind < KF_BUILD_ARCHIVE_LIBRARY || h.kind >= KF_BUILD_ARCHIVE_KINDS) return false;
+    if (memcmp(h.magic, "kfx1", 4) != 0 || h.kind < KF_BUILD_ARCHIVE_LIBRARY ||
+        h.kind >= KF_BUILD_ARCHIVE_KINDS)
+        return false;
     if (h.size > size - *at - sizeof h) return false;
     bool keyed = h.kind == KF_BUILD_ARCHIVE_LIBRARY || h.kind == KF_BUILD_ARCHIVE_FAILED;
-    if ((keyed && !is_key(h.key)) || (h.kind == KF_BUILD_ARCHIVE_LIBRARY && !is_name(h.name))) return false;
-    *record =
-        (kf_build_archive_record){.kind = (kf_build_archive_kind)h.kind, .data = (const char *)archive + *at + sizeof h, .size = (size_t)h.size};
+    if ((keyed && !is_key(h.key)) || (h.kind == KF_BUILD_ARCHIVE_LIBRARY && !is_name(h.name)))
+        return false;
+    *record = (kf_build_archive_record){.kind = (kf_build_archive_kind)h.kind,
+                                        .data = (const char *)archive + *at + sizeof h,
+                                        .size = (size_t)h.size};
     if (keyed) memcpy(record->key, h.key, sizeof h.key);
-    if (h.kind == KF_BUILD_ARCHIVE_LIBRARY) memcpy(record->name, h.name, strnlen(h.name, KF_BUILD_ARCHIVE_NAME));
+    if (h.kind == KF_BUILD_ARCHIVE_LIBRARY)
+        memcpy(record->name, h.name, strnlen(h.name, KF_BUILD_ARCHIVE_NAME));
     *at += sizeof h + record->size;
     return true;
 }

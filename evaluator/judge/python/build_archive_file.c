@@ -18,7 +18,8 @@ int kf_build_archive_file_open(kf_error *error)
 bool kf_build_archive_file_map(kf_build_archive_file *file, int fd, kf_error *error)
 {
     struct stat status;
-    if (fstat(fd, &status) < 0) return kf_fail(error, KF_ERROR_MACHINE, "fstat: %s", strerror(errno));
+    if (fstat(fd, &status) < 0)
+        return kf_fail(error, KF_ERROR_MACHINE, "fstat: %s", strerror(errno));
     if (status.st_size <= 0 || (uint64_t)status.st_size > KF_BINARY_BYTES) return true;
     file->data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (file->data == MAP_FAILED) {

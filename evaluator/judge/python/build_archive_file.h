@@ -1,4 +1,5 @@
-/* The file that a crate (build_archive.h) leaves a jail in: memory of the judge's that the jail has a descriptor of. */
+/* The file that a crate (build_archive.h) leaves a jail in: memory of the judge's that the jail has
+ * a descriptor of. */
 #ifndef KFORGE_JUDGE_CRATE_FILE_H
 #define KFORGE_JUDGE_CRATE_FILE_H
 
@@ -20,7 +21,8 @@ typedef struct kf_build_archive_file {
 
 /* A descriptor for a jail to write to; the caller closes it. -1 with the error. */
 int kf_build_archive_file_open(kf_error *error);
-/* What the jail wrote, once its whole tree is gone, so that nobody writes any more. More than KF_BINARY_BYTES is nothing. */
+/* What the jail wrote, once its whole tree is gone, so that nobody writes any more. More than
+ * KF_BINARY_BYTES is nothing. */
 bool kf_build_archive_file_map(kf_build_archive_file *file, int fd, kf_error *error);
 void kf_build_archive_file_free(kf_build_archive_file *file);
 

@@ -40,16 +40,19 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
 {
     *build = (kf_build){.status = KF_JUDGE_ERROR};
     const kf_python *python = kf_python_find(error);
-    kf_autofree char *script = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    kf_autofree char *script =
+        python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
     kf_autofree char *path = script ? kf_path_join(request->directory, request->name) : NULL;
     if (!path) return script ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
     if (!kf_file_write(path, request->source, request->size, error)) return false;
     const char *const argv[] = {python->program, "-I", script, "check", request->name, NULL};
-    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", NULL};
+    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
+                                       "TMPDIR=/tmp", NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ);
     for (size_t i = 0; i < python->path_count && paths.count < KF_JAIL_PATHS; i++)
-        paths.paths[paths.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+        paths.paths[paths.count++] =
+            (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,
@@ -75,16 +78,19 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     build->seconds = result->wall_seconds;
     bool good = result->end == KF_END_EXITED && result->status == 0;
     if (build->log && good && take_source(request, build)) return true;
-    if (build->log && result->end == KF_END_WALL && kf_build_over_limit(result, "reading it as Python", build)) return true;
+    if (build->log && result->end == KF_END_WALL &&
+        kf_build_over_limit(result, "reading it as Python", build))
+        return true;
     build->status = KF_COMPILE_ERROR;
     if (build->log && !good && (build->reason = complaint(result, build->log))) return true;
     return kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading %s", request->name);
 }
 
-bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error)
+bool kf_build_torch(struct kf_device *device, const char *cache, const kf_build_request *request,
+                    kf_build *build, kf_error *error)
 {
-    if (check(request, build, error) &&
-        (!build->ok || !kf_has_extensions(request->source) || kf_extensions_build(device, cache, request, build, error)))
+    if (check(request, build, error) && (!build->ok || !kf_has_extensions(request->source) ||
+                                         kf_extensions_build(device, cache, request, build, error)))
         return true;
     kf_build_free(build);
     return false;

@@ -21,10 +21,11 @@
 #include "python.h"
 #include "torch_plan.h"
 
-#define JAIL_MEMORY (8ull << 30)        /* several compilers at once, each of which reads PyTorch's headers */
+/* several compilers at once, each of which reads PyTorch's headers */
+#define JAIL_MEMORY (8ull << 30)
 #define JAIL_TEMPORARY (2ull << 30)     /* where they write */
 #define WORDS_BYTES (128u << 10)        /* of one record that is text */
-#define CACHED_ARCHIVES 256               /* files that the cache keeps, the newest */
+#define CACHED_ARCHIVES 256             /* files that the cache keeps, the newest */
 #define CACHED_BYTES ((size_t)64 << 20) /* of one */
 
 bool kf_has_extensions(const char *source)
@@ -32,7 +33,7 @@ bool kf_has_extensions(const char *source)
     return strstr(source, "cpp_extension") != NULL;
 }
 
-/* ---- what the jail is given ------------------------------------------------------------------------------------------------------------------ */
+/* ---- what the jail is given ------------------------------------------------------------------ */
 
 /* Folders of programs and CUDA's; texts that environment and paths borrow. */
 typedef struct surroundings {
@@ -41,13 +42,16 @@ typedef struct surroundings {
     kf_jail jail;
 } surroundings;
 
-static void surround(surroundings *s, const kf_device *device, const kf_python *python, const char *directory)
+static void surround(surroundings *s, const kf_device *device, const kf_python *python,
+                     const char *directory)
 {
     bool cuda = strcmp(device->operations->kind, "cuda") == 0 && kf_cuda_toolkit(s->toolkit, NULL);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const char *slash = strrchr(python->program, '/'); /* a virtual environment has its ninja there */
-    snprintf(s->path, sizeof s->path, "PATH=%.*s:%s%s/usr/local/bin:/usr/bin:/bin", (int)(slash - python->program), python->program,
-             cuda ? s->toolkit : "", cuda ? "/bin:" : "");
+    /* a virtual environment has its ninja there */
+    const char *slash = strrchr(python->program, '/');
+    snprintf(s->path, sizeof s->path, "PATH=%.*s:%s%s/usr/local/bin:/usr/bin:/bin",
+             (int)(slash - python->program), python->program, cuda ? s->toolkit : "",
+             cuda ? "/bin:" : "");
     snprintf(s->jobs, sizeof s->jobs, "MAX_JOBS=%ld", processors > 0 ? processors : 1);
     size_t count = 0;
     s->environment[count++] = s->path;
@@ -56,29 +60,36 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
     s->environment[count++] = "HOME=/tmp";
     s->environment[count++] = "TMPDIR=/tmp";
     static const char *const variables[] = {KF_PYTHON_VARIABLES};
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) s->environment[count++] = variables[i];
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        s->environment[count++] = variables[i];
     kf_jail_init(&s->jail, directory, KF_PATH_READ);
     for (size_t i = 0; i < python->path_count && s->jail.count < KF_JAIL_PATHS - 2; i++)
-        s->jail.paths[s->jail.count++] = (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
+        s->jail.paths[s->jail.count++] =
+            (kf_sandbox_path){python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true};
     if (cuda) {
         snprintf(s->home, sizeof s->home, "CUDA_HOME=%s", s->toolkit);
-        snprintf(s->architectures, sizeof s->architectures, "TORCH_CUDA_ARCH_LIST=%d.%d", device->major, device->minor);
+        snprintf(s->architectures, sizeof s->architectures, "TORCH_CUDA_ARCH_LIST=%d.%d",
+                 device->major, device->minor);
         s->environment[count++] = s->home;
         s->environment[count++] = s->architectures;
-        s->jail.paths[s->jail.count++] = (kf_sandbox_path){s->toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
-        s->jail.paths[s->jail.count++] = (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
+        s->jail.paths[s->jail.count++] =
+            (kf_sandbox_path){s->toolkit, KF_PATH_READ | KF_PATH_EXEC, false};
+        s->jail.paths[s->jail.count++] =
+            (kf_sandbox_path){"/opt", KF_PATH_READ | KF_PATH_EXEC, true};
     }
     s->environment[count] = NULL;
 }
 
-/* ---- the jail -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the jail -------------------------------------------------------------------------------- */
 
-/* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it just ended. */
-static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans, kf_build_archive_file *c, kf_build *build,
-                     char **limit, kf_error *error)
+/* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it
+ * just ended. */
+static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans,
+                     kf_build_archive_file *c, kf_build *build, char **limit, kf_error *error)
 {
     const kf_python *python = kf_python_find(error);
-    kf_autofree char *script = python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
+    kf_autofree char *script =
+        python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
     kf_autofree char *path = script ? kf_path_join(request->directory, "plans.json") : NULL;
     kf_autofree surroundings *s = calloc(1, sizeof *s);
     if (!script) return false;
@@ -115,14 +126,15 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     if (result->end != KF_END_EXITED && result->end != KF_END_SIGNAL) {
         char words[256];
         kf_sandbox_describe(result, words, sizeof words);
-        if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0) *limit = NULL;
+        if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0)
+            *limit = NULL;
         return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
     return kf_build_archive_file_map(c, fd, error);
 }
 
-/* ---- the cache ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 /* Of everything that could change what comes out; malloc'd path, NULL: not to be cached. */
 static char *cached_path(const kf_device *device, const char *cache, const char *plans)
@@ -132,9 +144,11 @@ static char *cached_path(const kf_device *device, const char *cache, const char 
     char compiler[128], hex[KF_HASH_HEX], *path = NULL;
     struct stat status = {0};
     if (!cache || !python || !toolchain || stat("/usr/bin/c++", &status) < 0) return NULL;
-    snprintf(compiler, sizeof compiler, "%lld %lld", (long long)status.st_size, (long long)status.st_mtime);
-    const char *parts[] = {KFORGE_VERSION,  device->operations->kind, device->hardware, toolchain, compiler,
-                           python->program, python->version,          python->torch,    plans};
+    snprintf(compiler, sizeof compiler, "%lld %lld", (long long)status.st_size,
+             (long long)status.st_mtime);
+    const char *parts[] = {
+        KFORGE_VERSION,  device->operations->kind, device->hardware, toolchain, compiler,
+        python->program, python->version,          python->torch,    plans};
     size_t sizes[sizeof parts / sizeof *parts];
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) sizes[i] = strlen(parts[i]);
     kf_hash_parts_hex(hex, parts, sizes, sizeof parts / sizeof *parts);
@@ -150,9 +164,12 @@ static void make_room(const char *folder)
     size_t count = 0;
     for (struct dirent *file; files && (file = readdir(files));) {
         struct stat status;
-        if (file->d_name[0] == '.' || fstatat(dirfd(files), file->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
-        bool older = !oldest[0] || status.st_mtim.tv_sec < when.tv_sec ||
-                     (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec < when.tv_nsec);
+        if (file->d_name[0] == '.' ||
+            fstatat(dirfd(files), file->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        bool older =
+            !oldest[0] || status.st_mtim.tv_sec < when.tv_sec ||
+            (status.st_mtim.tv_sec == when.tv_sec && status.st_mtim.tv_nsec < when.tv_nsec);
         if (older) snprintf(oldest, sizeof oldest, "%s", file->d_name), when = status.st_mtim;
         count++;
     }
@@ -167,10 +184,11 @@ static void keep(const char *path, const kf_build_archive_file *c)
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (!slash || !c->size || c->size > CACHED_BYTES) return;
     *slash = '\0';
-    if (kf_directory_make(folder, NULL) && kf_file_write(path, c->data, c->size, NULL)) make_room(folder);
+    if (kf_directory_make(folder, NULL) && kf_file_write(path, c->data, c->size, NULL))
+        make_room(folder);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 typedef struct hashes {
     size_t count, failed;
@@ -184,8 +202,10 @@ static bool note_library(cJSON *list, const kf_build_archive_record *record, con
         cJSON_Delete(object);
         return false;
     }
-    return cJSON_AddStringToObject(object, "name", record->name) && cJSON_AddStringToObject(object, "key", record->key) &&
-           cJSON_AddStringToObject(object, "sha256", hash) && cJSON_AddNumberToObject(object, "bytes", (double)record->size);
+    return cJSON_AddStringToObject(object, "name", record->name) &&
+           cJSON_AddStringToObject(object, "key", record->key) &&
+           cJSON_AddStringToObject(object, "sha256", hash) &&
+           cJSON_AddNumberToObject(object, "bytes", (double)record->size);
 }
 
 /* A file beside the candidate; a second one of that name is left out. */
@@ -218,24 +238,29 @@ __attribute__((format(printf, 2, 3))) static bool refuse(kf_build *build, const 
     return build->reason != NULL;
 }
 
-static bool take_library(const kf_build_archive_record *record, const char *folder, hashes *all, cJSON *list, kf_build *build,
-                         kf_error *error)
+static bool take_library(const kf_build_archive_record *record, const char *folder, hashes *all,
+                         cJSON *list, kf_build *build, kf_error *error)
 {
     kf_hash hash = kf_hash_bytes(record->data, record->size);
     if (all->count > KF_EXTENSIONS_MAX)
-        return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MAX, record->name) || no_memory(error);
+        return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MAX,
+                      record->name) ||
+               no_memory(error);
     if (!kf_elf_code_hash(record->data, record->size, all->code[all->count], NULL))
         return refuse(build, "extension %s is no shared object", record->name) || no_memory(error);
     kf_hash_hex(&hash, all->binary[all->count]);
-    if (!note_library(list, record, all->binary[all->count])) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!note_library(list, record, all->binary[all->count]))
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     all->count++;
     return put_file(folder, record, error);
 }
 
 /* The first complaint decides; the log has the compiler's words, as much as fits. */
-static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf_build *build, kf_error *error)
+static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf_build *build,
+                       kf_error *error)
 {
-    kf_autofree char *text = kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
+    kf_autofree char *text =
+        kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
     if (!text) return no_memory(error);
     if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
     if (record->kind == KF_BUILD_ARCHIVE_NOTE || !build->ok) return true;
@@ -248,13 +273,15 @@ static void sum_up(const hashes *all, kf_build *build)
 {
     const char *binary[KF_EXTENSIONS_MAX + 1], *code[KF_EXTENSIONS_MAX + 1];
     size_t sizes[KF_EXTENSIONS_MAX + 1];
-    for (size_t i = 0; i < all->count; i++) binary[i] = all->binary[i], code[i] = all->code[i], sizes[i] = KF_HASH_HEX - 1;
+    for (size_t i = 0; i < all->count; i++)
+        binary[i] = all->binary[i], code[i] = all->code[i], sizes[i] = KF_HASH_HEX - 1;
     if (all->count == 1) return; /* the source alone */
     kf_hash_parts_hex(build->binary_hash, binary, sizes, all->count);
     kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
 }
 
-static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_request *request, kf_build *build, kf_error *error)
+static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_request *request,
+                   kf_build *build, kf_error *error)
 {
     kf_autofree char *folder = kf_path_join(request->directory, KF_EXTENSIONS_FOLDER);
     kf_autofree hashes *all = calloc(1, sizeof *all);
@@ -280,7 +307,8 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     }
     if (log.size) {
         free(build->log);
-        if (!(build->log = kf_buffer_take(&log))) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!(build->log = kf_buffer_take(&log)))
+            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     }
     sum_up(all, build);
     if (!build->report) build->report = cJSON_CreateObject();
@@ -290,13 +318,16 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     return !known || cJSON_AddTrueToObject(build->report, "cached") || no_memory(error);
 }
 
-bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request, kf_build *build, kf_error *error)
+bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request,
+                         kf_build *build, kf_error *error)
 {
-    kf_autofree char *plans = kf_torch_plans(request->task, device->operations->kind, build->binary, error), *cached = NULL,
-                     *limit = NULL;
+    kf_autofree char *plans = kf_torch_plans(request->task, device->operations->kind, build->binary,
+                                             error),
+                     *cached = NULL, *limit = NULL;
     kf_build_archive_file c = {0};
     if (!plans) return false;
-    if ((cached = cached_path(device, cache, plans)) && (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
+    if ((cached = cached_path(device, cache, plans)) &&
+        (c.data = kf_file_read(cached, CACHED_BYTES, &c.size, NULL))) {
         bool unpacked = unpack(&c, true, request, build, error);
         kf_build_archive_file_free(&c);
         return unpacked;
@@ -318,16 +349,19 @@ bool kf_extensions_copy(const char *candidate, const char *folder, kf_error *err
 {
     char from[4300];
     const char *slash = strrchr(candidate, '/');
-    snprintf(from, sizeof from, "%.*s/%s", slash ? (int)(slash - candidate) : 1, slash ? candidate : ".", KF_EXTENSIONS_FOLDER);
+    snprintf(from, sizeof from, "%.*s/%s", slash ? (int)(slash - candidate) : 1,
+             slash ? candidate : ".", KF_EXTENSIONS_FOLDER);
     DIR *files = opendir(from);
     bool copied = true;
     for (struct dirent *file; files && copied && (file = readdir(files));) {
         if (file->d_name[0] == '.') continue;
         size_t size;
-        kf_autofree char *source = kf_path_join(from, file->d_name), *target = kf_path_join(folder, file->d_name);
+        kf_autofree char *source = kf_path_join(from, file->d_name),
+                         *target = kf_path_join(folder, file->d_name);
         if (source && target && access(target, F_OK) == 0)
             continue; /* a runner that has been given the candidate before has it loaded */
-        kf_autofree char *data = source && target ? kf_file_read(source, KF_BINARY_BYTES, &size, error) : NULL;
+        kf_autofree char *data =
+            source && target ? kf_file_read(source, KF_BINARY_BYTES, &size, error) : NULL;
         if (!source || !target)
             copied = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         else

@@ -1,4 +1,5 @@
-/* Reading results from a stopped process. A result that is not contiguous is read as the span of memory that it lies in, and gathered. */
+/* Reading results from a stopped process. A result that is not contiguous is read as the span of
+ * memory that it lies in, and gathered. */
 #include "output_directory.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 
 #include "output_directory_wire.h"
 
-#define SPAN_FACTOR 64 /* a result may lie scattered over so many times its size, and SPAN_LEAST */
+#define SPAN_FACTOR 64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
+                        */
 #define SPAN_MIN ((uint64_t)64 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 
@@ -21,8 +23,9 @@ struct kf_output_directory {
     uint32_t sets, outputs;
     size_t record, size;
     unsigned char *memory;
-    unsigned char *remembered; /* records as kf_output_directory_remember found them; NULL: never called */
-    bool *is_remembered;       /* by set */
+    /* records as kf_output_directory_remember found them; NULL: never called */
+    unsigned char *remembered;
+    bool *is_remembered; /* by set */
 };
 
 kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf_error *error)
@@ -33,15 +36,20 @@ kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    *output_directory = (kf_output_directory){.sets = sets, .outputs = outputs, .memory = MAP_FAILED};
-    output_directory->record = sizeof(kf_output_directory_head) + outputs * sizeof(kf_output_directory_entry);
+    *output_directory =
+        (kf_output_directory){.sets = sets, .outputs = outputs, .memory = MAP_FAILED};
+    output_directory->record =
+        sizeof(kf_output_directory_head) + outputs * sizeof(kf_output_directory_entry);
     output_directory->size = (sets * output_directory->record + page - 1) / page * page;
     output_directory->fd = memfd_create("kforge-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (output_directory->fd >= 0 && ftruncate(output_directory->fd, (off_t)output_directory->size) == 0 &&
+    if (output_directory->fd >= 0 &&
+        ftruncate(output_directory->fd, (off_t)output_directory->size) == 0 &&
         fcntl(output_directory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        output_directory->memory = mmap(NULL, output_directory->size, PROT_READ | PROT_WRITE, MAP_SHARED, output_directory->fd, 0);
+        output_directory->memory = mmap(NULL, output_directory->size, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED, output_directory->fd, 0);
     if (output_directory->memory != MAP_FAILED) return output_directory;
-    kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %zu bytes: %s", output_directory->size, strerror(errno));
+    kf_fail(error, KF_ERROR_MACHINE, "no shared memory of %zu bytes: %s", output_directory->size,
+            strerror(errno));
     kf_output_directory_free(output_directory);
     return NULL;
 }
@@ -49,7 +57,8 @@ kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf
 void kf_output_directory_free(kf_output_directory *output_directory)
 {
     if (!output_directory) return;
-    if (output_directory->memory != MAP_FAILED) munmap(output_directory->memory, output_directory->size);
+    if (output_directory->memory != MAP_FAILED)
+        munmap(output_directory->memory, output_directory->size);
     if (output_directory->fd >= 0) close(output_directory->fd);
     free(output_directory->remembered);
     free(output_directory->is_remembered);
@@ -59,27 +68,39 @@ void kf_output_directory_free(kf_output_directory *output_directory)
 void kf_output_directory_clear(kf_output_directory *output_directory)
 {
     if (!output_directory) return;
-    if (output_directory->is_remembered) memset(output_directory->is_remembered, 0, output_directory->sets * sizeof *output_directory->is_remembered);
+    if (output_directory->is_remembered)
+        memset(output_directory->is_remembered, 0,
+               output_directory->sets * sizeof *output_directory->is_remembered);
     for (uint32_t set = 0; set < output_directory->sets; set++)
         for (uint32_t output = 0; output < output_directory->outputs; output++) {
-            unsigned char *entry =
-                output_directory->memory + set * output_directory->record + sizeof(kf_output_directory_head) + output * sizeof(kf_output_directory_entry);
+            unsigned char *entry = output_directory->memory + set * output_directory->record +
+                                   sizeof(kf_output_directory_head) +
+                                   output * sizeof(kf_output_directory_entry);
             memset(entry + offsetof(kf_output_directory_entry, address), 0, sizeof(uint64_t));
         }
 }
 
 kf_runner_buffer kf_output_directory_buffer(const kf_output_directory *output_directory)
 {
-    return (kf_runner_buffer){.fd = output_directory->fd, .length = output_directory->size, .bytes = output_directory->size, .output_directory = true};
+    return (kf_runner_buffer){.fd = output_directory->fd,
+                              .length = output_directory->size,
+                              .bytes = output_directory->size,
+                              .output_directory = true};
 }
 
-bool kf_output_directory_remember(kf_output_directory *output_directory, const uint32_t *list, uint32_t count)
+bool kf_output_directory_remember(kf_output_directory *output_directory, const uint32_t *list,
+                                  uint32_t count)
 {
-    if (!output_directory->remembered) output_directory->remembered = calloc(output_directory->sets, output_directory->record);
-    if (!output_directory->is_remembered) output_directory->is_remembered = calloc(output_directory->sets, sizeof *output_directory->is_remembered);
+    if (!output_directory->remembered)
+        output_directory->remembered = calloc(output_directory->sets, output_directory->record);
+    if (!output_directory->is_remembered)
+        output_directory->is_remembered =
+            calloc(output_directory->sets, sizeof *output_directory->is_remembered);
     if (!output_directory->remembered || !output_directory->is_remembered) return false;
     for (uint32_t k = 0; k < count; k++) {
-        memcpy(output_directory->remembered + list[k] * output_directory->record, output_directory->memory + list[k] * output_directory->record, output_directory->record);
+        memcpy(output_directory->remembered + list[k] * output_directory->record,
+               output_directory->memory + list[k] * output_directory->record,
+               output_directory->record);
         output_directory->is_remembered[list[k]] = true;
     }
     return true;
@@ -88,7 +109,8 @@ bool kf_output_directory_remember(kf_output_directory *output_directory, const u
 static const unsigned char *record_of(const kf_output_directory *output_directory, uint32_t set)
 {
     bool remembered = output_directory->is_remembered && output_directory->is_remembered[set];
-    return (remembered ? output_directory->remembered : output_directory->memory) + set * output_directory->record;
+    return (remembered ? output_directory->remembered : output_directory->memory) +
+           set * output_directory->record;
 }
 
 /* Copies: the memory is the runner's, too. */
@@ -99,14 +121,19 @@ static kf_output_directory_head head_of(const kf_output_directory *output_direct
     return head;
 }
 
-static kf_output_directory_entry entry_of(const kf_output_directory *output_directory, uint32_t set, uint32_t output)
+static kf_output_directory_entry entry_of(const kf_output_directory *output_directory, uint32_t set,
+                                          uint32_t output)
 {
     kf_output_directory_entry entry;
-    memcpy(&entry, record_of(output_directory, set) + sizeof(kf_output_directory_head) + output * sizeof entry, sizeof entry);
+    memcpy(&entry,
+           record_of(output_directory, set) + sizeof(kf_output_directory_head) +
+               output * sizeof entry,
+           sizeof entry);
     return entry;
 }
 
-__attribute__((format(printf, 5, 6))) static void find(kf_fetch_fault *fault, uint32_t set, int argument, const char *rule,
+__attribute__((format(printf, 5, 6))) static void find(kf_fetch_fault *fault, uint32_t set,
+                                                       int argument, const char *rule,
                                                        const char *format, ...)
 {
     va_list arguments;
@@ -122,8 +149,10 @@ static const char *shape_text(char text[160], const int64_t *sizes, uint32_t dim
 {
     size_t used = (size_t)snprintf(text, 160, "[");
     for (uint32_t i = 0; i < dims && i < KF_OUTPUT_DIRECTORY_DIMS && used < 150; i++)
-        used += (size_t)snprintf(text + used, 160 - used, "%s%lld", i ? ", " : "", (long long)sizes[i]);
-    snprintf(text + (used < 158 ? used : 158), 160 - (used < 158 ? used : 158), "%s]", dims > KF_OUTPUT_DIRECTORY_DIMS ? ", …" : "");
+        used +=
+            (size_t)snprintf(text + used, 160 - used, "%s%lld", i ? ", " : "", (long long)sizes[i]);
+    snprintf(text + (used < 158 ? used : 158), 160 - (used < 158 ? used : 158), "%s]",
+             dims > KF_OUTPUT_DIRECTORY_DIMS ? ", …" : "");
     return text;
 }
 
@@ -147,13 +176,15 @@ static bool is_contiguous(const kf_output_directory_entry *entry)
     return true;
 }
 
-/* The bytes from element 0 on that the tensor reaches; 0 when it is scattered beyond reason, or a stride is negative. */
+/* The bytes from element 0 on that the tensor reaches; 0 when it is scattered beyond reason, or a
+ * stride is negative. */
 static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, uint64_t bytes)
 {
     uint64_t last = 0, most = bytes > SPAN_MIN / SPAN_FACTOR ? bytes * SPAN_FACTOR : SPAN_MIN;
     for (uint32_t i = 0; i < entry->dims && i < KF_OUTPUT_DIRECTORY_DIMS; i++) {
         if (entry->sizes[i] <= 1) continue;
-        if (entry->strides[i] < 0 || (uint64_t)entry->strides[i] > most / (uint64_t)entry->sizes[i]) return 0;
+        if (entry->strides[i] < 0 || (uint64_t)entry->strides[i] > most / (uint64_t)entry->sizes[i])
+            return 0;
         last += (uint64_t)entry->strides[i] * ((uint64_t)entry->sizes[i] - 1);
     }
     return (last + 1) * item <= most ? (last + 1) * item : 0;
@@ -163,7 +194,8 @@ static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, u
 static bool read_memory(pid_t pid, uint64_t address, void *data, uint64_t size)
 {
     for (uint64_t done = 0; done < size;) {
-        struct iovec here = {(char *)data + done, size - done}, there = {(void *)(uintptr_t)(address + done), size - done};
+        struct iovec here = {(char *)data + done, size - done},
+                     there = {(void *)(uintptr_t)(address + done), size - done};
         ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
@@ -192,7 +224,8 @@ static void gather(const kf_output_directory_place *place, const char *from, cha
     }
 }
 
-static bool check_entry(const kf_output_directory *output_directory, uint32_t set, uint32_t output, const kf_problem_argument *argument, int number,
+static bool check_entry(const kf_output_directory *output_directory, uint32_t set, uint32_t output,
+                        const kf_problem_argument *argument, int number,
                         kf_output_directory_entry *entry, kf_fetch_fault *fault)
 {
     char found[160], wanted[160];
@@ -200,53 +233,70 @@ static bool check_entry(const kf_output_directory *output_directory, uint32_t se
     if (head.flaw == KF_OUTPUT_DIRECTORY_TYPE)
         find(fault, set, number, "output.type", "forward returned %s; expected %s",
              head.tensors ? "a tuple, list or dict" : "something that is no tensor",
-             output_directory->outputs == 1 ? "one tensor" : "as many tensors as the task has outputs");
+             output_directory->outputs == 1 ? "one tensor"
+                                            : "as many tensors as the task has outputs");
     else if (head.flaw == KF_OUTPUT_DIRECTORY_REPLACED)
         find(fault, set, number, "output.aliased",
-             "a later call's result has replaced it, as with torch.compile's CUDA graphs: " HAS_TO_STAY " (clone it)");
+             "a later call's result has replaced it, as with torch.compile's CUDA "
+             "graphs: " HAS_TO_STAY " (clone it)");
     else if (head.flaw != KF_OUTPUT_DIRECTORY_FINE)
-        find(fault, set, number, "output.type", "forward returned a tensor that is sparse or on another device");
+        find(fault, set, number, "output.type",
+             "forward returned a tensor that is sparse or on another device");
     else if (head.tensors != output_directory->outputs)
-        find(fault, set, number, "output.count", "forward returned %u tensors; expected %u", head.tensors, output_directory->outputs);
+        find(fault, set, number, "output.count", "forward returned %u tensors; expected %u",
+             head.tensors, output_directory->outputs);
     if (fault->rule[0]) return false;
     *entry = entry_of(output_directory, set, output);
     kf_dtype dtype = argument->dtype == KF_TF32 ? KF_F32 : argument->dtype;
     if (!same_shape(entry, argument))
         find(fault, set, number, "output.shape", "%s has the shape %s; expected %s", argument->name,
-             shape_text(found, entry->sizes, entry->dims), shape_text(wanted, argument->shape, (uint32_t)argument->dims));
+             shape_text(found, entry->sizes, entry->dims),
+             shape_text(wanted, argument->shape, (uint32_t)argument->dims));
     else if (entry->dtype != (uint32_t)dtype)
         find(fault, set, number, "output.dtype", "%s is of dtype %s; expected %s", argument->name,
-             entry->dtype < KF_DTYPE_COUNT ? kf_dtype_name((kf_dtype)entry->dtype) : "another kind", kf_dtype_name(dtype));
+             entry->dtype < KF_DTYPE_COUNT ? kf_dtype_name((kf_dtype)entry->dtype) : "another kind",
+             kf_dtype_name(dtype));
     return !fault->rule[0];
 }
 
-void kf_output_directory_unreadable(kf_fetch_fault *fault, uint32_t set, int argument_number, const kf_problem_argument *argument,
-                          const char *why)
+void kf_output_directory_unreadable(kf_fetch_fault *fault, uint32_t set, int argument_number,
+                                    const kf_problem_argument *argument, const char *why)
 {
     find(fault, set, argument_number, "output.unreadable", "%s: %s", argument->name, why);
 }
 
-bool kf_output_directory_locate(const kf_output_directory *output_directory, uint32_t set, uint32_t output, const kf_problem_argument *argument,
-                      int argument_number, kf_output_directory_place *place, kf_fetch_fault *fault)
+bool kf_output_directory_locate(const kf_output_directory *output_directory, uint32_t set,
+                                uint32_t output, const kf_problem_argument *argument,
+                                int argument_number, kf_output_directory_place *place,
+                                kf_fetch_fault *fault)
 {
     kf_output_directory_entry entry;
-    if (!check_entry(output_directory, set, output, argument, argument_number, &entry, fault)) return false;
-    *place = (kf_output_directory_place){.address = entry.address, .plain = is_contiguous(&entry), .dims = entry.dims};
+    if (!check_entry(output_directory, set, output, argument, argument_number, &entry, fault))
+        return false;
+    *place = (kf_output_directory_place){
+        .address = entry.address, .plain = is_contiguous(&entry), .dims = entry.dims};
     memcpy(place->sizes, entry.sizes, sizeof place->sizes);
     memcpy(place->strides, entry.strides, sizeof place->strides);
-    place->span = place->plain ? argument->bytes : span_of(&entry, kf_dtype_size(argument->dtype), argument->bytes);
+    place->span = place->plain ? argument->bytes
+                               : span_of(&entry, kf_dtype_size(argument->dtype), argument->bytes);
     if (place->span) return true;
-    find(fault, set, argument_number, "output.unreadable", "%s is a view that reaches over too much memory", argument->name);
+    find(fault, set, argument_number, "output.unreadable",
+         "%s is a view that reaches over too much memory", argument->name);
     return false;
 }
 
-bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_t pid, uint32_t set, uint32_t output, const kf_problem_argument *argument,
-                     int argument_number, void *data, kf_fetch_fault *fault, kf_error *error)
+bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_t pid, uint32_t set,
+                               uint32_t output, const kf_problem_argument *argument,
+                               int argument_number, void *data, kf_fetch_fault *fault,
+                               kf_error *error)
 {
     kf_output_directory_place place;
-    if (!kf_output_directory_locate(output_directory, set, output, argument, argument_number, &place, fault)) return true;
+    if (!kf_output_directory_locate(output_directory, set, output, argument, argument_number,
+                                    &place, fault))
+        return true;
     kf_autofree char *scattered = place.plain ? NULL : malloc(place.span);
-    if (!place.plain && !scattered) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
+    if (!place.plain && !scattered)
+        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
     if (!read_memory(pid, place.address, place.plain ? data : scattered, place.span)) {
         fault->machine = errno == EPERM || errno == EACCES || errno == ENOSYS;
         find(fault, set, argument_number, "output.unreadable",
@@ -259,7 +309,7 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
     return true;
 }
 
-/* ---- sharing memory --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- sharing memory -------------------------------------------------------------------------- */
 
 typedef struct range {
     uint64_t first, end;
@@ -272,19 +322,23 @@ static int by_address(const void *a, const void *b)
     return one->first < other->first ? -1 : one->first > other->first;
 }
 
-bool kf_output_directory_check_overlap(const kf_output_directory *output_directory, const bool *chosen, uint32_t sets, const int *arguments,
-                             kf_fetch_fault *fault, kf_error *error)
+bool kf_output_directory_check_overlap(const kf_output_directory *output_directory,
+                                       const bool *chosen, uint32_t sets, const int *arguments,
+                                       kf_fetch_fault *fault, kf_error *error)
 {
-    kf_autofree range *ranges = calloc((size_t)sets * output_directory->outputs + 1, sizeof *ranges);
+    kf_autofree range *ranges =
+        calloc((size_t)sets * output_directory->outputs + 1, sizeof *ranges);
     size_t used = 0;
     if (!ranges) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     for (uint32_t set = 0; set < sets; set++)
         for (uint32_t output = 0; output < output_directory->outputs && chosen[set]; output++) {
             kf_output_directory_entry entry = entry_of(output_directory, set, output);
-            if (!entry.address || head_of(output_directory, set).flaw || entry.dtype >= KF_DTYPE_COUNT || entry.dims > KF_OUTPUT_DIRECTORY_DIMS)
+            if (!entry.address || head_of(output_directory, set).flaw ||
+                entry.dtype >= KF_DTYPE_COUNT || entry.dims > KF_OUTPUT_DIRECTORY_DIMS)
                 continue;
             uint64_t item = kf_dtype_size((kf_dtype)entry.dtype), bytes = item;
-            for (uint32_t i = 0; i < entry.dims; i++) bytes *= entry.sizes[i] > 0 ? (uint64_t)entry.sizes[i] : 1;
+            for (uint32_t i = 0; i < entry.dims; i++)
+                bytes *= entry.sizes[i] > 0 ? (uint64_t)entry.sizes[i] : 1;
             uint64_t span = span_of(&entry, item, bytes);
             if (span) ranges[used++] = (range){entry.address, entry.address + span, set, output};
         }

@@ -13,28 +13,30 @@
 #define ANSWER_BYTES (64u << 10)
 #define SECONDS 20
 
-/* Says where things are; the version is read from the text of torch/version.py, since importing PyTorch takes seconds. */
-static const char question[] = "import importlib.util, json, os, re, sys\n"
-                               "spec = importlib.util.find_spec('torch')\n"
-                               "version = ''\n"
-                               "places = list(spec.submodule_search_locations or []) if spec else []\n"
-                               "for place in places:\n"
-                               "    try:\n"
-                               "        text = open(os.path.join(place, 'version.py')).read()\n"
-                               "        version = (re.search(r'__version__\\s*=\\s*[\"\\']([^\"\\']+)', text) or [0, ''])[1]\n"
-                               "    except OSError:\n"
-                               "        pass\n"
-                               "paths = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]\n"
-                               "paths += [path for path in sys.path if os.path.isdir(path)] + places\n"
-                               "seen = []\n"
-                               "for path in map(os.path.abspath, paths):\n"
-                               "    for known in seen + ['/usr']:\n"
-                               "        if path == known or path.startswith(known + '/'):\n"
-                               "            break\n"
-                               "    else:\n"
-                               "        seen.append(path)\n"
-                               "print(json.dumps({'program': sys.executable, 'version': '%d.%d.%d' % sys.version_info[:3], "
-                               "'torch': version, 'paths': seen}))\n";
+/* Says where things are; the version is read from the text of torch/version.py, since importing
+ * PyTorch takes seconds. */
+static const char question[] =
+    "import importlib.util, json, os, re, sys\n"
+    "spec = importlib.util.find_spec('torch')\n"
+    "version = ''\n"
+    "places = list(spec.submodule_search_locations or []) if spec else []\n"
+    "for place in places:\n"
+    "    try:\n"
+    "        text = open(os.path.join(place, 'version.py')).read()\n"
+    "        version = (re.search(r'__version__\\s*=\\s*[\"\\']([^\"\\']+)', text) or [0, ''])[1]\n"
+    "    except OSError:\n"
+    "        pass\n"
+    "paths = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]\n"
+    "paths += [path for path in sys.path if os.path.isdir(path)] + places\n"
+    "seen = []\n"
+    "for path in map(os.path.abspath, paths):\n"
+    "    for known in seen + ['/usr']:\n"
+    "        if path == known or path.startswith(known + '/'):\n"
+    "            break\n"
+    "    else:\n"
+    "        seen.append(path)\n"
+    "print(json.dumps({'program': sys.executable, 'version': '%d.%d.%d' % sys.version_info[:3], "
+    "'torch': version, 'paths': seen}))\n";
 
 static bool copy(char *to, size_t size, const cJSON *object, const char *key)
 {
@@ -55,7 +57,8 @@ static bool look_at(const char *program, kf_python *python)
         return false;
     cJSON_ArrayForEach(path, cJSON_GetObjectItemCaseSensitive(json, "paths"))
     {
-        if (!cJSON_IsString(path) || python->path_count == KF_PYTHON_PATHS || strlen(path->valuestring) >= sizeof python->paths[0])
+        if (!cJSON_IsString(path) || python->path_count == KF_PYTHON_PATHS ||
+            strlen(path->valuestring) >= sizeof python->paths[0])
             continue;
         strcpy(python->paths[python->path_count++], path->valuestring);
     }
@@ -79,9 +82,10 @@ static struct {
 static void find(void)
 {
     const char *given = getenv("KFORGE_PYTHON");
-    const char *const programs[] = {given && *given ? given : "/usr/bin/python3", given && *given ? NULL : "python3", NULL};
-    static const char todo[] =
-        "install it with `apt-get install python3-torch` or `pip install torch`, or set KFORGE_PYTHON to the Python that has it";
+    const char *const programs[] = {given && *given ? given : "/usr/bin/python3",
+                                    given && *given ? NULL : "python3", NULL};
+    static const char todo[] = "install it with `apt-get install python3-torch` or `pip install "
+                               "torch`, or set KFORGE_PYTHON to the Python that has it";
     kf_python first = {0};
     for (size_t i = 0; programs[i]; i++) {
         kf_python seen;
@@ -93,16 +97,18 @@ static void find(void)
             result.found = true;
             return;
         }
-        kf_fail(&result.error, KF_ERROR_MACHINE, "PyTorch %s of %s is too old: %s is the least; %s", seen.torch, seen.program,
-                KF_TORCH_MIN, todo);
+        kf_fail(&result.error, KF_ERROR_MACHINE, "PyTorch %s of %s is too old: %s is the least; %s",
+                seen.torch, seen.program, KF_TORCH_MIN, todo);
         return;
     }
     result.python = first;
     if (first.program[0])
-        kf_fail(&result.error, KF_ERROR_MACHINE, "PyTorch is missing: Python %s (%s) finds no module torch; %s", first.version,
+        kf_fail(&result.error, KF_ERROR_MACHINE,
+                "PyTorch is missing: Python %s (%s) finds no module torch; %s", first.version,
                 first.program, todo);
     else
-        kf_fail(&result.error, KF_ERROR_MACHINE, "Python is missing: %s does not run; install python3 and PyTorch: %s", programs[0],
+        kf_fail(&result.error, KF_ERROR_MACHINE,
+                "Python is missing: %s does not run; install python3 and PyTorch: %s", programs[0],
                 todo);
 }
 
@@ -121,7 +127,8 @@ cJSON *kf_judge_torch(kf_error *error)
     kf_auto(cJSON) object = python ? cJSON_CreateObject() : NULL;
     if (!python) return NULL;
     if (object && cJSON_AddStringToObject(object, "python", python->version) &&
-        cJSON_AddStringToObject(object, "program", python->program) && cJSON_AddStringToObject(object, "torch", python->torch))
+        cJSON_AddStringToObject(object, "program", python->program) &&
+        cJSON_AddStringToObject(object, "torch", python->torch))
         return kf_steal(&object);
     kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return NULL;

@@ -1,4 +1,5 @@
-/* The Python that has PyTorch: which program, which versions, which folders it needs. Found once a process, without importing anything of PyTorch. */
+/* The Python that has PyTorch: which program, which versions, which folders it needs. Found once a
+ * process, without importing anything of PyTorch. */
 #ifndef KFORGE_JUDGE_PYTHON_H
 #define KFORGE_JUDGE_PYTHON_H
 
@@ -17,16 +18,19 @@ typedef struct kf_python {
     size_t path_count;
 } kf_python;
 
-/* Variables without which parts of PyTorch that ask for a user's name and for a folder of theirs (torch._dynamo, from 2.9 on) can't be imported where
- * there is no /etc/passwd and nothing can be made. */
+/* Variables without which parts of PyTorch that ask for a user's name and for a folder of theirs
+ * (torch._dynamo, from 2.9 on) can't be imported where there is no /etc/passwd and nothing can be
+ * made. */
 #define KF_PYTHON_VARIABLES "USER=nobody", "TORCHINDUCTOR_CACHE_DIR=/tmp"
 
 /* For sources, objects and caches of what torch.compile makes of a baseline. */
 #define KF_COMPILED_TEMPORARY (2ull << 30)
-#define KF_COMPILED_FILE (512u << 20) /* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
+/* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
+#define KF_COMPILED_FILE (512u << 20)
 
-/* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL with KF_ERROR_MACHINE: no Python, no PyTorch, or one older
- * than KF_TORCH_MIN, and what to install. Borrowed, for the life of the process. */
+/* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL
+ * with KF_ERROR_MACHINE: no Python, no PyTorch, or one older than KF_TORCH_MIN, and what to
+ * install. Borrowed, for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);
 
 #endif

@@ -19,17 +19,21 @@ const kf_task_file *kf_torch_file(const kf_task *task)
     return NULL;
 }
 
-void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key, size_t size)
+void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key,
+                  size_t size)
 {
     if (role == KF_ROLE_BASELINE && kf_task_baseline_compiled(task, baseline))
-        snprintf(key, size, COMPILED_KEY "%s:%d:%.100s", kf_task_hash(task), workload, baseline ? baseline : "");
+        snprintf(key, size, COMPILED_KEY "%s:%d:%.100s", kf_task_hash(task), workload,
+                 baseline ? baseline : "");
     else
         snprintf(key, size, KF_TORCH_KEY "%s:%.100s", kf_task_hash(task), baseline ? baseline : "");
 }
 
 static bool put(cJSON *parent, const char *key, cJSON *item)
 {
-    if (item && (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item))) return true;
+    if (item &&
+        (key ? cJSON_AddItemToObject(parent, key, item) : cJSON_AddItemToArray(parent, item)))
+        return true;
     cJSON_Delete(item);
     return false;
 }
@@ -37,7 +41,8 @@ static bool put(cJSON *parent, const char *key, cJSON *item)
 static bool put_source(cJSON *plan, const char *key, const char *name, const char *text)
 {
     cJSON *object = cJSON_CreateObject();
-    return put(plan, key, object) && cJSON_AddStringToObject(object, "name", name) && cJSON_AddStringToObject(object, "text", text);
+    return put(plan, key, object) && cJSON_AddStringToObject(object, "name", name) &&
+           cJSON_AddStringToObject(object, "text", text);
 }
 
 static bool put_arguments(cJSON *plan, const kf_problem *problem)
@@ -75,7 +80,8 @@ static bool put_forward(cJSON *plan, const cJSON *torch, const kf_problem *probl
         const cJSON *list = given ? given : cJSON_GetObjectItemCaseSensitive(torch, lists[i]);
         cJSON_ArrayForEach(name, list)
         {
-            if (!put(numbers, NULL, cJSON_CreateNumber(number_of(problem, name->valuestring)))) return false;
+            if (!put(numbers, NULL, cJSON_CreateNumber(number_of(problem, name->valuestring))))
+                return false;
         }
     }
     return true;
@@ -113,30 +119,39 @@ static bool put_torch(cJSON *plan, const kf_torch_request *request)
                                    request->own_seed ? request->own_seed
                                    : seed            ? seed->valuedouble
                                                      : 42) &&
-           cJSON_AddNumberToObject(plan, "inputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"))) &&
-           cJSON_AddNumberToObject(plan, "outputs", cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "outputs"))) &&
+           cJSON_AddNumberToObject(
+               plan, "inputs",
+               cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "inputs"))) &&
+           cJSON_AddNumberToObject(
+               plan, "outputs",
+               cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(torch, "outputs"))) &&
            put_state(plan, torch) && put_forward(plan, torch, request->problem);
 }
 
 char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
 {
-    static const char *const roles[] = {
-        [KF_ROLE_CANDIDATE] = "candidate", [KF_ROLE_BASELINE] = "baseline", [KF_ROLE_ORACLE] = "oracle"};
+    static const char *const roles[] = {[KF_ROLE_CANDIDATE] = "candidate",
+                                        [KF_ROLE_BASELINE] = "baseline",
+                                        [KF_ROLE_ORACLE] = "oracle"};
     kf_autofree char *candidate = NULL;
     size_t size;
-    if (request->candidate && !(candidate = kf_file_read(request->candidate, KF_SOURCE_BYTES, &size, error))) return NULL;
-    cJSON *patches = kf_task_torch_patches(request->task, request->workload, request->device, error);
+    if (request->candidate &&
+        !(candidate = kf_file_read(request->candidate, KF_SOURCE_BYTES, &size, error)))
+        return NULL;
+    cJSON *patches =
+        kf_task_torch_patches(request->task, request->workload, request->device, error);
     if (!patches) return NULL;
     kf_auto(cJSON) plan = cJSON_CreateObject();
-    bool done = put(plan, "patches", patches) && cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
+    bool done = put(plan, "patches", patches) &&
+                cJSON_AddStringToObject(plan, "role", roles[request->role]) &&
                 cJSON_AddBoolToObject(plan, "compile", request->compiled) &&
                 (!request->own_seed || cJSON_AddTrueToObject(plan, "own_state")) &&
                 (!request->claim || cJSON_AddTrueToObject(plan, "claim")) &&
                 (!request->full_f32 || cJSON_AddTrueToObject(plan, "full_f32")) &&
                 cJSON_AddBoolToObject(plan, "timed", !request->untimed) &&
                 put_source(plan, "problem", request->file->name, request->file->text) &&
-                (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) && put_arguments(plan, request->problem) &&
-                put_torch(plan, request);
+                (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) &&
+                put_arguments(plan, request->problem) && put_torch(plan, request);
     char *text = done ? cJSON_PrintUnformatted(plan) : NULL;
     if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
     return text;
@@ -174,5 +189,6 @@ bool kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error 
 {
     kf_autofree char *plan = kf_torch_plan(request, error);
     return plan && kf_runner_give_text(runner, plan, strlen(plan), error) &&
-           (!request->candidate || kf_extensions_copy(request->candidate, kf_runner_inbox(runner), error));
+           (!request->candidate ||
+            kf_extensions_copy(request->candidate, kf_runner_inbox(runner), error));
 }

@@ -26,12 +26,15 @@ static double granted_below(const char *mount, const char *group, bool second_ve
     char folder[PATH_MAX];
     double least = INFINITY;
     size_t top = strlen(mount);
-    if (snprintf(folder, sizeof folder, "%s%s", mount, strcmp(group, "/") == 0 ? "" : group) >= (int)sizeof folder) return least;
+    if (snprintf(folder, sizeof folder, "%s%s", mount, strcmp(group, "/") == 0 ? "" : group) >=
+        (int)sizeof folder)
+        return least;
     for (;;) {
         double quota = 0, period = 0, unused;
-        bool known = second_version ? read_numbers(folder, "cpu.max", &quota, &period)
-                                    : read_numbers(folder, "cpu.cfs_quota_us", &quota, &unused) &&
-                                          read_numbers(folder, "cpu.cfs_period_us", &period, &unused);
+        bool known = second_version
+                         ? read_numbers(folder, "cpu.max", &quota, &period)
+                         : read_numbers(folder, "cpu.cfs_quota_us", &quota, &unused) &&
+                               read_numbers(folder, "cpu.cfs_period_us", &period, &unused);
         if (known && quota > 0 && period > 0) least = fmin(least, quota / period);
         char *slash = strrchr(folder, '/');
         if (!slash || (size_t)(slash - folder) < top) return least;
@@ -52,11 +55,13 @@ double kf_cgroup_cpu_limit(const char *own, const char *root)
         bool second_version = !names[1];
         if (second_version) least = fmin(least, granted_below(root, group, true));
         bool processors = false;
-        for (char *save = NULL, *name = strtok_r(names + 1, ",", &save); name; name = strtok_r(NULL, ",", &save))
+        for (char *save = NULL, *name = strtok_r(names + 1, ",", &save); name;
+             name = strtok_r(NULL, ",", &save))
             processors = processors || strcmp(name, "cpu") == 0;
         if (!processors) continue;
         for (int turn = 0; turn < 2; turn++) /* it is mounted by either name */
-            if (snprintf(mount, sizeof mount, "%s/%s", root, turn ? "cpu,cpuacct" : "cpu") < (int)sizeof mount)
+            if (snprintf(mount, sizeof mount, "%s/%s", root, turn ? "cpu,cpuacct" : "cpu") <
+                (int)sizeof mount)
                 least = fmin(least, granted_below(mount, group, false));
     }
     return least;

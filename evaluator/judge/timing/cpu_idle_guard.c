@@ -41,7 +41,8 @@ static inline void pause_briefly(void)
 static void set_state(kf_cpu_idle_guard *idle_guard, unsigned state)
 {
     unsigned before = atomic_exchange(&idle_guard->state, state);
-    if (before == RESTING && state != RESTING) syscall(SYS_futex, &idle_guard->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (before == RESTING && state != RESTING)
+        syscall(SYS_futex, &idle_guard->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void *stay_awake(void *context)
@@ -72,8 +73,8 @@ static bool start(kf_cpu_idle_guard *idle_guard)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     idle_guard->started = !pthread_attr_setaffinity_np(&attributes, sizeof only, &only) &&
-                       !pthread_attr_setstacksize(&attributes, THREAD_STACK) &&
-                       !pthread_create(&idle_guard->thread, &attributes, stay_awake, idle_guard);
+                          !pthread_attr_setstacksize(&attributes, THREAD_STACK) &&
+                          !pthread_create(&idle_guard->thread, &attributes, stay_awake, idle_guard);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return idle_guard->started;
@@ -103,7 +104,8 @@ void kf_cpu_idle_guard_begin(kf_cpu_idle_guard *idle_guard)
     if (idle_guard->beginnings++ % AFRESH == 0) idle_guard->needed = false;
     idle_guard->noted = idle_guard->late = 0;
     idle_guard->file = open(KF_CPU_IDLE_GUARD_FILE, O_WRONLY | O_CLOEXEC);
-    if (idle_guard->file >= 0 && write(idle_guard->file, &microseconds, sizeof microseconds) != sizeof microseconds) {
+    if (idle_guard->file >= 0 &&
+        write(idle_guard->file, &microseconds, sizeof microseconds) != sizeof microseconds) {
         close(idle_guard->file);
         idle_guard->file = -1;
     }
@@ -123,12 +125,15 @@ void kf_cpu_idle_guard_note(kf_cpu_idle_guard *idle_guard, double seconds)
     if (!idle_guard) return;
     idle_guard->noted++;
     idle_guard->late += seconds > LATE;
-    if (idle_guard->noted >= LEAST && idle_guard->late * LATE_PART >= idle_guard->noted) idle_guard->needed = true;
+    if (idle_guard->noted >= LEAST && idle_guard->late * LATE_PART >= idle_guard->noted)
+        idle_guard->needed = true;
 }
 
 void kf_cpu_idle_guard_keep(kf_cpu_idle_guard *idle_guard)
 {
-    if (idle_guard && idle_guard->begun && idle_guard->needed && idle_guard->processor >= 0 && start(idle_guard)) set_state(idle_guard, AWAKE);
+    if (idle_guard && idle_guard->begun && idle_guard->needed && idle_guard->processor >= 0 &&
+        start(idle_guard))
+        set_state(idle_guard, AWAKE);
 }
 
 void kf_cpu_idle_guard_rest(kf_cpu_idle_guard *idle_guard)

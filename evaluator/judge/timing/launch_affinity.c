@@ -8,7 +8,9 @@
 bool kf_launch_affinity_bind(kf_launch_affinity *hold, pid_t pid)
 {
     if (!hold->launcher) return false;
-    if (CPU_COUNT(&hold->unbound) == 0 && sched_getaffinity(pid, sizeof hold->unbound, &hold->unbound)) return false;
+    if (CPU_COUNT(&hold->unbound) == 0 &&
+        sched_getaffinity(pid, sizeof hold->unbound, &hold->unbound))
+        return false;
     return sched_setaffinity(pid, sizeof *hold->launcher, hold->launcher) == 0;
 }
 
@@ -22,7 +24,8 @@ void kf_launch_affinity_free_threads(kf_launch_affinity *hold, pid_t pid)
     if (!folder) return;
     for (struct dirent *item; (item = readdir(folder));) {
         pid_t thread = (pid_t)strtol(item->d_name, NULL, 10);
-        if (thread > 0 && thread != pid) sched_setaffinity(thread, sizeof hold->unbound, &hold->unbound);
+        if (thread > 0 && thread != pid)
+            sched_setaffinity(thread, sizeof hold->unbound, &hold->unbound);
     }
     closedir(folder);
     hold->threads = tasks.st_nlink;
@@ -31,5 +34,6 @@ void kf_launch_affinity_free_threads(kf_launch_affinity *hold, pid_t pid)
 bool kf_launch_affinity_left(kf_launch_affinity *hold, pid_t pid)
 {
     cpu_set_t now;
-    return sched_getaffinity(pid, sizeof now, &now) == 0 && !CPU_EQUAL(&now, hold->launcher) && kf_launch_affinity_bind(hold, pid);
+    return sched_getaffinity(pid, sizeof now, &now) == 0 && !CPU_EQUAL(&now, hold->launcher) &&
+           kf_launch_affinity_bind(hold, pid);
 }

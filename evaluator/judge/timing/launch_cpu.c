@@ -18,7 +18,8 @@ static void without(cpu_set_t *set, const cpu_set_t *others)
 void kf_core_of_system(int processor, cpu_set_t *core)
 {
     char path[96], text[256] = "";
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", processor);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+             processor);
     kf_autofclose FILE *file = fopen(path, "re");
     if (!file || !fgets(text, sizeof text, file)) text[0] = '\0';
     CPU_ZERO(core);
@@ -29,7 +30,8 @@ void kf_core_of_system(int processor, cpu_set_t *core)
     }
 }
 
-/* The processor in the `number`-th core from the end, counted round, or the next that is not of `taken`; -1: there is none. Of a core the last one counts. */
+/* The processor in the `number`-th core from the end, counted round, or the next that is not of
+ * `taken`; -1: there is none. Of a core the last one counts. */
 static int from_the_end(cpu_set_t left, int number, const cpu_set_t *taken, kf_core *core_of)
 {
     int ends[CPU_SETSIZE], count = 0;
@@ -47,8 +49,8 @@ static int from_the_end(cpu_set_t left, int number, const cpu_set_t *taken, kf_c
     return -1;
 }
 
-bool kf_launch_cpu_assign(const cpu_set_t *allowed, const kf_gpu_place *places, size_t gpus, size_t which, kf_core *core_of,
-                          kf_launch_cpu *processors)
+bool kf_launch_cpu_assign(const cpu_set_t *allowed, const kf_gpu_place *places, size_t gpus,
+                          size_t which, kf_core *core_of, kf_launch_cpu *processors)
 {
     if (which >= gpus || (size_t)CPU_COUNT(allowed) / EACH < gpus) return false;
     CPU_ZERO(&processors->cores);

@@ -20,7 +20,8 @@ void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, 
     *runner_timeout = (kf_runner_timeout){.seconds = seconds, .looked = now, .threads = -1};
 }
 
-/* Seconds for which the thread of that file was ready and not run; `unknown` where the kernel keeps no count. */
+/* Seconds for which the thread of that file was ready and not run; `unknown` where the kernel keeps
+ * no count. */
 static double read_queued(const char *path, double unknown)
 {
     char text[128];
@@ -55,7 +56,8 @@ void kf_runner_timeout_watch(kf_runner_timeout *runner_timeout, pid_t pid)
     runner_timeout->starved = read_queued("/proc/thread-self/schedstat", INFINITY);
 }
 
-/* Notes for how long each thread has queued so far; returns the most that one has queued since the last time. One that is new counts from here. */
+/* Notes for how long each thread has queued so far; returns the most that one has queued since the
+ * last time. One that is new counts from here. */
 static double look_at_queue(kf_runner_timeout *runner_timeout, pid_t pid)
 {
     char path[64];
@@ -70,7 +72,8 @@ static double look_at_queue(kf_runner_timeout *runner_timeout, pid_t pid)
         if (thread <= 0) continue;
         now[count] = (struct kf_runner_timeout_thread){thread, queued(pid, thread)};
         for (int i = 0; i < runner_timeout->threads; i++)
-            if (runner_timeout->queue[i].thread == thread) most = fmax(most, now[count].queued - runner_timeout->queue[i].queued);
+            if (runner_timeout->queue[i].thread == thread)
+                most = fmax(most, now[count].queued - runner_timeout->queue[i].queued);
         count++;
     }
     closedir(folder);
@@ -79,39 +82,48 @@ static double look_at_queue(kf_runner_timeout *runner_timeout, pid_t pid)
     return most;
 }
 
-void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, double computed, double starved)
+void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, double computed,
+                             double starved)
 {
-    double late = fmax(went - 2 * KF_RUNNER_TIMEOUT_TURN, 0), own = fmin(late, fmax(fmin(computed, starved), 0));
+    double late = fmax(went - 2 * KF_RUNNER_TIMEOUT_TURN, 0),
+           own = fmin(late, fmax(fmin(computed, starved), 0));
     runner_timeout->used += went - late + own;
     runner_timeout->stalled += late - own;
 }
 
-/* Hundreds of threads that keep the waiter from running would do so for as long as it takes to account for them, a thousand times what that takes alone.
- * Their priority can't be raised again without rights, so it is lowered for crowds only: what is fair among a few is no reason. */
+/* Hundreds of threads that keep the waiter from running would do so for as long as it takes to
+ * account for them, a thousand times what that takes alone. Their priority can't be raised again
+ * without rights, so it is lowered for crowds only: what is fair among a few is no reason. */
 static void have_crowd_step_back(pid_t pid)
 {
     char path[64];
     struct stat folder;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    if (stat(path, &folder) == 0 && folder.st_nlink > 2 + KF_RUNNER_TIMEOUT_CROWD) setpriority(PRIO_PGRP, (id_t)pid, LAST_PRIORITY);
+    if (stat(path, &folder) == 0 && folder.st_nlink > 2 + KF_RUNNER_TIMEOUT_CROWD)
+        setpriority(PRIO_PGRP, (id_t)pid, LAST_PRIORITY);
 }
 
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now)
 {
     double went = now - runner_timeout->looked, computed = 0, starved = 0;
     runner_timeout->looked = now;
-    if (runner_timeout->watched && went > KF_RUNNER_TIMEOUT_TURN / 2) { /* sooner there is nothing to see, and somebody may be timing */
+    /* sooner there is nothing to see, and somebody may be timing */
+    if (runner_timeout->watched && went > KF_RUNNER_TIMEOUT_TURN / 2) {
         const kf_runner_timeout before = *runner_timeout;
         kf_runner_timeout_watch(runner_timeout, pid);
         computed = runner_timeout->computed - before.computed;
         starved = isinf(before.starved) ? INFINITY : runner_timeout->starved - before.starved;
     }
     kf_runner_timeout_spend(runner_timeout, went, computed, starved);
-    if (went > 2 * KF_RUNNER_TIMEOUT_TURN && fmin(computed, starved) > KF_RUNNER_TIMEOUT_TURN) have_crowd_step_back(pid);
-    /* Not before half of it is gone: whoever answers soon is not to be watched, which takes processor time beside what is timed. */
-    if (runner_timeout->threads < 0 && runner_timeout->used > 0.5 * runner_timeout->seconds) look_at_queue(runner_timeout, pid);
+    if (went > 2 * KF_RUNNER_TIMEOUT_TURN && fmin(computed, starved) > KF_RUNNER_TIMEOUT_TURN)
+        have_crowd_step_back(pid);
+    /* Not before half of it is gone: whoever answers soon is not to be watched, which takes
+     * processor time beside what is timed. */
+    if (runner_timeout->threads < 0 && runner_timeout->used > 0.5 * runner_timeout->seconds)
+        look_at_queue(runner_timeout, pid);
     if (runner_timeout->used < runner_timeout->seconds) return true;
-    double grant = fmin(look_at_queue(runner_timeout, pid), KF_RUNNER_TIMEOUT_GRANT - runner_timeout->granted);
+    double grant =
+        fmin(look_at_queue(runner_timeout, pid), KF_RUNNER_TIMEOUT_GRANT - runner_timeout->granted);
     if (grant < KF_RUNNER_TIMEOUT_TURN) return false;
     runner_timeout->granted += grant;
     runner_timeout->seconds += grant;

@@ -1,5 +1,7 @@
-// PyTorch as CUDA extensions see it, on the CPU device: kforge-cpucc takes the place of nvcc, and a tensor of the processor that of one on a GPU. Included
-// before an extension's first line. PyTorch's own headers must not take the compiler for nvcc; they have been read when is_cuda becomes another word.
+// PyTorch as CUDA extensions see it, on the CPU device: kforge-cpucc takes the place of nvcc, and a
+// tensor of the processor that of one on a GPU. Included before an extension's first line.
+// PyTorch's own headers must not take the compiler for nvcc; they have been read when is_cuda
+// becomes another word.
 #pragma once
 #pragma push_macro("__CUDACC__")
 #undef __CUDACC__
@@ -43,7 +45,8 @@ struct OptionalCUDAGuard {
 };
 inline void kforge_check(cudaError_t status, const char *file, int line)
 {
-    TORCH_CHECK(status == cudaSuccess, "CUDA error: ", cudaGetErrorString(status), " (", file, ":", line, ")");
+    TORCH_CHECK(status == cudaSuccess, "CUDA error: ", cudaGetErrorString(status), " (", file, ":",
+                line, ")");
 }
 } // namespace cuda
 } // namespace c10

@@ -59,20 +59,22 @@ static __thread unsigned thread_number; // linear number of the current thread i
 // this writes below the stack pointer cannot be named either, so candidates are compiled with
 // -mno-red-zone.
 #ifdef __AVX512F__
-#define KFCPU_MORE_REGISTERS                                                                                               \
-    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", \
-        "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#define KFCPU_MORE_REGISTERS                                                                      \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
+        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
+        "k6", "k7"
 #else
 #define KFCPU_MORE_REGISTERS
 #endif
-#define KFCPU_LEAVE(function, argument)                                                                                         \
-    __asm__ volatile("push %%rbp\n\tcall *" #function "@GOTPCREL(%%rip)\n\tpop %%rbp"                                           \
-                     : "+D"(argument)                                                                                           \
-                     :                                                                                                          \
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", \
-                       "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3",     \
-                       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",             \
-                       "xmm15" KFCPU_MORE_REGISTERS)
+#define KFCPU_LEAVE(function, argument)                                                           \
+    __asm__ volatile("push %%rbp\n\tcall *" #function "@GOTPCREL(%%rip)\n\tpop %%rbp"             \
+                     : "+D"(argument)                                                             \
+                     :                                                                            \
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", \
+                       "r14", "r15", "cc", "memory", "st", "st(1)", "st(2)", "st(3)", "st(4)",    \
+                       "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", \
+                       "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",        \
+                       "xmm14", "xmm15" KFCPU_MORE_REGISTERS)
 #endif
 
 // A thread's arrival at a barrier, and the end of the loop over threads: see exec.h.

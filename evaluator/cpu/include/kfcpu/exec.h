@@ -104,7 +104,7 @@ int kfcpu_is_cooperative(void);
 uint64_t kfcpu_warp(uint32_t thread, uint32_t mask, int op, uint64_t value, uint32_t lane);
 // Lanes that reach this call before another wait or their end.
 uint32_t kfcpu_active_mask(uint32_t thread);
-void kfcpu_yield(uint32_t thread);           // lets the other threads of the block run
+void kfcpu_yield(uint32_t thread); // lets the other threads of the block run
 // Ends the launch.
 void kfcpu_trap(uint32_t thread, int error, const char *text) __attribute__((noreturn, cold));
 int kfcpu_in_kernel(void);
@@ -114,7 +114,7 @@ int kfcpu_in_kernel(void);
 struct kfcpu_view {
     // The loop is called for a new block: it must read the geometry and start with thread 0.
     uint32_t fresh;
-    uint32_t spin;  // atomics, fences and sleeps since the last yield, weighted
+    uint32_t spin; // atomics, fences and sleeps since the last yield, weighted
     uint32_t block[3];
     const struct kfcpu_geometry *geometry;
     void *dynamic_shared;

@@ -6,14 +6,16 @@
 
 // The C library's fmaxf is a call. This one is an instruction or two and vectorises, as CUDA's
 // does. If one operand is NaN, the other is the result.
-#define KFCPU_MINMAX(type, max_name, min_name)                                                      \
-    extern inline __attribute__((gnu_inline, always_inline)) type max_name(type a, type b) noexcept \
-    {                                                                                               \
-        return a > b || b != b ? a : b;                                                             \
-    }                                                                                               \
-    extern inline __attribute__((gnu_inline, always_inline)) type min_name(type a, type b) noexcept \
-    {                                                                                               \
-        return a < b || b != b ? a : b;                                                             \
+#define KFCPU_MINMAX(type, max_name, min_name)                                              \
+    extern inline __attribute__((gnu_inline, always_inline)) type max_name(type a,          \
+                                                                           type b) noexcept \
+    {                                                                                       \
+        return a > b || b != b ? a : b;                                                     \
+    }                                                                                       \
+    extern inline __attribute__((gnu_inline, always_inline)) type min_name(type a,          \
+                                                                           type b) noexcept \
+    {                                                                                       \
+        return a < b || b != b ? a : b;                                                     \
     }
 extern "C" {
 KFCPU_MINMAX(float, fmaxf, fminf)
@@ -103,7 +105,10 @@ static inline double cos_pi(double x)
     if (x - x != 0) return NAN;
     double a = fmod(x < 0 ? -x : x, 2.0);
     if (a > 1) a = 2 - a;
-    return a == 0.5 ? 0.0 : a <= 0.25 ? ::cos(a * M_PI) : a < 0.75 ? ::sin((0.5 - a) * M_PI) : -::cos((1 - a) * M_PI);
+    return a == 0.5    ? 0.0
+           : a <= 0.25 ? ::cos(a * M_PI)
+           : a < 0.75  ? ::sin((0.5 - a) * M_PI)
+                       : -::cos((1 - a) * M_PI);
 }
 // Inverse error functions. They start with Giles's approximation ("Approximating the erfinv
 // function", GPU Computing Gems, 2010). Newton steps on erf follow, which converge quadratically.
@@ -114,13 +119,17 @@ static inline double erf_inverse(double x)
     if (w < 5) {
         w -= 2.5;
         p = 2.81022636e-08;
-        p = 3.43273939e-07 + p * w, p = -3.5233877e-06 + p * w, p = -4.39150654e-06 + p * w, p = 0.00021858087 + p * w;
-        p = -0.00125372503 + p * w, p = -0.00417768164 + p * w, p = 0.246640727 + p * w, p = 1.50140941 + p * w;
+        p = 3.43273939e-07 + p * w, p = -3.5233877e-06 + p * w, p = -4.39150654e-06 + p * w,
+        p = 0.00021858087 + p * w;
+        p = -0.00125372503 + p * w, p = -0.00417768164 + p * w, p = 0.246640727 + p * w,
+        p = 1.50140941 + p * w;
     } else {
         w = sqrt(w) - 3;
         p = -0.000200214257;
-        p = 0.000100950558 + p * w, p = 0.00134934322 + p * w, p = -0.00367342844 + p * w, p = 0.00573950773 + p * w;
-        p = -0.0076224613 + p * w, p = 0.00943887047 + p * w, p = 1.00167406 + p * w, p = 2.83297682 + p * w;
+        p = 0.000100950558 + p * w, p = 0.00134934322 + p * w, p = -0.00367342844 + p * w,
+        p = 0.00573950773 + p * w;
+        p = -0.0076224613 + p * w, p = 0.00943887047 + p * w, p = 1.00167406 + p * w,
+        p = 2.83297682 + p * w;
     }
     double y = p * x;
     for (int i = 0; i < 2; i++) {
@@ -134,7 +143,8 @@ static inline double erfc_inverse(double x)
 {
     if (!(x > 0 && x < 2)) return x == 0 ? INFINITY : x == 2 ? -INFINITY : NAN;
     if (x > 0.0625) return erf_inverse(1 - x);
-    double t = sqrt(-2 * log(x / 2)), y = -0.70711 * ((2.30753 + t * 0.27061) / (1 + t * (0.99229 + t * 0.04481)) - t);
+    double t = sqrt(-2 * log(x / 2)),
+           y = -0.70711 * ((2.30753 + t * 0.27061) / (1 + t * (0.99229 + t * 0.04481)) - t);
     for (int i = 0; i < 3; i++) { // Halley's method on erfc
         double error = (erfc(y) - x) / (M_2_SQRTPI * exp(-y * y));
         y += error / (1 - y * error);
@@ -298,7 +308,8 @@ static inline double cyl_bessel_i0(double x)
 static inline double cyl_bessel_i1(double x)
 {
     double q = x * x / 4, term = x / 2, sum = term;
-    for (int k = 1; k < 500 && fabs(term) > fabs(sum) * 1e-17; k++) sum += term *= q / ((double)k * (k + 1));
+    for (int k = 1; k < 500 && fabs(term) > fabs(sum) * 1e-17; k++)
+        sum += term *= q / ((double)k * (k + 1));
     return sum;
 }
 static inline float cyl_bessel_i0f(float x)

@@ -126,7 +126,8 @@ static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
     uint64_t bytes = (uint64_t)y << 32 | x;
     unsigned result = 0;
     for (int i = 0; i < 4; i++) {
-        unsigned nibble = selector >> (4 * i) & 15, byte = (unsigned)(bytes >> (8 * (nibble & 7))) & 255;
+        unsigned nibble = selector >> (4 * i) & 15,
+                 byte = (unsigned)(bytes >> (8 * (nibble & 7))) & 255;
         if (nibble & 8) byte = byte & 128 ? 255 : 0;
         result |= byte << (8 * i);
     }
@@ -215,23 +216,27 @@ static inline unsigned __urhadd(unsigned a, unsigned b)
 }
 
 // Dot products of packed bytes and half-words.
-#define KFCPU_DP4A(result, a_type, b_type, word)                                                                                  \
-    static inline result __dp4a(word a, word b, result c)                                                                         \
-    {                                                                                                                             \
-        for (int i = 0; i < 4; i++) c += (result)((a_type)((unsigned)a >> (8 * i))) * (result)((b_type)((unsigned)b >> (8 * i))); \
-        return c;                                                                                                                 \
-    }                                                                                                                             \
-    static inline result __dp2a_lo(word a, word b, result c)                                                                      \
-    {                                                                                                                             \
-        for (int i = 0; i < 2; i++)                                                                                               \
-            c += (result)((a_type##_wide)((unsigned)a >> (16 * i))) * (result)((b_type)((unsigned)b >> (8 * i)));                 \
-        return c;                                                                                                                 \
-    }                                                                                                                             \
-    static inline result __dp2a_hi(word a, word b, result c)                                                                      \
-    {                                                                                                                             \
-        for (int i = 0; i < 2; i++)                                                                                               \
-            c += (result)((a_type##_wide)((unsigned)a >> (16 * i))) * (result)((b_type)((unsigned)b >> (8 * i + 16)));            \
-        return c;                                                                                                                 \
+#define KFCPU_DP4A(result, a_type, b_type, word)                      \
+    static inline result __dp4a(word a, word b, result c)             \
+    {                                                                 \
+        for (int i = 0; i < 4; i++)                                   \
+            c += (result)((a_type)((unsigned)a >> (8 * i))) *         \
+                 (result)((b_type)((unsigned)b >> (8 * i)));          \
+        return c;                                                     \
+    }                                                                 \
+    static inline result __dp2a_lo(word a, word b, result c)          \
+    {                                                                 \
+        for (int i = 0; i < 2; i++)                                   \
+            c += (result)((a_type##_wide)((unsigned)a >> (16 * i))) * \
+                 (result)((b_type)((unsigned)b >> (8 * i)));          \
+        return c;                                                     \
+    }                                                                 \
+    static inline result __dp2a_hi(word a, word b, result c)          \
+    {                                                                 \
+        for (int i = 0; i < 2; i++)                                   \
+            c += (result)((a_type##_wide)((unsigned)a >> (16 * i))) * \
+                 (result)((b_type)((unsigned)b >> (8 * i + 16)));     \
+        return c;                                                     \
     }
 typedef int16_t int8_t_wide;
 typedef uint16_t uint8_t_wide;
@@ -247,12 +252,14 @@ template <class E, class F> static inline unsigned by_element(unsigned x, unsign
 {
     unsigned result = 0;
     const unsigned bits = 8 * sizeof(E), mask = (1u << bits) - 1;
-    for (unsigned i = 0; i < 32; i += bits) result |= ((unsigned)f((int)(E)(x >> i), (int)(E)(y >> i)) & mask) << i;
+    for (unsigned i = 0; i < 32; i += bits)
+        result |= ((unsigned)f((int)(E)(x >> i), (int)(E)(y >> i)) & mask) << i;
     return result;
 }
 template <class E> static inline int saturate_to(int value)
 {
-    const int low = (E)-1 < 0 ? -(1 << (8 * sizeof(E) - 1)) : 0, high = low + (1 << (8 * sizeof(E))) - 1;
+    const int low = (E)-1 < 0 ? -(1 << (8 * sizeof(E) - 1)) : 0,
+              high = low + (1 << (8 * sizeof(E))) - 1;
     return value < low ? low : value > high ? high : value;
 }
 } // namespace kfcpu
@@ -277,10 +284,14 @@ template <class E> static inline int saturate_to(int value)
 #define KFCPU_SIMD_U(name, expression) KFCPU_SIMD1(name, uint16_t, uint8_t, expression, expression)
 KFCPU_SIMD_U(__vadd, a + b)
 KFCPU_SIMD_U(__vsub, a - b)
-KFCPU_SIMD1(__vaddss, int16_t, int8_t, kfcpu::saturate_to<int16_t>(a + b), kfcpu::saturate_to<int8_t>(a + b))
-KFCPU_SIMD1(__vsubss, int16_t, int8_t, kfcpu::saturate_to<int16_t>(a - b), kfcpu::saturate_to<int8_t>(a - b))
-KFCPU_SIMD1(__vaddus, uint16_t, uint8_t, kfcpu::saturate_to<uint16_t>(a + b), kfcpu::saturate_to<uint8_t>(a + b))
-KFCPU_SIMD1(__vsubus, uint16_t, uint8_t, kfcpu::saturate_to<uint16_t>(a - b), kfcpu::saturate_to<uint8_t>(a - b))
+KFCPU_SIMD1(__vaddss, int16_t, int8_t, kfcpu::saturate_to<int16_t>(a + b),
+            kfcpu::saturate_to<int8_t>(a + b))
+KFCPU_SIMD1(__vsubss, int16_t, int8_t, kfcpu::saturate_to<int16_t>(a - b),
+            kfcpu::saturate_to<int8_t>(a - b))
+KFCPU_SIMD1(__vaddus, uint16_t, uint8_t, kfcpu::saturate_to<uint16_t>(a + b),
+            kfcpu::saturate_to<uint8_t>(a + b))
+KFCPU_SIMD1(__vsubus, uint16_t, uint8_t, kfcpu::saturate_to<uint16_t>(a - b),
+            kfcpu::saturate_to<uint8_t>(a - b))
 KFCPU_SIMD_S(__vmaxs, a > b ? a : b)
 KFCPU_SIMD_U(__vmaxu, a > b ? a : b)
 KFCPU_SIMD_S(__vmins, a < b ? a : b)
@@ -320,5 +331,6 @@ static inline unsigned __vabs2(unsigned x)
 static inline unsigned __vsadu4(unsigned x, unsigned y)
 {
     unsigned difference = __vabsdiffu4(x, y);
-    return (difference & 255) + (difference >> 8 & 255) + (difference >> 16 & 255) + (difference >> 24);
+    return (difference & 255) + (difference >> 8 & 255) + (difference >> 16 & 255) +
+           (difference >> 24);
 }

@@ -46,7 +46,8 @@ __attribute__((noinline, unused)) static void enter_block()
     // cache.
     const volatile uint32_t *block = view->block;
     blockIdx.x = block[0], blockIdx.y = block[1], blockIdx.z = block[2];
-    blockDim.x = geometry->block[0], blockDim.y = geometry->block[1], blockDim.z = geometry->block[2];
+    blockDim.x = geometry->block[0], blockDim.y = geometry->block[1],
+    blockDim.z = geometry->block[2];
     gridDim.x = geometry->grid[0], gridDim.y = geometry->grid[1], gridDim.z = geometry->grid[2];
 }
 
@@ -95,7 +96,8 @@ template <class Closure> __attribute__((noinline, noreturn)) void continue_threa
 template <class Body, class = void> struct body_waits : std::false_type {
 };
 template <class Body>
-struct body_waits<Body, std::void_t<decltype(Body::kfcpu_waits)>> : std::integral_constant<bool, Body::kfcpu_waits != 0> {
+struct body_waits<Body, std::void_t<decltype(Body::kfcpu_waits)>>
+    : std::integral_constant<bool, Body::kfcpu_waits != 0> {
 };
 template <class Closure> struct closure_waits : std::false_type {
 };
@@ -117,7 +119,8 @@ template <class Closure> __attribute__((flatten, noinline)) void run_threads(voi
     if (!kfcpu_self->fresh) continue_threads(static_cast<Closure *>(opaque));
     begin_block();
     const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
-    KFCPU_ASSUME(nx >= 1 && nx <= KFCPU_MAX_THREADS && ny >= 1 && ny <= KFCPU_MAX_THREADS && nz >= 1 && nz <= 64);
+    KFCPU_ASSUME(nx >= 1 && nx <= KFCPU_MAX_THREADS && ny >= 1 && ny <= KFCPU_MAX_THREADS &&
+                 nz >= 1 && nz <= 64);
     const unsigned first = blockIdx.x * nx;
     KFCPU_ASSUME(first <= 0x7fffffffu - KFCPU_MAX_THREADS);
     // The loop counters are read back from next_index, because other threads may have started while

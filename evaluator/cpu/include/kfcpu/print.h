@@ -3,7 +3,8 @@
 #pragma once
 #include <cstdio>
 #include "exec.h"
-extern "C" __attribute__((visibility("default"), format(__printf__, 1, 2))) int kfcpu_printf(const char *format, ...);
+extern "C" __attribute__((visibility("default"), format(__printf__, 1, 2))) int kfcpu_printf(
+    const char *format, ...);
 namespace std
 {
 using ::kfcpu_printf;

@@ -20,9 +20,12 @@ enum rounding { RN, RZ, RU, RD };
 template <class T> static inline T direct(T result, T error, rounding mode, bool finite_input)
 {
     if (mode == RN || result != result) return result;
-    if (result == std::numeric_limits<T>::infinity() || result == -std::numeric_limits<T>::infinity()) {
+    if (result == std::numeric_limits<T>::infinity() ||
+        result == -std::numeric_limits<T>::infinity()) {
         bool down = mode == RZ || (result > 0 ? mode == RD : mode == RU);
-        return finite_input && down ? (result > 0 ? std::numeric_limits<T>::max() : -std::numeric_limits<T>::max()) : result;
+        return finite_input && down
+                   ? (result > 0 ? std::numeric_limits<T>::max() : -std::numeric_limits<T>::max())
+                   : result;
     }
     if (error == 0 || error != error) return result;
     bool above = error > 0; // the true value is above the result
@@ -75,7 +78,11 @@ static inline float fma(float a, float b, float c, rounding mode)
     if (mode == RN) return r;
     double p = (double)a * b, s = p + c, bb = s - p, e = (p - (s - bb)) + (c - bb); // p is exact
     double above = (s - r) + e;
-    return direct(r, above > 0 ? 1.0f : above < 0 ? -1.0f : 0.0f, mode, finite2(a, b) && c - c == 0);
+    return direct(r,
+                  above > 0   ? 1.0f
+                  : above < 0 ? -1.0f
+                              : 0.0f,
+                  mode, finite2(a, b) && c - c == 0);
 }
 static inline double fma(double a, double b, double c, rounding mode)
 {
@@ -283,5 +290,6 @@ static inline int __double2loint(double a)
 }
 static inline double __hiloint2double(int high, int low)
 {
-    return __longlong_as_double((long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
+    return __longlong_as_double(
+        (long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
 }

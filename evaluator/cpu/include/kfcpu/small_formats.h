@@ -39,8 +39,7 @@ static inline uint16_t float_to_half_in_software(float f)
     if (rest >= 0x47800000) return (uint16_t)(sign | 0x7c00); // 65536 and more
     // Below the smallest normal number. Adding 0.5 leaves the rounded bits of the denormal at the
     // end.
-    if (rest < 0x38800000)
-        return (uint16_t)(sign | (bits(from_bits(rest) + 0.5f) - 0x3f000000));
+    if (rest < 0x38800000) return (uint16_t)(sign | (bits(from_bits(rest) + 0.5f) - 0x3f000000));
     return (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
 }
 

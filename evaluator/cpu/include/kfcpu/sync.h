@@ -33,7 +33,8 @@ static inline void spun(unsigned weight)
 // Values of up to 8 bytes pass between lanes as an integer.
 template <class T> static inline uint64_t pack(T value)
 {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, "warp operations take values of at most 8 bytes");
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value,
+                  "warp operations take values of at most 8 bytes");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
     return bits;
@@ -58,12 +59,14 @@ static inline void __syncthreads()
 static inline int __syncthreads_count(int predicate)
 {
     uint32_t arrived;
-    return kfcpu::switching([&](unsigned thread) { return kfcpu_barrier_count(thread, predicate, &arrived); });
+    return kfcpu::switching(
+        [&](unsigned thread) { return kfcpu_barrier_count(thread, predicate, &arrived); });
 }
 static inline int __syncthreads_and(int predicate)
 {
     uint32_t arrived;
-    int count = kfcpu::switching([&](unsigned thread) { return kfcpu_barrier_count(thread, predicate, &arrived); });
+    int count = kfcpu::switching(
+        [&](unsigned thread) { return kfcpu_barrier_count(thread, predicate, &arrived); });
     return (uint32_t)count == arrived;
 }
 static inline int __syncthreads_or(int predicate)
@@ -120,22 +123,26 @@ static inline unsigned __activemask()
     return kfcpu::switching([](unsigned thread) { return kfcpu_active_mask(thread); });
 }
 
-template <class T> static inline T __shfl_sync(unsigned mask, T value, int source, int width = KFCPU_WARP)
+template <class T>
+static inline T __shfl_sync(unsigned mask, T value, int source, int width = KFCPU_WARP)
 {
     unsigned segment = kfcpu::lane() & ~(width - 1u);
     return kfcpu::shuffle(mask, value, segment | ((unsigned)source & (width - 1u)));
 }
-template <class T> static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = KFCPU_WARP)
+template <class T>
+static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = KFCPU_WARP)
 {
     unsigned lane = kfcpu::lane(), position = lane & (width - 1u);
     return kfcpu::shuffle(mask, value, delta > position ? lane : lane - delta);
 }
-template <class T> static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = KFCPU_WARP)
+template <class T>
+static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = KFCPU_WARP)
 {
     unsigned lane = kfcpu::lane(), position = lane & (width - 1u);
     return kfcpu::shuffle(mask, value, delta >= (unsigned)width - position ? lane : lane + delta);
 }
-template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int other, int width = KFCPU_WARP)
+template <class T>
+static inline T __shfl_xor_sync(unsigned mask, T value, int other, int width = KFCPU_WARP)
 {
     unsigned lane = kfcpu::lane(), source = (lane ^ (unsigned)other) % KFCPU_WARP;
     return kfcpu::shuffle(mask, value, source > (lane | (width - 1u)) ? lane : source);

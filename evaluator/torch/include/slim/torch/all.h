@@ -1,5 +1,6 @@
-// The part of <torch/all.h> that kernels' launchers use: tensors, factories, options, checks. The rest of it (nn, optim, data, jit, serialize) takes a compiler three times as long to
-// read. What needs the rest does not compile and is compiled again with PyTorch's own (slim.py).
+// The part of <torch/all.h> that kernels' launchers use: tensors, factories, options, checks. The
+// rest of it (nn, optim, data, jit, serialize) takes a compiler three times as long to read. What
+// needs the rest does not compile and is compiled again with PyTorch's own (slim.py).
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// <torch/extension.h> with the slim <torch/all.h>, and of <torch/python.h> what binds functions rather than modules; nothing of it in CUDA sources that bind none.
+// <torch/extension.h> with the slim <torch/all.h>, and of <torch/python.h> what binds functions
+// rather than modules; nothing of it in CUDA sources that bind none.
 #pragma once
 #include <torch/all.h>
 #if !defined(__CUDACC__) || defined(KFORGE_BINDING)
