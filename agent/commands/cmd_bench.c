@@ -8,6 +8,7 @@
 #include "devices.h"
 #include "kforge/judge.h"
 #include "llm.h"
+#include "named_task.h"
 
 #define TUNER_SECONDS 40.0 /* of a task without a model, as `optimize` has it */
 #define MODEL_SECONDS 1800.0
@@ -181,13 +182,16 @@ static bool has_origins(const kf_bench_suite *suite, kf_error *error)
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
-    const char *path = invocation->argument_count ? invocation->arguments[0] : NULL;
+    kf_autofree char *path = NULL;
     __attribute__((cleanup(plan_clear))) kf_bench_plan plan = {0};
     __attribute__((cleanup(solutions_clear))) kf_bench_solutions solutions = {0};
     kf_devices devices;
     kf_bench_how how = {.log = invocation->log,
                         .terminal = invocation->terminal,
                         .interrupts = invocation->interrupts};
+    if (invocation->argument_count &&
+        !(path = kf_named_suite_path(invocation->arguments[0], error)))
+        return -1;
     if (!path && !wanted->resume)
         return kf_fail(error, KF_ERROR_INPUT,
                        "bench: expected a SUITE, a folder of tasks; or --resume BENCH") -

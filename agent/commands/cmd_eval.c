@@ -10,6 +10,7 @@
 #include "kforge/json.h"
 #include "kforge/judge.h"
 #include "kforge/signature.h"
+#include "named_task.h"
 #include "search.h"
 #include "show.h"
 #include "table.h"
@@ -119,7 +120,7 @@ static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *n
 static kf_job *make_job(const settings *wanted, const char *task_path, const char *source_path,
                         kf_error *error)
 {
-    kf_task *task = kf_task_load(task_path, error);
+    kf_task *task = kf_named_task_load(task_path, error);
     if (!task) return NULL;
     size_t size;
     kf_autofree char *source = kf_file_read(source_path, KF_SOURCE_BYTES, &size, error);
@@ -402,7 +403,9 @@ const kf_command kf_command_eval = {
     .summary = "Judge one candidate: is it correct, and how fast is it",
     .description = "The candidate is compiled, run on fresh inputs in a sandbox, compared with the "
                    "oracle and timed against the baseline. "
-                   "TASK is a task.json or the folder that holds one.\n\n"
+                   "TASK is a task.json, the folder that holds one, or a name: that of a folder in "
+                   "tasks/, or of a task that comes with "
+                   "kforge (`kforge list --tasks`).\n\n"
                    "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the "
                    "machine's or the judge's fault.",
     .examples =

@@ -9,6 +9,7 @@
 #include "export_package.h"
 #include "kforge/file.h"
 #include "kforge/store_maintenance.h"
+#include "named_task.h"
 #include "api_key.h"
 #include "output.h"
 
@@ -410,7 +411,9 @@ static bool export_winners(const settings *s, const kf_invocation *invocation, k
                            kf_error *error)
 {
     const char *keys[KEYS];
-    const kf_selection selection = {.task = s->task,
+    kf_autofree char *folder = s->candidate && s->task ? kf_named_task_path(s->task, error) : NULL;
+    if (s->candidate && s->task && !folder) return false;
+    const kf_selection selection = {.task = folder ? folder : s->task,
                                     .run = s->run,
                                     .faster = s->only && strcmp(s->only, "faster") == 0,
                                     .held_out = s->held_out.items,
@@ -520,8 +523,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "FILE.cu",
      .offset = offsetof(settings, candidate),
-     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task names the "
-             "task's folder."},
+     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task is its "
+             "task, as for eval."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,

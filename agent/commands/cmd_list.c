@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
+#include "named_task.h"
 #include "output.h"
 #include "table.h"
 
@@ -119,18 +120,32 @@ static int has_task(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Every folder under tasks/ that holds a task.json; one that does not load is told on the log and
- * left out. */
-static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *count, size_t most,
-                         kf_error *error)
+#define MAX_FOLDERS 1024
+
+/* Hashes of the tasks that are in the list. */
+typedef struct seen_tasks {
+    char (*hashes)[KF_HASH_HEX];
+    size_t count;
+} seen_tasks;
+
+static bool has_seen(const seen_tasks *seen, const char *hash)
+{
+    for (size_t i = 0; i < seen->count; i++)
+        if (strcmp(seen->hashes[i], hash) == 0) return true;
+    return false;
+}
+
+/* Adds every folder in `folder` that holds a task.json, unless the task is in the list. One that
+ * does not load is named on the log and left out. */
+static bool list_folders(task_list *list, const char *folder, seen_tasks *seen, kf_error *error)
 {
     struct dirent **entries;
-    int found = scandir("tasks", &entries, has_task, alphasort);
+    int found = scandir(folder, &entries, has_task, alphasort);
     if (found < 0)
         return errno == ENOENT || errno == ENOTDIR ||
-               kf_fail(error, KF_ERROR_IO, "tasks: %s", strerror(errno));
+               kf_fail(error, KF_ERROR_IO, "%s: %s", folder, strerror(errno));
     for (int i = 0; i < found; i++) {
-        kf_autofree char *place = kf_path_join("tasks", entries[i]->d_name),
+        kf_autofree char *place = kf_path_join(folder, entries[i]->d_name),
                          *file = place ? kf_path_join(place, "task.json") : NULL;
         free(entries[i]);
         if (!file || access(file, F_OK) != 0) continue;
@@ -140,17 +155,17 @@ static bool list_folders(task_list *list, char hashes[][KF_HASH_HEX], size_t *co
             fprintf(list->log, "kforge: left out: %s\n", reason.text);
             continue;
         }
+        if (has_seen(seen, kf_task_hash(task))) continue;
         kf_autoresult kf_store_task stored = {0};
         bool known =
             list->store && kf_store_find_task(list->store, kf_task_hash(task), &stored, NULL);
         add_task(list, place, task, known ? &stored : NULL);
-        if (*count < most) memcpy(hashes[(*count)++], kf_task_hash(task), KF_HASH_HEX);
+        if (seen->count < MAX_FOLDERS)
+            memcpy(seen->hashes[seen->count++], kf_task_hash(task), KF_HASH_HEX);
     }
     free(entries);
     return true;
 }
-
-#define MAX_FOLDERS 1024
 
 static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error *error)
 {
@@ -167,24 +182,24 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     kf_table_add_column(&list.table, "TRIED", KF_RIGHT, false);
     kf_table_add_column(&list.table, "FOLDER", KF_LEFT, false);
     kf_autofree char(*hashes)[KF_HASH_HEX] = malloc(MAX_FOLDERS * sizeof *hashes);
-    size_t count = 0;
-    bool good = hashes ? list_folders(&list, hashes, &count, MAX_FOLDERS, error)
-                       : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_autofree char *installed = kf_installed_tasks(error);
+    seen_tasks seen = {.hashes = hashes};
+    bool good = hashes && installed ? list_folders(&list, "tasks", &seen, error) &&
+                                          list_folders(&list, installed, &seen, error)
+                                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
     if (store && !cursor) good = false;
     kf_autoresult kf_store_task stored = {0};
     int more = 0;
     while (good && cursor && (more = kf_store_next_task(cursor, &stored, error)) > 0) {
-        bool listed = false;
-        for (size_t i = 0; i < count && !listed; i++) listed = strcmp(hashes[i], stored.hash) == 0;
-        if (!listed) add_task(&list, NULL, NULL, &stored);
+        if (!has_seen(&seen, stored.hash)) add_task(&list, NULL, NULL, &stored);
     }
     table = list.table; /* freed from here on */
     if (!good || more < 0) return false;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
     if (!table.cell_count)
-        fprintf(log, "kforge: no tasks here: there is no folder tasks/ in the working directory, "
-                     "and none in the store\n");
+        fprintf(log, "kforge: no tasks: neither in tasks/, nor in %s, nor in the store\n",
+                installed);
     kf_table_print(&table, view->out, view->width, 0, view->color);
     return true;
 }
@@ -215,7 +230,8 @@ static const kf_option options[] = {
     {.name = "tasks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tasks),
-     .help = "List tasks instead: those in the folder tasks/, and those that only the store has."},
+     .help = "List tasks instead: those in the folder tasks/, those that come with kforge, and "
+             "those that only the store has."},
     {.name = "limit",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,

@@ -7,6 +7,7 @@
 #include "kforge/counters.h"
 #include "kforge/judge.h"
 #include "llm.h"
+#include "named_task.h"
 #include "optimize_result.h"
 #include "progress.h"
 #include "output.h"
@@ -160,7 +161,7 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     kf_autoresult kf_store_run run = {0};
     const char *old[KF_SEARCH_MODELS];
     if (!store || !kf_store_find_run(store, word, &run, error)) return false;
-    p->task = invocation->argument_count ? kf_task_load(invocation->arguments[0], error)
+    p->task = invocation->argument_count ? kf_named_task_load(invocation->arguments[0], error)
                                          : kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
@@ -183,7 +184,7 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
         return kf_fail(
             error, KF_ERROR_INPUT,
             "optimize: expected a TASK, or --resume RUN; \"kforge list --tasks\" shows tasks");
-    p->task = kf_task_load(invocation->arguments[0], error);
+    p->task = kf_named_task_load(invocation->arguments[0], error);
     if (!p->task || !set_models(p, wanted, error)) return false;
     if (wanted->counters && !kf_counters_check(wanted->counters, error))
         return kf_fail_prefix(error, "--counters");
@@ -212,7 +213,7 @@ static bool find_run(kf_store *store, const kf_invocation *invocation, const cha
     bool found;
     if (!kf_store_means_latest(word)) return kf_store_find_run(store, word, run, error);
     kf_auto(kf_task) task = NULL;
-    if (invocation->argument_count && !(task = kf_task_load(invocation->arguments[0], error)))
+    if (invocation->argument_count && !(task = kf_named_task_load(invocation->arguments[0], error)))
         return false;
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
         return false;
@@ -503,7 +504,9 @@ const kf_command kf_command_optimize = {
                    "and improve candidates. Every candidate is judged in a sandbox and stored. "
                    "What is reported as best was "
                    "measured again in fresh "
-                   "processes.\n\n"
+                   "processes. TASK is a task.json, the folder that holds one, or a name: that of "
+                   "a folder in tasks/, or of a "
+                   "task that comes with kforge.\n\n"
                    "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. "
                    "Either way nothing that was "
                    "judged is lost, and the "
@@ -512,7 +515,7 @@ const kf_command kf_command_optimize = {
                    "the machine or a model failed, 4 "
                    "the budget was spent "
                    "before anything was correct, 130 interrupted.",
-    .examples = "kforge optimize tasks/row_softmax\ttunes the seeds of a task for 40 seconds\n"
+    .examples = "kforge optimize row_softmax\ttunes the seeds of a task for 40 seconds\n"
                 "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at "
                 "most $5, with the key in "
                 "ANTHROPIC_API_KEY\n"

@@ -5,6 +5,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "prompt.h"
+#include "named_task.h"
 #include "search.h"
 #include "output.h"
 #include "table.h"
@@ -111,7 +112,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                            "prompt: expected a TASK, or --run RUN; \"kforge list --tasks\" shows "
                            "tasks"),
                    -1;
-        p.task = kf_task_load(invocation->arguments[0], error);
+        p.task = kf_named_task_load(invocation->arguments[0], error);
         if (!p.task) return -1;
     }
     if (wanted->prompts) p.search.prompts = wanted->prompts;

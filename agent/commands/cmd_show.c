@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "named_task.h"
 #include "show.h"
 
 typedef struct settings {
@@ -77,6 +78,13 @@ static bool show_latest(const kf_view *view, kf_store *store, const settings *wa
            show_run(view, store, wanted, &run, error);
 }
 
+static bool show_task_at(const kf_view *view, const settings *wanted, const char *path,
+                         kf_error *error)
+{
+    kf_auto(kf_task) task = fits(wanted, false, "task", error) ? kf_task_load(path, error) : NULL;
+    return task && kf_show_task(view, task, error);
+}
+
 /* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits:
  * whichever the store knows; more than one kind is an error that says so. */
 static bool show_named(const kf_view *view, kf_store *store, const settings *wanted,
@@ -103,6 +111,8 @@ static bool show_named(const kf_view *view, kf_store *store, const settings *wan
             fits(wanted, false, "task", error) ? kf_stored_task(store, task.hash, error) : NULL;
         return stored && kf_show_task(view, stored, error);
     }
+    kf_autofree char *path = kf_named_task_path(word, NULL);
+    if (path) return show_task_at(view, wanted, path, error);
     const kf_error *all[] = {&run_error, &candidate_error, &task_error};
     for (int i = 0; i < 3; i++) /* a broken store, or a word that is too short */
         if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
@@ -120,14 +130,13 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_view view = kf_view_of(invocation, wanted->json);
     int64_t number;
     bool latest = kf_store_means_latest(word), numbered = candidate_number(word, &number);
-    if (!latest && !numbered && is_path(word)) {
-        kf_auto(kf_task) task =
-            fits(wanted, false, "task", error) ? kf_task_load(word, error) : NULL;
-        return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
-    }
+    if (!latest && !numbered && is_path(word))
+        return show_task_at(&view, wanted, word, error) ? KF_EXIT_DONE : -1;
     kf_auto(kf_store) store = NULL;
     if (!kf_open_to_read(wanted->store, &store, error)) return -1;
     if (!store) {
+        kf_autofree char *path = latest || numbered ? NULL : kf_named_task_path(word, NULL);
+        if (path) return show_task_at(&view, wanted, path, error) ? KF_EXIT_DONE : -1;
         kf_fail(error, KF_ERROR_INPUT, "%s: there are no runs yet", word);
         return -1;
     }

@@ -3,6 +3,7 @@
 
 #include "kforge/judge.h"
 #include "kforge/lint.h"
+#include "named_task.h"
 #include "show.h"
 #include "starter.h"
 #include "table.h"
@@ -114,7 +115,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
             cJSON_AddBoolToObject(row, "ran", ran);
         }
         kf_error reason = {0};
-        kf_auto(kf_task) task = kf_task_load(l.task, &reason);
+        kf_auto(kf_task) task = kf_named_task_load(l.task, &reason);
         bool good = task != NULL;
         if (task) kf_task_lint_static(task, NULL, report, &l);
         good = good && lint_outputs(judge, task, &l, invocation->interrupts, &reason);
@@ -181,7 +182,7 @@ static int run_show(const kf_invocation *invocation, const void *values, kf_erro
 {
     const show_settings *wanted = values;
     kf_view view = kf_view_of(invocation, wanted->json);
-    kf_auto(kf_task) task = kf_task_load(invocation->arguments[0], error);
+    kf_auto(kf_task) task = kf_named_task_load(invocation->arguments[0], error);
     return task && kf_show_task(&view, task, error) ? KF_EXIT_DONE : -1;
 }
 

@@ -35,6 +35,7 @@
 typedef struct driver {
     kf_cpucc_options options;
     char prefix[PATH_MAX]; /* …/lib/kforge */
+    char *header;          /* the header that comes before the candidate, precompiled or not */
     char *folder;          /* intermediate files */
     bool keep;
     kf_cpucc_command compile; /* grows while the sources are prepared */
@@ -75,8 +76,27 @@ static bool find_prefix(const char *program, char *prefix, size_t size, kf_error
     return true;
 }
 
-/* Adds the flags that the precompiled header was made with. CMakeLists.txt has the same lists. */
-static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
+/* Sets the header for these flags: from --precompiled if that folder has it compiled, else the
+ * installation's own, which may be text alone. */
+static bool find_header(driver *d, kf_error *error)
+{
+    const kf_cpucc_options *options = &d->options;
+    const char *variant = options->asan ? "asan" : options->fast_math ? "fast" : "plain";
+    kf_autofree char *made = NULL, *compiled = NULL, *installed = NULL;
+    if (options->precompiled &&
+        (asprintf(&made, "%s/%s/kforge_cpu.h", options->precompiled, variant) < 0 ||
+         asprintf(&compiled, "%s.gch", made) < 0))
+        return kf_fail(error, KF_ERROR_MEMORY, "no memory for file names");
+    if (asprintf(&installed, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix, variant) < 0)
+        return kf_fail(error, KF_ERROR_MEMORY, "no memory for file names");
+    bool use_made = made && access(made, R_OK) == 0 && access(compiled, R_OK) == 0;
+    d->header = use_made ? kf_steal(&made) : kf_steal(&installed);
+    return true;
+}
+
+/* Adds the flags that the precompiled header was made with. CMakeLists.txt has the
+ * same lists. */
+static void add_flags(driver *d, kf_cpucc_command *command)
 {
     const kf_cpucc_options *options = &d->options;
     kf_cpucc_add(command, "%s", KFORGE_CPU_CXX);
@@ -100,12 +120,15 @@ static void add_flags(driver *d, const char *include, kf_cpucc_command *command)
     if (options->unroll) kf_cpucc_add(command, "-funroll-loops");
     kf_cpucc_add(command, "-w");
     kf_cpucc_add(command, "-fmax-errors=20");
+}
+
+/* Adds the header before the candidate's first line; `include` is -include, or -imacros for its
+ * macros alone. */
+static void add_header(driver *d, const char *include, kf_cpucc_command *command)
+{
     /* If the precompiled header does not fit these flags, g++ includes the header itself. */
     kf_cpucc_add(command, "%s", include);
-    kf_cpucc_add(command, "%s/cpu/pch/%s/kforge_cpu.h", d->prefix,
-                 options->asan        ? "asan"
-                 : options->fast_math ? "fast"
-                                      : "plain");
+    kf_cpucc_add(command, "%s", d->header);
     kf_cpucc_add(command, "-I%s/cpu/include", d->prefix);
 }
 
@@ -181,7 +204,8 @@ static int preprocess(driver *d, const char *file, const char *expanded, bool pr
                       kf_error *error)
 {
     kf_cpucc_command command = {0};
-    add_flags(d, precompiled ? "-include" : "-imacros", &command);
+    add_flags(d, &command);
+    add_header(d, precompiled ? "-include" : "-imacros", &command);
     kf_cpucc_add(&command, "-E");
     kf_cpucc_add(&command, "-fpch-preprocess");
     kf_cpucc_add(&command, "-include");
@@ -309,7 +333,8 @@ static int compile(driver *d, kf_error *error)
 static int build(driver *d, kf_error *error)
 {
     if (!write_defines(d, error)) return -1;
-    add_flags(d, "-include", &d->compile);
+    add_flags(d, &d->compile);
+    add_header(d, "-include", &d->compile);
     /* Not with -pipe: the second compiler run could then read from the pipe that it writes to. A
      * candidate can build a directive that only this run sees (with a macro for "#"). If it
      * includes /proc/self/fd/1, g++ would wait for its own output forever. */
@@ -326,6 +351,20 @@ static int build(driver *d, kf_error *error)
         }
     }
     return compile(d, error);
+}
+
+/* Compiles the header that is the only file. */
+static int precompile(driver *d, kf_error *error)
+{
+    add_flags(d, &d->compile);
+    kf_cpucc_add(&d->compile, "-x");
+    kf_cpucc_add(&d->compile, "c++-header");
+    kf_cpucc_add(&d->compile, "%s", d->options.files[0]);
+    kf_cpucc_add(&d->compile, "-o");
+    kf_cpucc_add(&d->compile, "%s", d->options.output);
+    kf_autobuffer messages = {.limit = MESSAGES_LIMIT};
+    int status = run(d, &d->compile, &messages, error);
+    return status <= 0 ? status : show_messages(&messages);
 }
 
 static bool make_folder(driver *d, kf_error *error)
@@ -365,8 +404,9 @@ int main(int argc, char **argv)
     }
     if (d.options.version) {
         status = say_version(&error);
-    } else if (find_prefix(argv[0], d.prefix, sizeof d.prefix, &error) && make_folder(&d, &error)) {
-        status = build(&d, &error);
+    } else if (find_prefix(argv[0], d.prefix, sizeof d.prefix, &error) && find_header(&d, &error) &&
+               make_folder(&d, &error)) {
+        status = d.options.precompile ? precompile(&d, &error) : build(&d, &error);
         if (!d.keep) kf_directory_remove(d.folder, NULL);
     }
     if (status < 0) {
@@ -379,5 +419,6 @@ int main(int argc, char **argv)
     }
     kf_cpucc_command_free(&d.compile);
     free(d.folder);
+    free(d.header);
     return status;
 }

@@ -18,6 +18,8 @@ enum { KF_CPUCC_OK = 0, KF_CPUCC_COMPILE_ERROR = 1, KF_CPUCC_USAGE = 2, KF_CPUCC
 typedef struct kf_cpucc_options {
     const char *output; /* "a.so", "a.out" for a program, "a.o" for an object file */
     const char *keep;   /* folder for the intermediate files, or NULL */
+    /* Folder with a precompiled header for each set of flags; NULL: the installation's own. */
+    const char *precompiled;
     const char *files[KF_CPUCC_FILES];
     int file_count;
     const char *defines[KF_CPUCC_DEFINES]; /* "NAME" or "NAME=VALUE" */
@@ -28,7 +30,8 @@ typedef struct kf_cpucc_options {
     int folder_count;
     const char *standard; /* "gnu++17" */
     int optimize;         /* 0 to 3 */
-    bool fast_math, no_contraction, unroll, asan, program, object, help, verbose, version;
+    bool fast_math, no_contraction, unroll, asan, program, object, precompile, help, verbose,
+        version;
 } kf_cpucc_options;
 
 /* Reads the command line, which may hold options of nvcc. The strings belong to argv. */

@@ -24,6 +24,10 @@ const char kf_cpucc_usage[] =
     "  --exe               makes a program\n"
     "  -c                  makes an object file of one source, to be linked with -lkfcpu\n"
     "  --keep FOLDER       keeps the intermediate files in FOLDER\n"
+    "  --precompile        compiles a header for --precompiled: FILE is FOLDER/plain/kforge_cpu.h\n"
+    "                      (fast with --use_fast_math, asan with --asan), -o names the result\n"
+    "  --precompiled FOLDER\n"
+    "                      uses the headers in FOLDER that --precompile made\n"
     "  -v                  shows the compiler's commands\n"
     "  --version           shows the version of g++\n"
     "Other options of nvcc (-arch, -gencode, -maxrregcount, -lineinfo, -Xptxas, …) are ignored.\n"
@@ -49,7 +53,9 @@ enum action {
     VERBOSE,
     VERSION,
     RDC,
-    XCOMPILER
+    XCOMPILER,
+    PRECOMPILE,
+    PRECOMPILED,
 };
 
 /* How an option takes its value: JOINED as -xV, SEPARATE as -x V, EITHER as -xV or -x V, EQUALS as
@@ -82,6 +88,8 @@ static const struct option {
     {"-c", NONE, OBJECT},
     {"--compile", NONE, OBJECT},
     {"--keep", SEPARATE, KEEP},
+    {"--precompile", NONE, PRECOMPILE},
+    {"--precompiled", EQUALS, PRECOMPILED},
     {"--help", NONE, HELP},
     {"-h", NONE, HELP},
     {"--version", NONE, VERSION},
@@ -221,6 +229,8 @@ static bool apply(const struct option *option, const char *value, kf_cpucc_optio
     case PROGRAM: options->program = true; return true;
     case OBJECT: options->object = true; return true;
     case KEEP: options->keep = value; return true;
+    case PRECOMPILE: options->precompile = true; return true;
+    case PRECOMPILED: options->precompiled = value; return true;
     case HELP: options->help = true; return true;
     case VERBOSE: options->verbose = true; return true;
     case VERSION: options->version = true; return true;
@@ -267,6 +277,9 @@ bool kf_cpucc_read_options(int argc, char **argv, kf_cpucc_options *options, kf_
     if (options->object && (options->program || options->file_count > 1))
         return kf_fail(error, KF_ERROR_INPUT,
                        "-c makes an object file of one source; give one file and leave out --exe");
+    if (options->precompile && (options->file_count > 1 || !options->output))
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--precompile takes one header, and -o for the result");
     if (!options->output)
         options->output = options->program ? "a.out" : options->object ? "a.o" : "a.so";
     return true;

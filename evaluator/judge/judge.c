@@ -34,7 +34,7 @@ static bool open_device(kf_judge *judge, const char *name, kf_error *error)
 {
     if (!name || !name[0]) name = kf_device_cuda_count() > 0 ? "cuda" : "cpu";
     if (strcmp(name, "cpu") == 0) {
-        judge->device = kf_device_cpu_open(judge->parallel, error);
+        judge->device = kf_device_cpu_open(judge->parallel, judge->cache, error);
         return judge->device != NULL;
     }
     int ordinal = -1, used = 0; /* any */

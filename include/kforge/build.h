@@ -38,6 +38,8 @@ typedef struct kf_build_request {
     uint64_t memory_bytes; /* 0: 4 GiB */
     bool strict_sandbox;
     const char *directory; /* an existing, empty directory of the caller's for this build alone */
+    /* The CPU device: the folder in which builds find and keep precompiled headers. NULL: none. */
+    const char *cache;
 } kf_build_request;
 
 typedef struct kf_build {

@@ -32,10 +32,78 @@ play apt-get 'echo no such package; exit 100'
 try 3
 case $err in *"no such package"*"the packages could not be installed; install them with: apt-get install --no-install-recommends gcc g++ "*) ;; *) fail "$err" ;; esac
 
+# Another package manager has the lock of the lists, later that of dpkg: ./run says so once for each, and waits.
+play sleep 'exit 0'
+cat >tools/apt-get <<'END'
+#!/bin/sh
+echo "$1" >>turns
+case $1:$(grep -c "^$1" turns) in
+update:1) echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 17 (apt-get)' && exit 100 ;;
+update:2) echo 'E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily unavailable)' && exit 100 ;;
+install:1) echo 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 18 (unattended-upgr)' && exit 100 ;;
+esac
+END
+try 3
+case $err in *"installing packages: process 17 (apt-get); waiting for it, up to 10 minutes"*"installing packages: process 18 (unattended-upgr); waiting"*"cmake failed"*) ;; *) fail "does not wait: $err" ;; esac
+[ "$(sort turns | uniq -c | tr -s ' \n' ' ')" = ' 2 install 3 update ' ] || fail "turns: $(cat turns)"
+rm tools/sleep
+
+# The estimate of the build's time follows the processors.
+play nproc 'echo 1'
+try 3
+case $err in *"building in build/release; the first time this takes about 2 minutes on 1 processor"*) ;; *) fail "no estimate: $err" ;; esac
+play nproc 'echo 8'
+try 3
+case $err in *"this takes about 26 seconds on 8 processors"*) ;; *) fail "no estimate: $err" ;; esac
+rm tools/nproc
+
+# Installing leaves a list of what it put there; another version's leftovers go, and so does everything that is listed.
+mkdir -p tree/build/release tree/build/release/new
+touch tree/build/release/build.ninja
+play ninja 'exit 0'
+cat >tools/cmake <<'END'
+#!/bin/sh
+[ "$1 $3" = "--install --prefix" ] || exit 1
+cd "$(dirname "$0")/../new" && find . -type f | while read -r file; do
+    mkdir -p "$4/$(dirname "$file")" && cp "$file" "$4/$file" && echo "$4/${file#./}"
+done >"$2/install_manifest.txt"
+END
+installs() { # STATUS ARGUMENT…
+    local expected=$1 status
+    shift
+    PATH=$work/tools:$PATH tree/run "$@" >out 2>err
+    status=$?
+    err=$(cat err)
+    [ $status = "$expected" ] || fail "$*: status $status instead of $expected: $err"
+}
+files() { (cd prefix && find . -type f | sort | tr '\n' ' '); }
+mkdir -p new/bin new/lib/kforge/old new/share/kforge/tasks new/share/doc/kforge 'prefix/share/kforge/mine' prefix/bin
+touch new/bin/kforge new/lib/kforge/old/a.so 'new/share/kforge/tasks/a b.json' new/share/doc/kforge/README.md prefix/bin/other prefix/share/kforge/mine/x
+installs 0 install prefix
+case $err in *"installed in $work/prefix ("*" MB)"*"prefix/bin is not in your PATH"*) ;; *) fail "$err" ;; esac
+rm -r new/lib/kforge/old
+touch new/lib/kforge/b.so
+installs 0 install "$work/prefix"
+[ "$(files)" = './bin/kforge ./bin/other ./lib/kforge/b.so ./share/doc/kforge/README.md ./share/kforge/installed_files.txt ./share/kforge/mine/x ./share/kforge/tasks/a b.json ' ] ||
+    fail "the second version: $(files)"
+[ ! -e prefix/lib/kforge/old ] || fail "an empty folder is left"
+mv prefix moved && ln -s moved prefix
+installs 0 uninstall prefix
+[ "$(cd moved && find . | sort | tr '\n' ' ')" = '. ./bin ./bin/other ./lib ./share ./share/doc ./share/kforge ./share/kforge/mine ./share/kforge/mine/x ' ] ||
+    fail "left: $(find moved)"
+installs 2 uninstall prefix
+case $err in *"prefix has no installation by ./run install"*) ;; *) fail "$err" ;; esac
+installs 2 install
+echo ../outside >moved/share/kforge/installed_files.txt
+touch outside
+installs 1 uninstall prefix
+[ -e outside ] || fail "a file outside was removed"
+rm -r tree/build
+
 # With sudo that asks for no password
 play id 'echo 1000'
 play sudo '[ "$1" = -n ] && shift; [ "$1" = true ] && exit 0; echo "sudo $*" >>'"$work"'/apt.log; exit 0'
 rm apt.log
 try 3
-grep -q '^sudo env DEBIAN_FRONTEND=noninteractive apt-get install ' apt.log || fail "not through sudo: $(cat apt.log)"
+grep -q '^sudo env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get install ' apt.log || fail "not through sudo: $(cat apt.log)"
 finish

@@ -90,6 +90,15 @@ expect 2 task show broken/oracle.cu
 complains "broken/oracle.cu"
 expect 2 task show tasks
 complains "tasks: there is no task.json in this folder; expected a task.json or the folder of one"
+
+# A name that no task has: where it was looked for, and the nearest name.
+expect 2 task show row_sofmax
+complains "row_sofmax: no such file or folder, and no task of that name in tasks/ or $(dirname "$bin")/share/kforge/tasks; did you mean row_softmax?"
+expect 2 optimize nothing_like_it
+complains "nothing_like_it: no such file or folder, and no task of that name in tasks/"
+case $err in *"did you mean"*) fail "near: $err" ;; esac
+expect 2 eval ./row_softmax x.cu
+complains "./row_softmax: No such file or directory; expected a task.json or the folder of one"
 expect 2 task lint
 complains "arguments are missing"
 finish

@@ -222,7 +222,7 @@ static void open_bench(bench *b, const char *task, uint32_t count)
     kf_error error = {0};
     bool applies = false;
     b->parallel = kf_parallel_new();
-    b->device = kf_device_cpu_open(b->parallel, &error);
+    b->device = kf_device_cpu_open(b->parallel, NULL, &error);
     b->task = kf_task_load(task, &error);
     b->problem = calloc(1, sizeof *b->problem);
     if (!b->device || !b->task) fail_msg("%s", error.text);

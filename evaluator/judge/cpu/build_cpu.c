@@ -6,6 +6,7 @@
 #include "build_common.h"
 #include "jail.h"
 #include "paths.h"
+#include "precompiled_header.h"
 
 #define MAX_ARGV 96
 #define KFORGE_CPUCC_UNSUPPORTED 3 /* exit status of kforge-cpucc */
@@ -16,6 +17,16 @@ static kf_status status_of(int exit_status, const char *log)
     return exit_status == KFORGE_CPUCC_UNSUPPORTED ? KF_UNSUPPORTED_DEVICE
            : exit_status == 1                      ? KF_COMPILE_ERROR
                                                    : KF_JUDGE_ERROR;
+}
+
+/* Returns the set of flags that kforge-cpucc takes this build's header for. */
+static kf_header_variant header_variant(const kf_build_request *request)
+{
+    if (request->asan) return KF_HEADER_ASAN;
+    for (const char *const *flag = request->flags; flag && *flag; flag++)
+        if (strcmp(*flag, "--use_fast_math") == 0 || strcmp(*flag, "-use_fast_math") == 0)
+            return KF_HEADER_FAST;
+    return KF_HEADER_PLAIN;
 }
 
 static bool build_once(const void *device, const kf_build_request *request, kf_build *build,
@@ -34,6 +45,11 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
     argv[argc++] = "-include";
     argv[argc++] = "kforge_prototype.h";
     if (request->asan) argv[argc++] = "--asan";
+    kf_autofree char *headers = kf_precompiled_header(request->cache, header_variant(request));
+    if (headers) {
+        argv[argc++] = "--precompiled";
+        argv[argc++] = headers;
+    }
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 4)
             return kf_fail(error, KF_ERROR_LIMIT, "more than %d compiler flags", MAX_ARGV - 10);
@@ -50,6 +66,7 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
                                        temporary, NULL};
     kf_jail paths;
     kf_jail_init(&paths, request->directory, KF_PATH_READ | KF_PATH_WRITE);
+    if (headers) paths.paths[paths.count++] = (kf_sandbox_path){headers, KF_PATH_READ, false};
     kf_sandbox_spec spec = {
         .argv = argv,
         .environment = environment,

@@ -106,6 +106,7 @@ static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
 static void cpu_free(kf_device *device)
 {
     kf_cpu_device *cpu = (kf_cpu_device *)device;
+    free(cpu->cache);
     free(cpu);
 }
 
@@ -121,16 +122,16 @@ static bool cpu_describe(const kf_device *device, cJSON *object)
 static bool cpu_build(kf_device *device, const kf_build_request *request, kf_build *build,
                       kf_error *error)
 {
-    (void)device;
-    return kf_build_cpu(request, build, error);
+    kf_build_request with_cache = *request;
+    with_cache.cache = ((const kf_cpu_device *)device)->cache;
+    return kf_build_cpu(&with_cache, build, error);
 }
 
 static char *cpu_toolchain(const kf_device *device)
 {
-    static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so",
-                                        "lib/kforge/cpu/pch/plain/kforge_cpu.h.gch"};
+    static const char *const files[] = {"bin/kforge-cpucc", "lib/kforge/libkfcpu.so"};
     kf_autobuffer text = {0};
-    kf_buffer_format(&text, "cpu %s", device->compiler);
+    kf_buffer_format(&text, "cpu %s runtime %s", device->compiler, device->runtime);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(kf_root(), files[i]);
         struct stat status;
@@ -291,7 +292,7 @@ static const kf_device_operations cpu_operations = {
     .copy_input = kf_cpu_copy_input,
 };
 
-kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
+kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error *error)
 {
     static const char *const files[] = {
         "bin/kforge-cpucc",
@@ -301,7 +302,8 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error)
         if (!path) return NULL;
     }
     kf_cpu_device *cpu = calloc(1, sizeof *cpu);
-    if (!cpu) {
+    if (!cpu || (cache && !(cpu->cache = strdup(cache)))) {
+        free(cpu);
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }

@@ -12,6 +12,7 @@ typedef struct kf_cpu_device {
     int threads;
     double read_bytes_per_second; /* from memory, all threads, nothing in a cache */
     uint64_t memory_bytes;
+    char *cache; /* folder for precompiled headers; owned, NULL for none */
 } kf_cpu_device;
 
 /* The first digits of a hash over what of kforge's own candidates are compiled with and run on

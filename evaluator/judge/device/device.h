@@ -231,8 +231,9 @@ struct kf_device {
     uint64_t set_bytes; /* memory that all sets of a problem may take together */
 };
 
-/* NULL with an error when the machine has no such device. `parallel` is borrowed. */
-kf_device *kf_device_cpu_open(kf_parallel *parallel, kf_error *error);
+/* NULL with an error when the machine has no such device. `parallel` is borrowed; `cache` is a
+ * folder for precompiled headers, NULL for none. */
+kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error *error);
 /* GPU number `ordinal` as the driver counts, -1: the first that nobody times on now; `cache` is a
  * folder for the judge's own kernels and figures, NULL for none. */
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error);
