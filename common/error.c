@@ -39,6 +39,11 @@ bool kf_fail(kf_error *error, kf_error_code code, const char *format, ...)
     return false;
 }
 
+bool kf_fail_memory(kf_error *error, const char *what)
+{
+    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %s", what);
+}
+
 bool kf_fail_prefix(kf_error *error, const char *format, ...)
 {
     if (!error) return false;

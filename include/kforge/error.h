@@ -36,7 +36,11 @@ typedef struct kf_error {
 bool kf_fail(kf_error *error, kf_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with a va_list. */
+/* Fills *error with KF_ERROR_MEMORY and "out of memory for WHAT" ("a prompt"), without an article
+ * of its own. Returns false. */
+bool kf_fail_memory(kf_error *error, const char *what);
+
+/* The same as kf_fail with a va_list. */
 bool kf_fail_va(kf_error *error, kf_error_code code, const char *format, va_list arguments)
     __attribute__((format(printf, 3, 0)));
 

@@ -23,6 +23,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 static void error_is_one_line(void **state)
 {
@@ -330,9 +331,34 @@ static void asking_ends_with_the_answer(void **state)
     assert_null(kf_run_capture(missing, NULL, 100, 20));
 }
 
+static void lists_grow_by_one(void **state)
+{
+    (void)state;
+    int *numbers = NULL;
+    for (size_t i = 0; i < 1000; i++) {
+        assert_true(kf_list_grow(&numbers, i));
+        numbers[i] = (int)i;
+    }
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(numbers[i], i);
+    assert_null(kf_list_grown(numbers, (size_t)1 << 62, sizeof *numbers));
+    free(numbers);
+}
+
+static void lack_of_memory_has_one_wording(void **state)
+{
+    (void)state;
+    kf_error error;
+    assert_false(kf_fail_memory(&error, "a prompt"));
+    assert_int_equal(error.code, KF_ERROR_MEMORY);
+    assert_string_equal(error.text, "out of memory for a prompt");
+    assert_false(kf_fail_memory(NULL, "a prompt"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_grow_by_one),
+        cmocka_unit_test(lack_of_memory_has_one_wording),
         cmocka_unit_test(error_is_one_line),
         cmocka_unit_test(asking_ends_with_the_answer),
         cmocka_unit_test(buffer_grows_and_stops_at_its_limit),
