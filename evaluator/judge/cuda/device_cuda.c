@@ -444,8 +444,9 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
     static const char *const names[KF_KERNEL_COUNT] = {
-        "kf_fill",   "kf_fill_quick", "kf_fill_special", "kf_poison", "kf_check", "kf_digest",
-        "kf_survey", "kf_glance",     "kf_read",         "kf_copy",   "kf_gather"};
+        "kf_fill",  "kf_fill_quick", "kf_fill_special",   "kf_poison",
+        "kf_check", "kf_digest",     "kf_device_compare", "kf_snapshot",
+        "kf_read",  "kf_copy",       "kf_gather"};
     size_t size;
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
