@@ -7,6 +7,7 @@ target_link_options(test_cli_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wr
 add_executable(make_store cli/make_store.c)
 target_link_libraries(make_store PRIVATE kf_store kf_task)
 set_target_properties(make_store PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_dependencies(test_helpers make_store)
 
 foreach(name completion docs doctor export export_learn gpu_faults gpu_silent help install run scan show store store_care task verdict)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
@@ -20,4 +21,5 @@ foreach(name libcuda.so.1 libnvidia-ml.so.1 libnvrtc.so.13)
   add_library(${target} SHARED cli/fake_driver.c cli/fake_driver_rest.c)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/protocol ${CMAKE_SOURCE_DIR}/evaluator/judge/cuda)
   set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_driver)
+  add_dependencies(test_helpers ${target})
 endforeach()

@@ -10,7 +10,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bench/bench_cpu_device
   COMMAND kforge-cpucc --exe ${CMAKE_CURRENT_SOURCE_DIR}/bench/bench_cpu_device.cu -o ${CMAKE_BINARY_DIR}/bench/bench_cpu_device
   DEPENDS kforge-cpucc kfcpu kfcpu-headers ${CMAKE_CURRENT_SOURCE_DIR}/bench/bench_cpu_device.cu
   COMMENT "Building bench_cpu_device" VERBATIM)
-add_custom_target(bench_cpu_device ALL DEPENDS ${CMAKE_BINARY_DIR}/bench/bench_cpu_device)
-set_target_properties(bench_cpu_device PROPERTIES EXCLUDE_FROM_ALL ${KFORGE_PLAIN_ONLY})
+add_custom_target(bench_cpu_device DEPENDS ${CMAKE_BINARY_DIR}/bench/bench_cpu_device)
+add_dependencies(benches bench_cpu_device)
 add_test(NAME cpu.vectorises COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/vectorises.sh $<TARGET_FILE:kforge-cpucc>)
 set_tests_properties(cpu.vectorises PROPERTIES TIMEOUT 180)

@@ -1,8 +1,8 @@
 kf_test(timing_lock kf_judge)
 kf_test(judge kf_worker)
-set_tests_properties(unit.judge PROPERTIES TIMEOUT 900)
 kf_test(judge_timed kf_judge)
 set_tests_properties(unit.judge_timed PROPERTIES TIMEOUT 600 RUN_SERIAL TRUE)
+kf_tier(full unit.judge_timed)
 
 add_executable(runner_actor unit/runner_actor.c)
 target_compile_definitions(runner_actor PRIVATE _GNU_SOURCE)

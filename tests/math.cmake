@@ -11,6 +11,7 @@ if(COMMAND kf_fuzz)
 endif()
 kf_test(inputs kf_task)
 kf_test(inputs_element kf_task)
+kf_tier(slow unit.inputs_element) # arithmetic
 kf_bench(inputs kf_task)
 kf_test(compare kf_task)
 kf_bench(compare kf_task)

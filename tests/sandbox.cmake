@@ -11,6 +11,7 @@ foreach(name sandbox sandbox_limits)
   target_compile_definitions(test_${name} PRIVATE SANDBOX_INMATE="$<TARGET_FILE:sandbox_inmate>")
   add_dependencies(test_${name} sandbox_inmate)
 endforeach()
+kf_tier(slow unit.sandbox_limits) # it waits for limits, in programs without sanitizers
 kf_bench(sandbox kf_sandbox)
 
 kf_test(sandbox_faults kf_sandbox)

@@ -1,21 +1,35 @@
-# The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch.
-kf_test(torch kf_worker)
-kf_test(torch_timed kf_judge)
-kf_test(torch_runner_pool kf_judge)
+# The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch. All of it is in the second tier.
+foreach(name torch torch_runner_pool torch_dry_run torch_extensions torch_timed)
+  kf_test(${name} kf_worker)
+  set_tests_properties(unit.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
+  kf_tier(full unit.${name})
+endforeach()
+set_tests_properties(unit.torch_timed PROPERTIES RUN_SERIAL TRUE)
+kf_tier(plain unit.torch unit.torch_timed)
+kf_tier(plain unit.torch_dry_run unit.torch_extensions) # they run compilers
+# Every file of tests/torch/{bad,honest,hostile} is a test: corpus.torch.FOLDER.NAME.
+kf_program(torch_files kf_worker)
+file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/torch torch/bad/*.py torch/honest/*.py torch/hostile/*.py)
+foreach(file IN LISTS files)
+  file(STRINGS torch/${file} heading LIMIT_COUNT 1)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/torch/${file})
+  string(REGEX REPLACE "\\.py$" "" name ${file})
+  string(REPLACE "/" "." name ${name})
+  add_test(NAME corpus.torch.${name} COMMAND test_torch_files ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(corpus.torch.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
+  if(heading MATCHES "slower: ") # its time is looked at
+    set_tests_properties(corpus.torch.${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  kf_tier(full corpus.torch.${name})
+  kf_tier(plain corpus.torch.${name})
+endforeach()
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 # What the worker in Python decides by itself.
 add_test(NAME cli.torch_parts COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch_parts.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch_parts PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
-set_tests_properties(unit.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
-set_tests_properties(unit.torch_runner_pool PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
-set_tests_properties(unit.torch_timed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL TRUE ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
-# Those that compile extensions: C++ and PyTorch's headers, so not beside what measures time, and once is enough (tests/ci/all.sh).
-kf_test(torch_extensions kf_judge)
-set_tests_properties(unit.torch_extensions PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
-# Those that compile when they are called: compilers here as well.
-kf_test(torch_dry_run kf_judge)
-set_tests_properties(unit.torch_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
+kf_tier(full cli.torch cli.torch_parts)
+kf_tier(plain cli.torch_parts) # only Python
 # What divides a GPU runner's memory; no GPU and no PyTorch needed.
 kf_test(blocks kf_common)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)

@@ -2,6 +2,7 @@
 add_executable(fake_worker cli/fake_worker.c cli/fake_prepare.c)
 target_link_libraries(fake_worker PRIVATE kf_worker kf_options)
 set_target_properties(fake_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_dependencies(test_helpers fake_worker)
 kf_test(devices kf_commands)
 foreach(name workers workers_spool search search_levers search_resume)
   kf_test(${name} kf_commands)
@@ -9,6 +10,8 @@ foreach(name workers workers_spool search search_levers search_resume)
   add_dependencies(test_${name} fake_worker)
 endforeach()
 set_tests_properties(unit.search_resume PROPERTIES TIMEOUT 900) # some hundred sessions, each with its workers
+kf_tier(full unit.search_resume) # unit.search has some of the same searches
+kf_tier(plain unit.search_resume)
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
 kf_test(search_capacity kf_commands)

@@ -1,4 +1,4 @@
-# ./run lint: the layout of the sources and what static analysis finds. Sourced by ./run and by all.sh (which keeps the sums).
+# ./run lint: the layout of the sources and what static analysis finds. Sourced by ./run and by test.sh (which keeps the sums).
 lint_check() {
     local name=$1 started=$SECONDS log
     shift

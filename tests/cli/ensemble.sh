@@ -6,7 +6,7 @@ fake=$bin/../tests/fake_worker
 coproc SERVER { exec python3 "$root/tests/llm/server.py" 600; }
 server_in=${SERVER[1]}
 read -r port _ <&"${SERVER[0]}"
-trap 'exec {server_in}>&-; rm -rf "$work"' EXIT
+trap 'exec {server_in}>&-; clean_up' EXIT
 
 # Recorded models of three kinds: good for a cent, as good for ten, useless for a cent.
 python3 - <<'END'

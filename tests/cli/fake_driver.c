@@ -12,10 +12,11 @@
  * so: the GPU is gone for this process FAKE_CUDA_GONE=FILE               … is written then; once it
  * is there the driver shows no device to anybody FAKE_CUDA_HANG=FUNCTION           a call of that
  * function, of libcuda or NVML, does not return; FAKE_CUDA_HANG_AFTER=N: the one after N that do
- *   FAKE_ECC=1                        an uncorrectable error is counted with each look
- *   FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode and
- * have none FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows no
- * such GPU */
+ *   FAKE_GPU_OWNER=N                  ends both GPUs' UUIDs: each test has GPUs of its own, with
+ * locks of their own FAKE_ECC=1                        an uncorrectable error is counted with each
+ * look FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode
+ * and have none FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows
+ * no such GPU */
 #include "fake_driver.h"
 
 #include <fcntl.h>
@@ -153,6 +154,8 @@ cu_result fake_device_attribute(int *value, int attribute, cu_device device)
 cu_result fake_device_uuid(cu_uuid *uuid, cu_device device)
 {
     memset(uuid, device + 1, sizeof *uuid);
+    for (int i = 0; i < 4 && *wish("FAKE_GPU_OWNER"); i++)
+        uuid->bytes[15 - i] = (unsigned char)(atoi(wish("FAKE_GPU_OWNER")) >> 8 * i);
     return CU_SUCCESS;
 }
 

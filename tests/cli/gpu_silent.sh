@@ -2,7 +2,6 @@
 # A driver that does not answer any more, as with a GPU that hangs: whatever waits for it ends after a while with one line that says which call, and what to do; by a
 # driver that pretends.
 source "$(dirname "$0")/lib.sh"
-pretends_gpus
 axpy=$root/tasks/axpy
 mkdir -p toolkit/bin
 cp "$root/tests/cli/fake_nvcc.sh" toolkit/bin/nvcc

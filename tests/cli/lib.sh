@@ -4,14 +4,17 @@
 #   expect_judged STATUS ARGUMENT…  the same for a verdict with times: judged anew while it blames the machine, which others use, too, or has no figure for that
 #   says TEXT, complains TEXT       $out or $err holds TEXT; complains also wants exactly one line that begins with "kforge: "
 #   interrupt PID                   Ctrl-C, and waits until the process has taken it: two that come too fast for a busy machine are one
-#   pretends_gpus                   the test has the pretended driver's GPUs to itself, on the whole machine: which is free is seen by locks that all share
 #   await COMMAND…                  waits until the command succeeds, as long as a busy machine may take; fails when it never does
 set -u
 bin=$1
 program=$bin/kforge
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/kforge-cli.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+clean_up() {
+    rm -rf "$work" /tmp/kforge-GPU-*"$(printf %08x $$)".lock
+}
+trap clean_up EXIT
+export FAKE_GPU_OWNER=$$ # a GPU's lock has its UUID, and is the whole machine's
 mkdir "$work/home"
 for name in $(env | sed -n 's/^\(KFORGE_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME NO_COLOR
@@ -47,11 +50,6 @@ expect_judged() {
     done
     out=$(cat "$work/out") err=$(cat "$work/err")
     [ $got = "$status" ] || fail "kforge $*: exit status $got, expected $status; $err"
-}
-
-pretends_gpus() {
-    exec 9>>"${TMPDIR:-/tmp}/kforge-pretended-gpus.lock"
-    flock 9
 }
 
 await() {

@@ -10,7 +10,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.pem -days 2 -
 coproc SERVER { exec python3 "$root/tests/llm/server.py" 600 tls.pem tls.key; }
 server_in=${SERVER[1]}
 read -r port port6 port_tls port_proxy <&"${SERVER[0]}"
-trap 'exec {server_in}>&-; rm -rf "$work"' EXIT
+trap 'exec {server_in}>&-; clean_up' EXIT
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
 requests() { python3 -c 'import json, sys, urllib.request as u; print(len(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))))' "http://127.0.0.1:$port/log/$1"; }
 

@@ -8,7 +8,7 @@ task=$root/tasks/axpy
 port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 "$python" "$root/tests/llm/llama.py" "$port" >server.log 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; clean_up' EXIT
 for _ in $(seq 300); do grep -q 'running on' server.log && break; kill -0 $server 2>/dev/null || break; sleep 0.1; done
 grep -q 'running on' server.log || { cat server.log; fail "the server does not start"; finish; }
 spec=smollm@http://127.0.0.1:$port/v1

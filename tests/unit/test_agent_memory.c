@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "extract.h"
@@ -225,11 +226,11 @@ static void each_allocation_may_fail(void **state)
     assert_true(fail_each(price) > 100);
 }
 
-int main(void)
+int test_program(void)
 {
     until_failure = -1;
     cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
     cJSON_InitHooks(&hooks);
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
-    return cmocka_run_group_tests_name("agent_memory", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "bandit.h"
 
 static const kf_bandit_rule rule = {.least_cost = 0.001};
@@ -190,7 +191,7 @@ static void shares_follow_the_weights(void **state)
     assert_int_equal(kf_bandit_share(arms, taken, 3), -1);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_index_is_the_documented_one),
@@ -204,5 +205,5 @@ int main(void)
         cmocka_unit_test(odd_numbers_do_no_harm),
         cmocka_unit_test(shares_follow_the_weights),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/run_capture.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
@@ -354,7 +355,7 @@ static void lack_of_memory_has_one_wording(void **state)
     assert_false(kf_fail_memory(NULL, "a prompt"));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_grow_by_one),
@@ -372,5 +373,5 @@ int main(void)
         cmocka_unit_test(files_get_their_mode_from_the_umask),
         cmocka_unit_test(hash_is_sha256),
     };
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

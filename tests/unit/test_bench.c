@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "bench_compare.h"
 #include "bench_html.h"
 #include "bench_solutions.h"
@@ -594,7 +595,7 @@ static void pairs_have_the_same_content(void **state)
     drop(&after);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_of_tasks_is_a_suite),
@@ -612,5 +613,5 @@ int main(void)
         cmocka_unit_test(comparisons_are_paired),
         cmocka_unit_test(pairs_have_the_same_content),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

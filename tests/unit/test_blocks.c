@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "blocks.h"
 
 #define MIB (1ull << 20)
@@ -104,12 +105,12 @@ static void at_random(void **state)
     kf_blocks_free(&blocks);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_ones_begin_at_pages),
         cmocka_unit_test(only_what_was_taken_comes_back),
         cmocka_unit_test(at_random),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "budget.h"
 
 static uint64_t seed;
@@ -140,12 +141,12 @@ static void dollars_are_rounded_up(void **state)
     assert_true(kf_dollars(kf_nanodollars(2.5)) == 2.5);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_requests_in_flight_never_overspend),
         cmocka_unit_test(answers_say_which_limit),
         cmocka_unit_test(dollars_are_rounded_up),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

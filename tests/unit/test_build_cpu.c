@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/build.h"
 #include "kforge/file.h"
 #include "kforge/job.h"
@@ -153,7 +154,7 @@ static int remove_root(void **state)
     return 0;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_build_that_waits_is_the_machines_fault),
@@ -161,5 +162,5 @@ int main(void)
         cmocka_unit_test(what_only_one_source_brings_about_is_its_fault),
         cmocka_unit_test(a_tasks_build_that_waits_is_the_machines_fault),
     };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
+    return TEST_GROUP(tests, make_root, remove_root);
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "device_cuda.h"
 #include "paths.h"
 #include "kforge/file.h"
@@ -160,7 +161,7 @@ static void nobody_blames_the_machine_by_words_of_his_own(void **state)
     kf_directory_remove(toolkit, NULL);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_name_the_candidates_own_lines),
@@ -169,5 +170,5 @@ int main(void)
         cmocka_unit_test(the_host_compiler_is_named_beside_nvcc),
         cmocka_unit_test(nobody_blames_the_machine_by_words_of_his_own),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "canonical_source.h"
@@ -194,7 +195,7 @@ static void hostile_texts_take_little_time(void **state)
         }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_comments_and_layout_are_taken_away),
@@ -203,5 +204,5 @@ int main(void)
         cmocka_unit_test(a_source_that_looks_at_itself_has_none),
         cmocka_unit_test(hostile_texts_take_little_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

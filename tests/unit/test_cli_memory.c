@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "failing_allocator.h"
 #include "kforge/file.h"
 #include "options.h"
@@ -233,7 +234,7 @@ static int remove_folder(void **state)
     return removed ? 0 : -1;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sources, make_folder, remove_folder),
@@ -242,5 +243,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_table, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_starter, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "kforge/compare.h"
 #include "kforge/inputs.h"
@@ -584,7 +585,7 @@ static void patterns_in_words(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_orders_pass_and_tf32_does_not),
@@ -599,5 +600,5 @@ int main(void)
         cmocka_unit_test(eight_bits),
         cmocka_unit_test(patterns_in_words),
     };
-    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

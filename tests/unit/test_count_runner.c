@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "../../evaluator/runner/cupti_counters.h"
 #include "wire.h"
 #include "fake_cupti.h"
@@ -282,7 +283,7 @@ static void what_goes_wrong_is_said(void **state)
     assert_int_equal(seen->header.stage, KF_COUNT_NO_METRIC);
 }
 
-int main(void)
+int test_program(void)
 {
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED) return 1;
@@ -295,5 +296,5 @@ int main(void)
         cmocka_unit_test(room_for_what_a_call_launches),
         cmocka_unit_test(what_goes_wrong_is_said),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "counters_wire.h"
 #include "../../evaluator/runner/cupti.h"
 #include "device_cuda.h"
@@ -473,7 +474,7 @@ static void words_for_people(void **state)
     assert_int_equal(nothing.size, 0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_that_may_be_asked_for),
@@ -490,5 +491,5 @@ int main(void)
         cmocka_unit_test(three_stalls),
         cmocka_unit_test(words_for_people),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #define ENOUGH 0.001 /* seconds on a processor */
 /* seconds: every processor may be busy, and such a thread gets one part in some hundred of one then
  */
@@ -161,12 +163,12 @@ static void it_ends_with_the_workload(void **state)
     kf_cpu_idle_guard_free(w);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_computes_while_all_runners_are_stopped),
         cmocka_unit_test(there_is_no_thread_where_nobody_is_late),
         cmocka_unit_test(it_ends_with_the_workload),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 static atomic_bool spoils;
 static atomic_int spoilt;
 
@@ -247,7 +249,7 @@ static int clean(void **state)
 
 typedef bool (*check)(void);
 
-int main(void)
+int test_program(void)
 {
     static const check checks[] = {plain_is_right, gathers_is_right, waits_is_right, host_is_right};
     const struct CMUnitTest tests[] = {
@@ -256,5 +258,5 @@ int main(void)
         {"waits", test_kernel, NULL, NULL, (void *)&checks[2]},
         {"on_the_host", test_kernel, NULL, NULL, (void *)&checks[3]},
     };
-    return cmocka_run_group_tests(tests, build, clean);
+    return TEST_GROUP(tests, build, clean);
 }

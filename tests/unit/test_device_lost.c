@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "counters_cuda.h"
 #include "judge_internal.h"
 #include "kforge/cleanup.h"
@@ -125,12 +126,12 @@ static int close_judge(void **state)
     return 0;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(how_a_candidate_ends_on_a_lost_device_is_not_its_fault),
         cmocka_unit_test(nobody_looks_without_need),
         cmocka_unit_test(who_may_count_is_read),
     };
-    return cmocka_run_group_tests(tests, open_judge, close_judge);
+    return TEST_GROUP(tests, open_judge, close_judge);
 }

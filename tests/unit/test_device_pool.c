@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "output_directory_wire.h"
 #include "device_pool_cuda.h"
 #include "output_directory.h"
@@ -299,7 +300,7 @@ static void a_ledger_says_where_a_result_lies(void **state)
     kf_output_directory_free(output_directory);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arena_leaves_room_for_what_follows),
@@ -311,5 +312,5 @@ int main(void)
         cmocka_unit_test(an_arena_is_kept_for_a_problem_of_its_size),
         cmocka_unit_test(a_ledger_says_where_a_result_lies),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

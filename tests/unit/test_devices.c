@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "devices.h"
 
 static void lists(void **state)
@@ -56,8 +57,8 @@ static void what_is_no_list(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(what_is_no_list)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/dtype.h"
 
 static void names_round_trip(void **state)
@@ -116,12 +117,12 @@ static void known_values(void **state)
     assert_true(kf_dtype_load(KF_BOOL, &strange) == 2.0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_round_trip),
         cmocka_unit_test(narrow_formats_are_exact),
         cmocka_unit_test(known_values),
     };
-    return cmocka_run_group_tests_name("dtype", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "export_internal.h"
+#include "test_main.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
 #include "test_store_common.h"
@@ -335,7 +336,7 @@ static void test_threads(void **state)
     kf_buffer_free(&third.text);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scrub),
@@ -346,5 +347,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

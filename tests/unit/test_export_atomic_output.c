@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -319,7 +321,7 @@ static void no_descriptor_leaves_nothing(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_descriptor_leaves_nothing), cmocka_unit_test(whole_or_nothing),
@@ -328,7 +330,7 @@ int main(void)
     };
     kf_error error;
     if (!(folder = kf_directory_temporary("kforge-place", &error))) return 1;
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    int failures = TEST_GROUP(tests, NULL, NULL);
     kf_directory_remove(folder, NULL);
     free(folder);
     return failures;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "kforge/expression.h"
 
@@ -203,7 +204,7 @@ static void names_are_visited(void **state)
     assert_false(kf_expression_is_function("a"));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers),
@@ -212,5 +213,5 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(names_are_visited),
     };
-    return cmocka_run_group_tests_name("expression", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "extract_code.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
@@ -383,7 +384,7 @@ static void hostile_objects_stay_cheap(void **state)
     cJSON_Delete(json);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chooses_the_block),
@@ -395,5 +396,5 @@ int main(void)
         cmocka_unit_test(objects_are_read_as_models_write_them),
         cmocka_unit_test(hostile_objects_stay_cheap),
     };
-    return cmocka_run_group_tests_name("extract", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

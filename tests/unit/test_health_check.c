@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "job_queue.h"
 #include "machine_failures.h"
 
@@ -120,12 +121,12 @@ static void nobody_asks_of_a_machine_that_judges(void **state)
     assert_int_equal(world.asked, 0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostile_candidates_end_no_worker),
         cmocka_unit_test(a_broken_machine_ends_its_worker),
         cmocka_unit_test(nobody_asks_of_a_machine_that_judges),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

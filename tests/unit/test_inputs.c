@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "dtype_bulk.h"
 #include "inputs_formula.h"
 #include "kforge/cleanup.h"
@@ -434,7 +435,7 @@ static void poison_is_found_intact_or_not(void **state)
     for (int i = 0; i < 256; i++) assert_in_range(counts[i], 280, 510);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_known_answers),
@@ -450,5 +451,5 @@ int main(void)
         cmocka_unit_test(bulk_conversions_equal_single_ones),
         cmocka_unit_test(poison_is_found_intact_or_not),
     };
-    return cmocka_run_group_tests_name("inputs", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

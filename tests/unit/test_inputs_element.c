@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "inputs_plan_make.h"
 
 #include "inputs_element.h"
@@ -71,8 +72,8 @@ static void a_thread_computes_what_the_loops_compute(void **state)
             }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_computes_what_the_loops_compute)};
-    return cmocka_run_group_tests_name("inputs_element", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/job.h"
 #include "kforge/json.h"
 
@@ -321,7 +322,7 @@ static void memory_runs_out(void **state)
     assert_true(limit > 20);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
@@ -331,5 +332,5 @@ int main(void)
         cmocka_unit_test(flags),
         cmocka_unit_test(memory_runs_out),
     };
-    return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

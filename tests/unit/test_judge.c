@@ -1,33 +1,17 @@
-/* The judge on whole candidates that are checked and not timed: those of tests/hostile and
- * tests/honest, and what a verdict holds. */
+/* The judge on whole candidates that are checked and not timed, and what a verdict holds. Those of
+ * tests/hostile and tests/honest are tests of their own (tests/corpus.cmake). */
 #include "test_judge_common.h"
+#include "test_main.h"
 
 #include "judge_internal.h"
 #include "machine_failures.h"
 #include "health_check.h"
-
-#ifdef __SANITIZE_ADDRESS__
-enum { MIN_HOSTILE = 30, MIN_HONEST = 7 };
-#else
-enum { MIN_HOSTILE = 140, MIN_HONEST = 45 };
-#endif
 
 static const kf_finding *first_finding(const kf_verdict *verdict)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)
         if (verdict->workloads[i].finding_count) return &verdict->workloads[i].findings[0];
     return verdict->finding_count ? &verdict->findings[0] : NULL;
-}
-
-/* Which cases came out otherwise is told as they do. */
-static void the_selftest_passes(void **state)
-{
-    (void)state;
-    kf_selftest_summary sum = run_cases(KF_SELFTEST_CHECKED, which);
-    assert_true(sum.hostile >= MIN_HOSTILE && sum.honest >= MIN_HONEST);
-    assert_int_equal(sum.accepted, sum.honest);
-    assert_int_equal(sum.caught, sum.hostile);
-    assert_int_equal(sum.late, 0);
 }
 
 /* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct,
@@ -416,7 +400,7 @@ static void the_judge_works(void **state)
     assert_false(kf_judge_health_check(judge, job, &stop));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_of_earlier_workloads_counts),
@@ -432,7 +416,6 @@ int main(void)
         cmocka_unit_test(sanitised_builds_name_the_line),
         cmocka_unit_test(stopping_gives_no_verdict),
         cmocka_unit_test(lint_runs_the_oracle),
-        cmocka_unit_test(the_selftest_passes),
     };
-    return cmocka_run_group_tests(tests, open_judge, close_judge);
+    return TEST_GROUP(tests, open_judge, close_judge);
 }

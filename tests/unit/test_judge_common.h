@@ -17,7 +17,6 @@
 #include "leak_snapshot.h"
 #include "kforge/file.h"
 #include "kforge/judge.h"
-#include "selftest.h"
 
 static kf_judge *judge;
 static kf_leak_snapshot *before;
@@ -46,39 +45,6 @@ static inline kf_verdict *judged(kf_job *job)
     return verdict;
 }
 
-static char missed[4][300]; /* cases, as filters */
-static int missed_count;
-
-static inline void tell_case(void *context, const kf_selftest_case *row)
-{
-    (void)context;
-    if (!row->passed && missed_count < 4)
-        snprintf(missed[missed_count++], sizeof missed[0], "/%s/%s/%s",
-                 row->hostile ? "hostile" : "honest", row->task, row->name);
-    if (!row->passed)
-        print_error("%s/%s/%s: expected %s, got %s %s: %s\n", row->hostile ? "hostile" : "honest",
-                    row->task, row->name, row->expected, row->status, row->finding,
-                    row->verdict->message);
-}
-
-/* The sanitized build looks at the judge's own memory, for which the cases of one task do; the
- * release build judges all. */
-#ifdef __SANITIZE_ADDRESS__
-static const char *const which = "/scale/";
-#else
-static const char *const which = NULL;
-#endif
-
-static inline kf_selftest_summary run_cases(kf_selftest_part part, const char *filter)
-{
-    kf_error error = {0};
-    kf_selftest_summary sum;
-    if (!kf_selftest_run(judge, KFORGE_SOURCE_DIR "/tests", part, filter, tell_case, NULL, NULL,
-                         &sum, &error))
-        fail_msg("%s", error.text);
-    return sum;
-}
-
 static inline int open_judge(void **state)
 {
     (void)state;
@@ -99,8 +65,8 @@ static inline int close_judge(void **state)
     kf_error error = {0};
     kf_buffer left = {0};
     kf_judge_free(judge);
-    /* Hundreds of candidates were judged, most of them hostile: no process, descriptor or file of
-     * theirs is there, nor anything else that is new. */
+    /* Candidates were judged, some of them hostile: no process, descriptor or file of theirs is
+     * there, nor anything else that is new. */
     kf_leak_snapshot *after = kf_leak_snapshot_take(folder, &error);
     if (!after) fail_msg("%s", error.text);
     kf_leak_snapshot_news news = kf_leak_snapshot_compare(before, after, &left);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "check_outputs.h"
 #include "compiler.h"
 #include "device.h"
@@ -537,7 +538,7 @@ static void damaged_binaries_are_refused(void **state)
     free(self);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compilers_say_their_version),
@@ -557,5 +558,5 @@ int main(void)
         cmocka_unit_test(too_large_a_problem_is_refused),
         cmocka_unit_test(damaged_binaries_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

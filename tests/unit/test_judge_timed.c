@@ -1,12 +1,7 @@
 /* The judge on candidates whose time is looked at, so that nothing may run beside them;
  * test_judge.c has the others. */
 #include "test_judge_common.h"
-
-#ifdef __SANITIZE_ADDRESS__
-enum { MIN_HOSTILE = 2, MIN_HONEST = 0 };
-#else
-enum { MIN_HOSTILE = 20, MIN_HONEST = 1 };
-#endif
+#include "test_main.h"
 
 /* For what is about times: on a busy machine they may be disturbed, or the fixed cost may hide so
  * short a batch. */
@@ -19,22 +14,6 @@ static kf_verdict *judged_in_peace(kf_job *job)
         verdict = judged(job);
     }
     return verdict;
-}
-
-static void the_selftest_passes(void **state)
-{
-    (void)state;
-    kf_selftest_summary sum = run_cases(KF_SELFTEST_TIMED, which);
-    assert_true(sum.hostile >= MIN_HOSTILE && sum.honest >= MIN_HONEST);
-    assert_int_equal(sum.accepted, sum.honest);
-    assert_int_equal(sum.late, 0);
-    /* `kforge selftest` forgives nothing. Here one case may be judged again: whoever else is on the
-     * machine that tests must not stop a change. */
-    assert_true(sum.hostile - sum.caught <= 1);
-    for (int i = 0, count = missed_count; i < count; i++) {
-        kf_selftest_summary again = run_cases(KF_SELFTEST_ALL, missed[i]);
-        assert_true(again.hostile == 1 && again.caught == 1);
-    }
 }
 
 static void a_timed_verdict_is_complete(void **state)
@@ -233,7 +212,7 @@ static void every_doubtful_set_is_heard(void **state)
     free(directory);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timed_verdict_is_complete),
@@ -241,7 +220,6 @@ int main(void)
         cmocka_unit_test(slow_at_first_is_not_judged_on_few_calls),
         cmocka_unit_test(every_call_is_compared),
         cmocka_unit_test(every_doubtful_set_is_heard),
-        cmocka_unit_test(the_selftest_passes),
     };
-    return cmocka_run_group_tests(tests, open_judge, close_judge);
+    return TEST_GROUP(tests, open_judge, close_judge);
 }

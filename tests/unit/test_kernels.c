@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kernels_build.h"
 
 static void they_compile(void **state)
@@ -27,8 +28,8 @@ static void they_compile(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(they_compile)};
-    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

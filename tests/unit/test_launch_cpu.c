@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 static cpu_set_t range(int first, int last)
 {
     cpu_set_t set;
@@ -170,7 +172,7 @@ static void the_others_are_what_is_left_to_this_thread(void **state)
     assert_true(CPU_COUNT(&others) == 1 && CPU_ISSET(first, &others));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_gpu_has_one_next_to_it),
@@ -179,5 +181,5 @@ int main(void)
         cmocka_unit_test(control_groups_say_what_they_grant),
         cmocka_unit_test(the_others_are_what_is_left_to_this_thread),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "leak_snapshot.h"
 #include "kforge/file.h"
 
@@ -155,7 +156,7 @@ static int remove_folder(void **state)
     return 0;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_new_where_nothing_was_left),
@@ -164,5 +165,5 @@ int main(void)
         cmocka_unit_test(an_orphan_is_seen),
         cmocka_unit_test(a_message_queue_is_seen),
     };
-    return cmocka_run_group_tests(tests, own_folder, remove_folder);
+    return TEST_GROUP(tests, own_folder, remove_folder);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 #include "extract.h"
@@ -572,7 +573,7 @@ static void kept_conversations_hold_sources(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(specs_are_checked),
@@ -589,5 +590,5 @@ int main(void)
         cmocka_unit_test(malformed_cassettes_are_refused),
         cmocka_unit_test(kept_conversations_hold_sources),
     };
-    return cmocka_run_group_tests_name("llm", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "llm_continue.h"
 
 static void what_is_open(void **state)
@@ -65,9 +66,9 @@ static void parts_meet(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_open),
                                        cmocka_unit_test(parts_meet)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

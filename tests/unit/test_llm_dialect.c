@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
 #include "llm_continue.h"
@@ -36,7 +37,7 @@ typedef struct row {
 
 #define CHAT(delta, end)                                                                           \
     "{\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" end "}]" \
-                                                                                              "}"
+    "}"
 #define MESSAGE_START                                                                           \
     "{\"type\":\"message_start\",\"message\":{\"model\":\"m-1\",\"usage\":{\"input_tokens\":5," \
     "\"cache_read_input_tokens\":40,\"cache_creation_input_tokens\":2,\"output_tokens\":1}}}"
@@ -361,7 +362,7 @@ static void efforts_become_budgets(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_are_understood),
@@ -369,5 +370,5 @@ int main(void)
         cmocka_unit_test(requests_go_on),
         cmocka_unit_test(efforts_become_budgets),
     };
-    return cmocka_run_group_tests_name("llm_dialect", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "budget.h"
 #include "kforge/file.h"
 #include "llm.h"
@@ -137,7 +138,6 @@ static const row rows[] = {
 };
 
 static model_server server;
-static const char *wanted; /* NULL: all rows */
 
 static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, double seconds)
 {
@@ -209,22 +209,14 @@ static void row_holds(void **state)
     model_server_stop(&server);
 }
 
-int main(int argc, char **argv)
+int test_program(void)
 {
     struct CMUnitTest tests[sizeof rows / sizeof *rows];
-    size_t count = 0;
-    wanted = argc > 1 ? argv[1] : NULL;
-    if (wanted && strcmp(wanted, "--list") == 0) {
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) puts(rows[i].name);
-        return 0;
-    }
+    size_t count = sizeof rows / sizeof *rows;
     setenv("KFORGE_API_KEY", KEY, 1);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!wanted || strcmp(wanted, rows[i].name) == 0)
-            tests[count++] = (struct CMUnitTest){.name = rows[i].name,
-                                                 .test_func = row_holds,
-                                                 .initial_state = (void *)(uintptr_t)&rows[i]};
-    if (!count) fprintf(stderr, "no row %s\n", wanted);
-    return count ? _cmocka_run_group_tests(wanted ? wanted : "faults", tests, count, NULL, NULL)
-                 : 1;
+    for (size_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){.name = rows[i].name,
+                                       .test_func = row_holds,
+                                       .initial_state = (void *)(uintptr_t)&rows[i]};
+    return test_group("faults", tests, count, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "budget.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -500,7 +501,7 @@ static void keys_are_kept_apart(void **state)
 #endif
 }
 
-int main(void)
+int test_program(void)
 {
     setenv("OPENAI_API_KEY", "openai-key", 1);
     setenv("ANTHROPIC_API_KEY", "anthropic-key", 1);
@@ -524,5 +525,5 @@ int main(void)
         cmocka_unit_test(prices),
         cmocka_unit_test(keys_are_kept_apart),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return TEST_GROUP(tests, start, stop);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "llm_pace.h"
 
 #define WALL 1445412480.0 /* Wed, 21 Oct 2015 07:28:00 GMT */
@@ -136,12 +137,12 @@ static void the_breaker_opens_and_tries(void **state)
     assert_true(kf_breaker_wait(&b, 60) == 0 && b.failures == 0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_are_read),     cmocka_unit_test(servers_limits_are_understood),
         cmocka_unit_test(statuses_that_pass), cmocka_unit_test(backoff_doubles_to_a_minute),
         cmocka_unit_test(buckets_hold_back),  cmocka_unit_test(the_breaker_opens_and_tries),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "measure_internal.h"
 
 #define PAIRS 24
@@ -507,7 +508,7 @@ static void a_process_that_wakes_late_merges_no_calls(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_cost_is_subtracted),
@@ -532,5 +533,5 @@ int main(void)
         cmocka_unit_test(a_process_that_wakes_late_merges_no_calls),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "error_codes.h"
 #include "kforge/stats.h"
 #include "libraries.h"
@@ -1383,7 +1384,7 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(honest_candidates_are_judged_rightly),
@@ -1410,5 +1411,5 @@ int main(void)
         cmocka_unit_test(a_machine_that_stands_still_makes_no_short_batches),
         cmocka_unit_test(dear_inputs_still_make_batches_that_tell),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/file.h"
 #include "memory_settle.h"
 
@@ -106,7 +107,7 @@ static void the_first_reads_make_it(void **state)
     assert_true(quiet.rule == 1.01);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_usual_read_is_enough),
@@ -114,5 +115,5 @@ int main(void)
         cmocka_unit_test(another_rule_is_taken_on),
         cmocka_unit_test(the_first_reads_make_it),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/json.h"
 #include "kforge/occupancy.h"
 
@@ -102,7 +103,7 @@ static void report_of_ptxas(void **state)
     assert_null(cJSON_GetObjectItem(unknown, "occupancy"));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values),
@@ -110,5 +111,5 @@ int main(void)
         cmocka_unit_test(best_block_size),
         cmocka_unit_test(report_of_ptxas),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/file.h"
 #include "options.h"
 
@@ -547,7 +548,7 @@ static void test_file_values(void **state)
     assert_string_equal(s->store, "/abs.db");
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
@@ -565,5 +566,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_file_errors, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_file_values, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, clear);
+    return TEST_GROUP(tests, NULL, clear);
 }

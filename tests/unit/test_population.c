@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "population.h"
 
 #define DRAWS 20000
@@ -214,7 +215,7 @@ static void the_best_travel(void **state)
     assert_int_equal(kf_population_cells(p), 1);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parents_follow_their_formulas),
@@ -223,5 +224,5 @@ int main(void)
         cmocka_unit_test(failing_branches_end),
         cmocka_unit_test(the_best_travel),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "prompt_template.h"
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
@@ -261,7 +262,7 @@ static void tokens_are_estimated(void **state)
     assert_int_equal(kf_prompt_tokens(3600), 1000);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(templates_render),
@@ -273,5 +274,5 @@ int main(void)
         cmocka_unit_test(a_directory_overrides),
         cmocka_unit_test(tokens_are_estimated),
     };
-    return cmocka_run_group_tests_name("prompt", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "ptxas.h"
 
 static double number(const cJSON *object, const char *name)
@@ -72,9 +73,9 @@ static void anything_may_come(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_have_figures),
                                        cmocka_unit_test(anything_may_come)};
-    return cmocka_run_group_tests_name("ptxas", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

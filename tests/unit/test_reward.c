@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/reward.h"
 
 static double reward_of(kf_reward reward, kf_status status, double value, double low, double high)
@@ -155,7 +156,7 @@ static void test_returns(void **state)
     close_to(returns[0], 0.4 * 1.62);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -169,5 +170,5 @@ int main(void)
         cmocka_unit_test(test_smooth),
         cmocka_unit_test(test_returns),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

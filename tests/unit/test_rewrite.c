@@ -9,6 +9,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "rewrite.h"
 
@@ -427,7 +428,7 @@ static void limits(void **state)
     free(text);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches),   cmocka_unit_test(no_launches),
@@ -437,5 +438,5 @@ int main(void)
         cmocka_unit_test(findings),   cmocka_unit_test(nasty_text),
         cmocka_unit_test(limits),
     };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return TEST_GROUP(tests, NULL, release);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "runner_pool.h"
 #include "kforge/file.h"
 
@@ -79,12 +80,12 @@ static void the_oldest_makes_room(void **state)
     for (int i = 8; i < 40; i++) assert_non_null(kf_runner_pool_recall(pool, "a", i, 3));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_learned_is_recalled),
         cmocka_unit_test(it_is_not_kept_for_long),
         cmocka_unit_test(the_oldest_makes_room),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

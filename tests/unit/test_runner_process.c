@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "runner_process.h"
 #include "kforge/file.h"
 
@@ -319,7 +320,7 @@ static void what_the_machine_stood_still_is_not_the_runners_time(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_hellos_are_no_runner),
@@ -332,5 +333,5 @@ int main(void)
         cmocka_unit_test(the_caller_can_stop_a_wait),
         cmocka_unit_test(what_the_machine_stood_still_is_not_the_runners_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

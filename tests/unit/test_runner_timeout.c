@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "runner_timeout.h"
 #include "kforge/file.h"
 
@@ -117,7 +118,7 @@ static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
     assert_float_equal(given(starved, 0.3), 0, 0.001); /* one that is gone */
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_that_is_looked_at_counts),
@@ -125,5 +126,5 @@ int main(void)
         cmocka_unit_test(who_keeps_the_waiter_from_running_pays_for_that),
         cmocka_unit_test(who_queues_gets_more_and_who_sleeps_does_not),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -344,7 +344,7 @@ static void threads_may_spawn_at_once(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int test_program(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_reported),
@@ -365,5 +365,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads_may_spawn_at_once),
         cmocka_unit_test(nothing_is_left),
     };
-    return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
+    return run_in_all_ways(tests, sizeof tests / sizeof *tests);
 }

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -41,11 +42,11 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/file.h"
 #include "kforge/sandbox.h"
 
 enum {
-    ORDINARY_USER = 65534,
     NO_NAMESPACES = KF_LAYER_RLIMITS | KF_LAYER_NO_NEW_PRIVS | KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP
 };
 
@@ -56,6 +57,12 @@ static struct way {
     bool refused;  /* the kernel refuses namespaces */
     bool chrooted; /* in a chroot, where user namespaces are refused to root, the others are not */
 } way;
+
+/* Of this process's own: the kernel counts a user's processes on the whole machine. */
+static uid_t ordinary_user(void)
+{
+    return 60000 + (uid_t)getpid() % 5000;
+}
 
 /* a directory of this process's own: HOME/inmate, HOME/secret, HOME/job, HOME/readonly */
 static char home[64];
@@ -231,10 +238,11 @@ static inline int make_home(void **state)
     assert_true(kf_file_write(secret, "secret", 6, NULL) &&
                 kf_file_write(file, "as it was", 9, NULL));
     if (way.user) {
+        const uid_t user = ordinary_user();
         const char *owned[] = {home, inmate, secret, job, readonly, file};
         for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-            assert_int_equal(chown(owned[i], ORDINARY_USER, ORDINARY_USER), 0);
-        assert_int_equal(setgroups(0, NULL) | setgid(ORDINARY_USER) | setuid(ORDINARY_USER), 0);
+            assert_int_equal(chown(owned[i], user, user), 0);
+        assert_int_equal(setgroups(0, NULL) | setgid(user) | setuid(user), 0);
         prctl(PR_SET_DUMPABLE, 1); /* as in a process that started as this user */
     }
     if (way.refused) refuse_namespaces();
@@ -272,22 +280,20 @@ static const struct way ways[] = {
     {"in a chroot", KF_LAYER_ALL, false, false, true},
 };
 
-/* Runs the cases in all ways; returns main's status. Arguments: the number of a way or *, and a
- * filter for cases. */
-static inline int run_in_all_ways(const struct CMUnitTest *tests, size_t count, int argc,
-                                  char **argv)
+/* Runs the cases in all ways, or in way number $TEST_WAY; returns the program's status. */
+static inline int run_in_all_ways(const struct CMUnitTest *tests, size_t count)
 {
     int failed = 0;
-    if (argc > 2) cmocka_set_test_filter(argv[2]);
+    const char *wanted = getenv("TEST_WAY");
+    if (test_lists_only()) return test_group("ways", tests, count, NULL, NULL);
+    if (test_count_named(tests, count) == 0) return 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         way = ways[i];
-        if ((argc > 1 && atoi(argv[1]) != (int)i && argv[1][0] != '*') ||
-            ((way.user || way.chrooted) && geteuid() != 0))
+        if ((wanted && atoi(wanted) != (int)i) || ((way.user || way.chrooted) && geteuid() != 0))
             continue;
         fprintf(stderr, "== %s\n", way.name);
         pid_t pid = fork();
-        if (pid == 0)
-            _exit(_cmocka_run_group_tests(way.name, tests, count, make_home, remove_home) != 0);
+        if (pid == 0) _exit(test_group(way.name, tests, count, make_home, remove_home) != 0);
         int status;
         failed += pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
     }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/file.h"
 #include "kforge/sandbox.h"
 
@@ -182,11 +183,11 @@ static void every_descriptor_may_be_missing(void **state)
     assert_true(refused > 5);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_descriptor_may_be_missing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

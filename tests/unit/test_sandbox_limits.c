@@ -313,7 +313,7 @@ static void nothing_outlives_the_caller(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int test_program(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(spinning_is_cut_off),
@@ -330,5 +330,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(processor_time_is_the_trees),
         cmocka_unit_test(who_has_locked_itself_down_is_one_process),
     };
-    return run_in_all_ways(tests, sizeof tests / sizeof *tests, argc, argv);
+    return run_in_all_ways(tests, sizeof tests / sizeof *tests);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/sanitize_report.h"
 
 static void out_of_bounds(void **state)
@@ -137,7 +138,7 @@ static void any_text(void **state)
     for (size_t i = 0; i < r.count; i++) assert_true(r.findings[i].line >= 0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(out_of_bounds),
@@ -146,5 +147,5 @@ int main(void)
         cmocka_unit_test(what_the_tool_could_not_do),
         cmocka_unit_test(any_text),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

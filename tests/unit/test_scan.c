@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/scan.h"
@@ -156,7 +157,7 @@ static void broken_binaries_are_refused(void **state)
     assert_string_equal(all, "");
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_flagged_where_they_are),
@@ -166,5 +167,5 @@ int main(void)
         cmocka_unit_test(binaries_tell_their_imports),
         cmocka_unit_test(broken_binaries_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/score.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof *(ARRAY))
@@ -199,7 +200,7 @@ static void pairs_are_compared(void **state)
     assert_true(used == 0 && isnan(ratio.value));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_classed),
@@ -211,5 +212,5 @@ int main(void)
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(pairs_are_compared),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "test_search_common.h"
 
 /* ---- the tuner ------------------------------------------------------------------------------- */
@@ -653,7 +654,7 @@ static void options_survive(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(finds_the_optimum),
@@ -684,5 +685,5 @@ int main(void)
         TEST(several_workers),
         TEST(options_survive),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "search_internal.h"
 
 /* The workers that there are. */
@@ -96,12 +97,12 @@ static void repeated(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(more_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fewer_from_the_next_point_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(repeated, set_up, tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

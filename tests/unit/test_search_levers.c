@@ -1,6 +1,7 @@
 /* The search: what is recognised before it is built, when it stops by itself, summaries of notes,
  * what critics are shown. */
 #include "search_internal.h"
+#include "test_main.h"
 #include "test_search_common.h"
 
 #define CODE(FAKE, BODY) "{\"reply\": \"```cuda\\n#pragma fake: " FAKE "\\n" BODY "\\n```\"}\n"
@@ -340,7 +341,7 @@ static void what_is_known_is_not_what_is_measured_again(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_only_renames_is_not_built),
@@ -353,5 +354,5 @@ int main(void)
         TEST(critics_are_shown_flags_and_coders_are_not),
         cmocka_unit_test(what_is_known_is_not_what_is_measured_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

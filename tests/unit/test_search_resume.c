@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "kforge/hash.h"
+#include "test_main.h"
 #include "kforge/store_maintenance.h"
 #include "test_search_common.h"
 
@@ -377,7 +378,7 @@ static void the_end_is_the_same(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_repetition_is_its_run, set_up, tear_down),
@@ -386,5 +387,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_run_knew_its_repetition_knows, set_up, tear_down),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

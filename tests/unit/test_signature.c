@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -179,7 +180,7 @@ static int remove_folder(void **state)
     return kf_directory_remove(folder, NULL) ? 0 : -1;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_canonical),
@@ -189,5 +190,5 @@ int main(void)
         cmocka_unit_test(what_does_not_verify),
         cmocka_unit_test(key_files_are_checked),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return TEST_GROUP(tests, make_folder, remove_folder);
 }

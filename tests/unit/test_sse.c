@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/cleanup.h"
 #include "sse.h"
 
@@ -129,12 +130,12 @@ static void a_handler_can_stop(void **state)
     kf_buffer_free(&r.text);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_are_read_however_they_are_cut),
         cmocka_unit_test(five_megabytes_are_the_limit),
         cmocka_unit_test(a_handler_can_stop),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/stats.h"
 
 /* SplitMix64 (Steele, Lea, Flood 2014) and Box-Muller: enough for simulations, and the same on
@@ -191,7 +192,7 @@ static void coverage_survives_the_stopping_rule(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles),
@@ -200,5 +201,5 @@ int main(void)
         cmocka_unit_test(stops_when_it_should),
         cmocka_unit_test(coverage_survives_the_stopping_rule),
     };
-    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

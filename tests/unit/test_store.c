@@ -1,5 +1,6 @@
 /* The store's ordinary life: tasks, runs, attempts, look-ups, history, knowledge. */
 #include "kforge/store_maintenance.h"
+#include "test_main.h"
 #include "test_store_common.h"
 
 static void default_path_follows_environment(void **state)
@@ -879,7 +880,7 @@ static void groups_commit_or_vanish(void **state)
     assert_int_equal(run.attempts, 2);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_path_follows_environment),
@@ -902,5 +903,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(knowledge_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(groups_commit_or_vanish, set_up, tear_down),
     };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The words in the database are those of verdicts. */
 #include "test_store_common.h"
+#include "test_main.h"
 
 #include <sqlite3.h>
 
@@ -34,9 +35,9 @@ static void statuses_and_blames_agree(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(statuses_and_blames_agree, set_up, tear_down)};
-    return cmocka_run_group_tests_name("store_words", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

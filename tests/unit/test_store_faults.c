@@ -1,6 +1,7 @@
 /* The store in a hostile world: files that are no stores, locks, kill -9, full disks, damaged
  * pages, readers beside a writer, old versions. */
 #include "test_store_common.h"
+#include "test_main.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -690,7 +691,7 @@ static void a_changed_verdict_is_noticed(void **state)
     assert_fails(&error, KF_ERROR_IO, "damaged", kf_store_check(f->store, &error));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_no_store_is_refused, set_up, tear_down),
@@ -708,5 +709,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_changed_source_is_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_changed_verdict_is_noticed, set_up, tear_down),
     };
-    return cmocka_run_group_tests_name("store_faults", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

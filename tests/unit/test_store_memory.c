@@ -2,6 +2,7 @@
  * it is an error of the right kind or no error at all, nothing leaks (under AddressSanitizer), and
  * the store stays whole. */
 #include "test_store_common.h"
+#include "test_main.h"
 
 #include <sqlite3.h>
 
@@ -114,7 +115,7 @@ static void every_allocation_may_fail(void **state)
     kf_directory_remove(folder, NULL);
 }
 
-int main(void)
+int test_program(void)
 {
     /* Before SQLite is used for the first time. */
     sqlite3_config(SQLITE_CONFIG_GETMALLOC, &plain);
@@ -123,5 +124,5 @@ int main(void)
     failing.xRealloc = sqlite_realloc;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &failing);
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
-    return cmocka_run_group_tests_name("store_memory", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

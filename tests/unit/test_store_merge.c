@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "kforge/store_maintenance.h"
+#include "test_main.h"
 #include "test_store_common.h"
 
 #define SHARED "__global__ void shared() {}\n"
@@ -535,7 +536,7 @@ static void test_migrate(void **state)
                  kf_store_migrate("/proc/none/x.db", &from, &to, &error));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_any_order, set_up, tear_down),
@@ -550,5 +551,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_merge_after_vacuum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_migrate, set_up, tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Choosing parents: standings, buckets, exactly uniform draws, best lists, islands and cells. */
 #include "test_store_common.h"
+#include "test_main.h"
 
 #include <limits.h>
 
@@ -289,7 +290,7 @@ static void equal_histories_draw_equally(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buckets_are_powers),
@@ -299,5 +300,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(best_lists_are_sorted_and_scoped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_histories_draw_equally, set_up, tear_down),
     };
-    return cmocka_run_group_tests_name("store_population", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "strategy.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -116,7 +117,7 @@ static void documentation_is_complete(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_ones_survive_json),
@@ -124,5 +125,5 @@ int main(void)
         cmocka_unit_test(faults_are_told_in_one_line),
         cmocka_unit_test(documentation_is_complete),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

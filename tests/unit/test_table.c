@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "table.h"
 
 static char text[4096];
@@ -148,12 +149,12 @@ static void test_figures(void **state)
     assert_string_equal(kf_figure_time(NAN, f), "-");
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),     cmocka_unit_test(test_untitled_table),
         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_figures),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
@@ -749,7 +750,7 @@ static void malformed_json(void **state)
     refused(KF_ERROR_LIMIT, "more than the limit of 1048576");
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read),
@@ -770,5 +771,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(links, copy_good, remove_copy),
         cmocka_unit_test_setup_teardown(malformed_json, copy_good, remove_copy),
     };
-    return cmocka_run_group_tests_name("task", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

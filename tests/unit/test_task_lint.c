@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "kforge/json.h"
 #include "kforge/lint.h"
@@ -438,7 +439,7 @@ static void slow_oracles(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_oracles),
@@ -453,5 +454,5 @@ int main(void)
         cmocka_unit_test(integers),
         cmocka_unit_test(cases_that_do_not_fit),
     };
-    return cmocka_run_group_tests_name("task_lint", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

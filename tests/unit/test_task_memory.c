@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/json.h"
 #include "kforge/lint.h"
 #include "kforge/task.h"
@@ -111,11 +112,11 @@ static void each_allocation_may_fail(void **state)
     cJSON_Delete(bundle);
 }
 
-int main(void)
+int test_program(void)
 {
     until_failure = -1;
     cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
     cJSON_InitHooks(&hooks);
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
-    return cmocka_run_group_tests_name("task_memory", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/lint.h"
 #include "kforge/task.h"
 #include "tuner.h"
@@ -123,7 +124,7 @@ static void test_tune_spaces(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_findings),
@@ -131,5 +132,5 @@ int main(void)
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_tune_spaces),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -4,9 +4,9 @@
  * nothing behind its buffers and leave its inputs alone. What the oracles give must not be
  * degenerate (kf_lint_outputs).
  *
- * This is no judge: candidates are trusted here and loaded into the test. Each task is a test of
- * its own (`test_tasks_run TASK`): what ends the process is then known by name, and the process
- * holds the sources of one task, as one of the judge's does. */
+ * This is no judge: candidates are trusted here and loaded into the test. Each task is a case, and
+ * a test of ctest's (`test_tasks_run TASK`): what ends the process is then known by name, and the
+ * process holds the sources of one task, as one of the judge's does. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/compare.h"
 #include "kforge/inputs.h"
 #include "kforge/lint.h"
@@ -309,10 +310,8 @@ static void check_lint(const kf_task *task, const kf_problem *problem, const bui
 
 static void test_task(void **state)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tasks/%s", KFORGE_SOURCE_DIR, (const char *)*state);
     kf_error error = {0};
-    kf_auto(kf_task) task = kf_task_load(path, &error);
+    kf_auto(kf_task) task = kf_task_load(*state, &error);
     if (!task) fail_msg("%s", error.text);
 
     const kf_task_file *files[MAX_CANDIDATES + 1] = {kf_task_oracle(task), kf_task_baseline(task)};
@@ -358,12 +357,10 @@ static int remove_folder(void **state)
     return pid > 0 && waitpid(pid, NULL, 0) == pid ? 0 : -1;
 }
 
-int main(int argc, char **argv)
+int test_program(void)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s TASK\n", argv[0]);
-        return 2;
-    }
-    const struct CMUnitTest tests[] = {{argv[1], test_task, NULL, NULL, argv[1]}};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    struct CMUnitTest tests[64];
+    size_t count = test_cases_of_files("", KFORGE_SOURCE_DIR "/tasks/", "/task.json", test_task,
+                                       tests, sizeof tests / sizeof *tests);
+    return test_group("tasks", tests, count, make_folder, remove_folder);
 }

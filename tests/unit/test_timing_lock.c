@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "timing_lock.h"
 #include "kforge/file.h"
 
@@ -85,10 +86,10 @@ static void death_gives_it_back(void **state)
     close(ready[1]);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_at_a_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(death_gives_it_back, set_up, tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

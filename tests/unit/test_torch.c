@@ -1,27 +1,8 @@
-/* Solutions in Python, each a file under tests/torch/{hostile,bad,honest} (torch_cases.h), through
- * the ordinary judge on the CPU device. Skipped, saying so, where there is no PyTorch. Those whose
- * time matters are test_torch_timed.c's. */
+/* Solutions in Python through the judge on the CPU device, but for those that are files
+ * (test_torch_files.c). Skipped, saying so, where there is no PyTorch. */
 #include "torch_cases.h"
 
 #include "health_check.h"
-
-static void cheats_are_caught_or_harmless(void **state)
-{
-    (void)state;
-    every_file_of("hostile", false, 14);
-}
-
-static void bad_files_get_a_named_status(void **state)
-{
-    (void)state;
-    every_file_of("bad", false, 22);
-}
-
-static void odd_but_honest_solutions_are_correct(void **state)
-{
-    (void)state;
-    every_file_of("honest", false, 15);
-}
 
 /* Python for a task in CUDA C, and flags for Python, are refused by name. */
 static void what_does_not_go_together(void **state)
@@ -52,12 +33,9 @@ static void a_problem_solves_itself(void **state)
     assert_true(kf_judge_health_check(judge, job, NULL));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_but_honest_solutions_are_correct),
-        cmocka_unit_test(bad_files_get_a_named_status),
-        cmocka_unit_test(cheats_are_caught_or_harmless),
         cmocka_unit_test(what_does_not_go_together),
         cmocka_unit_test(a_problem_solves_itself),
     };

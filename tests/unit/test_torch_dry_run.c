@@ -70,10 +70,10 @@ static void solutions_compile_when_they_are_called(void **state)
     assert_false(is_running("sleep 7654"));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest pure[] = {cmocka_unit_test(compilers_are_told_by_whole_words)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(solutions_compile_when_they_are_called)};
-    int failed = cmocka_run_group_tests_name("compilers", pure, NULL, NULL);
+    int failed = TEST_GROUP(pure, NULL, NULL);
     return failed ? failed : judge_tests("torch_dry_run", tests, sizeof tests / sizeof *tests, "");
 }

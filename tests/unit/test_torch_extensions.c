@@ -186,7 +186,7 @@ static bool can_compile(void)
     return system(command) == 0;
 }
 
-int main(void)
+int test_program(void)
 {
     char cache[] = "/tmp/kforge-test-cache.XXXXXX";
     const struct CMUnitTest pure[] = {
@@ -198,7 +198,7 @@ int main(void)
         cmocka_unit_test(solutions_compile_extensions),
         cmocka_unit_test(a_second_verdict_compiles_nothing),
     };
-    int failed = cmocka_run_group_tests_name("crate", pure, NULL, NULL);
+    int failed = TEST_GROUP(pure, NULL, NULL);
     if (failed || !mkdtemp(cache)) return 1;
     failed = can_compile()
                  ? judge_tests("torch_extensions", tests, sizeof tests / sizeof *tests, cache)

@@ -272,7 +272,7 @@ static void memory_that_is_of_no_use_is_given_back_first(void **state)
     device->slow_start = as_it_is.slow_start;
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tasks_own_go_on_to_other_tasks),

@@ -1,13 +1,5 @@
-/* Solutions in Python whose time is looked at, so that nothing may run beside them; test_torch.c
- * has the others. */
+/* Solutions in Python whose time is looked at, so that nothing may run beside them. */
 #include "torch_cases.h"
-
-static void slow_ones_are_slower(void **state)
-{
-    (void)state;
-    every_file_of("hostile", true, 2);
-    every_file_of("bad", true, 1);
-}
 
 static bool holds(const kf_interval *speedup, double low, double high)
 {
@@ -69,12 +61,11 @@ static void cuda_against_eager(void **state)
     assert_null(verdict->kernelbench);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_is_correct),
         cmocka_unit_test(cuda_against_eager),
-        cmocka_unit_test(slow_ones_are_slower),
     };
     return judge_tests("torch_timed", tests, sizeof tests / sizeof *tests, "");
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/buffer.h"
 #include "tuner.h"
 #include "tuner_internal.h"
@@ -607,7 +608,7 @@ static void ends_when_everything_is_known_or_converged(void **state)
     assert_in_range(count, 20, 36);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(added_flags_are_tried_at_the_best_point),
@@ -628,5 +629,5 @@ int main(void)
         cmocka_unit_test(never_the_same_point_twice),
         cmocka_unit_test(ends_when_everything_is_known_or_converged),
     };
-    return cmocka_run_group_tests_name("tuner", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

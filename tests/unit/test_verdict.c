@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "test_main.h"
 #include "kforge/json.h"
 #include "machine_failures.h"
 #include "kforge/verdict.h"
@@ -604,7 +605,7 @@ static void faults_of_the_machine_are_counted(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_round_trips),
@@ -614,5 +615,5 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(faults_of_the_machine_are_counted),
     };
-    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kforge/json.h"
+#include "test_main.h"
 #include "worker.h"
 #include "test_workers_common.h"
 
@@ -472,7 +473,7 @@ static void bad_specs(void **state)
     }
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(judges),
@@ -500,5 +501,5 @@ int main(void)
         TEST(keeps_keys_to_itself),
         TEST(bad_specs),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kforge/json.h"
+#include "test_main.h"
 #include "worker.h"
 #include "test_workers_common.h"
 
@@ -290,7 +291,7 @@ static void spool_leaves_a_broken_machine_out(void **state)
                      0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(spool_worker_comes_later),
@@ -302,5 +303,5 @@ int main(void)
         TEST(withdraws),
         TEST(spool_leaves_a_broken_machine_out),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

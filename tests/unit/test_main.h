@@ -1,0 +1,45 @@
+/* The main function that all unit programs share (test_main.c), so that each of them runs all of
+ * its cases or some.
+ *
+ *   test_NAME            all cases
+ *   test_NAME TEXT…      those whose name is TEXT; where there is no such name, those whose name
+ * contains it; TEXT may be a pattern with * and ? test_NAME --list     their names
+ *
+ * $KFORGE_TEST_CASES holds more of these, separated by blanks; `./run test unit.NAME/TEXT` sets it.
+ * A program that has none of the cases named fails. */
+#ifndef KFORGE_TESTS_TEST_MAIN_H
+#define KFORGE_TESTS_TEST_MAIN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Runs the program's groups and returns its exit status; 77 means that it was skipped. Each program
+ * defines it. */
+int test_program(void);
+
+/* Runs the cases that the arguments name, with the group's fixtures around them, or lists them.
+ * Returns how many failed. */
+int test_group(const char *name, const struct CMUnitTest *cases, size_t count,
+               CMFixtureFunction setup, CMFixtureFunction teardown);
+
+/* Counts the cases that the arguments name. Only a program that runs its groups in processes of
+ * their own needs it. */
+size_t test_count_named(const struct CMUnitTest *cases, size_t count);
+
+/* True if the cases are to be listed only. */
+int test_lists_only(void);
+
+/* Makes a case of each file BEFORE*BEHIND: its name is `label` and the text that * stands for, its
+ * initial state the file's path. Returns how many there are, at most `room`. The texts belong to
+ * test_main.c. */
+size_t test_cases_of_files(const char *label, const char *before, const char *behind,
+                           CMUnitTestFunction function, struct CMUnitTest *cases, size_t room);
+
+#define TEST_GROUP(cases, setup, teardown) \
+    test_group(#cases, cases, sizeof(cases) / sizeof *(cases), setup, teardown)
+
+#endif
