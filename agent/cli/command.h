@@ -152,11 +152,6 @@ struct kf_command {
         .help = "strict: judge nothing unless every layer of the sandbox is there; best: with "   \
                 "those the machine has."                                                          \
     }
-#define KF_ROW_LLM(SETTINGS)                                                               \
-    {                                                                                      \
-        .name = "llm", .type = KF_OPTION_LIST, .argument = "SPEC",                         \
-        .offset = offsetof(SETTINGS, llms), .config = true, .help = "The same as --model." \
-    }
 #define KF_ROW_ENSEMBLE(SETTINGS)                                                                 \
     {                                                                                             \
         .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW",                          \

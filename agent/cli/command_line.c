@@ -91,6 +91,6 @@ char *kf_command_line(const kf_command *command, const void *settings,
         append_word(&out, arguments[i]);
     }
     char *line = kf_buffer_take(&out);
-    if (!line) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!line) kf_fail_memory(error, "a command line");
     return line;
 }

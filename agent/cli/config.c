@@ -90,6 +90,21 @@ static size_t known_names(const kf_command *const *commands, bool variables,
     return count;
 }
 
+/* True if an option of an earlier version had this variable; *error then names the present one. */
+static bool fail_removed_variable(const char *given, kf_error *error)
+{
+    char option[128], present[128];
+    size_t length = 0;
+    for (const char *c = given + strlen("KFORGE_"); *c; c++)
+        option[length++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    option[length] = '\0';
+    const char *replacement = kf_option_replacement(option);
+    if (!replacement || !kf_environment_name(replacement, present, sizeof present)) return false;
+    kf_fail(error, KF_ERROR_INPUT, "environment: the variable %s was removed; use %s", given,
+            present);
+    return true;
+}
+
 bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
                           kf_error *error)
 {
@@ -100,7 +115,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         const char *equals = strchr(*row, '=');
         if (strncmp(*row, "KFORGE_", 7) != 0 || !equals) continue;
         if (!count) count = known_names(commands, true, names, &memory);
-        if (memory.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (memory.failed) return kf_fail_memory(error, "the names of settings");
         size_t length = (size_t)(equals - *row);
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
@@ -108,6 +123,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         if (known) continue;
         char given[128];
         snprintf(given, sizeof given, "%.*s", (int)length, *row);
+        if (fail_removed_variable(given, error)) return false;
         const char *near = kf_nearest(given, names, count);
         if (near)
             return kf_fail(error, KF_ERROR_INPUT,
@@ -188,6 +204,10 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
                     return kf_fail(error, KF_ERROR_INPUT,
                                    "%s: no setting, only an option of the command line (--%s)",
                                    source, value->string);
+            const char *present = kf_option_replacement(value->string);
+            if (present)
+                return kf_fail(error, KF_ERROR_INPUT, "%s: the key was removed; use \"%s\"", source,
+                               present);
             const char *names[MAX_KEYS],
                 *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
             if (near)
@@ -209,7 +229,7 @@ static bool add_file(kf_config *config, const kf_command *const *commands, char 
     kf_config_file *file = &config->files[config->count++];
     file->path = path;
     file->folder = path ? strdup(path) : NULL;
-    if (!file->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!file->folder) return kf_fail_memory(error, "a path");
     char *slash = strrchr(file->folder, '/');
     if (slash) *(slash == file->folder ? slash + 1 : slash) = '\0';
     size_t size;
@@ -271,7 +291,7 @@ kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundin
     bool none = given && strcmp(given, "none") == 0;
     if (!config ||
         (!given && (!user_file(surroundings, &user) || !project_file(surroundings, &project)))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the settings");
         return NULL;
     }
     bool good = true;

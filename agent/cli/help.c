@@ -19,24 +19,16 @@ const kf_exit_row kf_exit_rows[] = {
 };
 
 const char kf_config_text[] =
-    "A setting comes from the command line, else from the environment variable KFORGE_NAME (the "
-    "option's "
-    "name in capitals, '-' as '_'), else from "
-    "kforge.json, else from its default. An unknown key, an unknown KFORGE_ variable or a value "
-    "that "
-    "does not fit is an error, whichever command "
-    "runs.\n\n"
-    "kforge.json is one JSON object whose keys are the options' names. Two files are read: the "
-    "user's, "
-    "$XDG_CONFIG_HOME/kforge/kforge.json (else "
-    "~/.config/kforge/kforge.json), and the project's, which wins: the first kforge.json on the "
-    "way from "
-    "the working directory up to the folder "
-    "that holds .git, or to the home directory. Outside both, only the working directory itself is "
-    "looked at. Relative paths in the file are "
-    "relative to it. An option that may be given again takes a string or an array of strings, one "
-    "in the "
-    "environment a single value.\n\n"
+    "The value of a setting comes from the first of: the command line, the environment, the "
+    "project's kforge.json, the user's kforge.json, the default. The environment variable of "
+    "--build-seconds is KFORGE_BUILD_SECONDS. Every command refuses an unknown key, an unknown "
+    "KFORGE_ variable and a value that does not fit.\n\n"
+    "kforge.json is one JSON object. Its keys are names of options. The user's file is "
+    "$XDG_CONFIG_HOME/kforge/kforge.json, by default ~/.config/kforge/kforge.json. The project's "
+    "file is the first kforge.json on the way from the working directory up to the folder with "
+    ".git, or to the home directory. Outside both, kforge looks in the working directory only. "
+    "Relative paths in the file are relative to it. An option that may be repeated takes a string "
+    "or an array of strings, in the environment one string.\n\n"
     "  {\"device\": \"cpu\", \"store\": \"runs.db\"}";
 
 /* ---- pieces ---------------------------------------------------------------------------------- */

@@ -1,8 +1,75 @@
-/* The man page and docs/reference/commands.md. */
+/* The man page and docs/reference/commands.md. Both explain an option that several commands have
+ * once, in a section of its own; each command then only names it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "help.h"
+
+/* ---- shared options -------------------------------------------------------------------------- */
+
+static void describe(const kf_option *option, kf_buffer *usage, kf_buffer *explanation)
+{
+    kf_option_usage(option, usage);
+    kf_option_explanation(option, explanation);
+}
+
+/* True if both rows look the same on a page. */
+static bool equal_options(const kf_option *a, const kf_option *b)
+{
+    kf_autobuffer usage_a = {0}, usage_b = {0}, text_a = {0}, text_b = {0};
+    describe(a, &usage_a, &text_a);
+    describe(b, &usage_b, &text_b);
+    return usage_a.data && usage_b.data && text_a.data && text_b.data &&
+           strcmp(usage_a.data, usage_b.data) == 0 && strcmp(text_a.data, text_b.data) == 0;
+}
+
+/* Returns the first row, in table order, that looks like `option`. *count is the number of commands
+ * that have such a row. */
+static const kf_option *first_equal(const kf_command *const *commands, const kf_option *option,
+                                    int *count)
+{
+    const kf_option *first = NULL;
+    *count = 0;
+    for (; *commands; commands++) {
+        if ((*commands)->hidden) continue;
+        const kf_option *other = kf_option_find(*commands, option->name);
+        if (!other || !equal_options(option, other)) continue;
+        if (!first) first = other;
+        ++*count;
+    }
+    return first;
+}
+
+/* True if several commands have the same row. */
+static bool is_shared(const kf_command *const *commands, const kf_option *option)
+{
+    int count;
+    first_equal(commands, option, &count);
+    return count > 1;
+}
+
+/* Appends "`--store`, `--json`": the shared options of a command, each between `quote` marks. */
+static void list_shared(const kf_command *const *commands, const kf_command *command,
+                        const char *quote, kf_buffer *list)
+{
+    for (const kf_option *option = command->options; option && option->name; option++)
+        if (is_shared(commands, option))
+            kf_buffer_format(list, "%s%s--%s%s", list->size ? ", " : "", quote, option->name,
+                             quote);
+}
+
+/* Calls `entry` for each shared option once. */
+static void for_each_shared(FILE *out, const kf_command *const *commands,
+                            void (*entry)(FILE *out, const kf_option *option))
+{
+    for (const kf_command *const *row = commands; *row; row++) {
+        if ((*row)->hidden) continue;
+        for (const kf_option *option = (*row)->options; option && option->name; option++) {
+            int count;
+            if (first_equal(commands, option, &count) == option && count > 1) entry(out, option);
+        }
+    }
+}
 
 /* ---- roff ------------------------------------------------------------------------------------ */
 
@@ -44,14 +111,23 @@ static void roff_entry(FILE *out, const char *name, const char *text)
     fputc('\n', out);
 }
 
-static void roff_options(FILE *out, const kf_command *command)
+static void roff_option(FILE *out, const kf_option *option)
 {
-    for (const kf_option *option = command->options; option && option->name; option++) {
-        kf_autobuffer name = {0}, text = {0};
-        kf_option_usage(option, &name);
-        kf_option_explanation(option, &text);
-        if (name.data && text.data) roff_entry(out, name.data, text.data);
-    }
+    kf_autobuffer name = {0}, text = {0};
+    describe(option, &name, &text);
+    if (name.data && text.data) roff_entry(out, name.data, text.data);
+}
+
+static void roff_options(FILE *out, const kf_command *const *commands, const kf_command *command)
+{
+    for (const kf_option *option = command->options; option && option->name; option++)
+        if (!is_shared(commands, option)) roff_option(out, option);
+    kf_autobuffer shared = {0};
+    list_shared(commands, command, "", &shared);
+    if (!shared.data) return;
+    fputs(".PP\nShared options: ", out);
+    roff_text(out, shared.data);
+    fputs(".\n", out);
 }
 
 static void roff_examples(FILE *out, const char *examples)
@@ -72,8 +148,8 @@ void kf_help_man(FILE *out, const kf_command *const *commands)
     fprintf(out, ".TH KFORGE 1 \"\" \"kforge %s\" \"User commands\"\n.SH NAME\nkforge \\- %s\n",
             KFORGE_VERSION, kf_tagline);
     fputs(".SH SYNOPSIS\n.B kforge\n.I COMMAND\n[OPTION...] [ARGUMENT...]\n.SH COMMANDS\n", out);
-    for (; *commands; commands++) {
-        const kf_command *command = *commands;
+    for (const kf_command *const *row = commands; *row; row++) {
+        const kf_command *command = *row;
         if (command->hidden) continue;
         kf_autobuffer usage = {0};
         kf_command_usage(command, &usage);
@@ -83,10 +159,12 @@ void kf_help_man(FILE *out, const kf_command *const *commands)
         roff_text(out, command->summary);
         fputs(".\n", out);
         kf_paragraphs(command->description, roff_paragraph, out);
-        roff_options(out, command);
+        roff_options(out, commands, command);
         if (command->examples) fputs(".PP\nExamples:\n", out);
         roff_examples(out, command->examples);
     }
+    fputs(".SH SHARED OPTIONS\n", out);
+    for_each_shared(out, commands, roff_option);
     fputs(".SH SETTINGS\n", out);
     kf_paragraphs(kf_config_text, roff_paragraph, out);
     fputs(".SH ENVIRONMENT\n", out);
@@ -108,31 +186,39 @@ static void markdown_paragraph(void *context, const char *text, size_t size, boo
     fprintf(out, verbatim ? "\n```\n%.*s\n```\n" : "\n%.*s\n", (int)size, text);
 }
 
-/* A cell of a table: '|' would end it, '<' would be HTML. */
-static void markdown_cell(FILE *out, const char *text)
+/* '<' would begin an HTML tag. */
+static void markdown_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
-        if (*text == '|')
-            fputs("\\|", out);
-        else if (*text == '<')
+        if (*text == '<')
             fputs("&lt;", out);
         else
             fputc(*text, out);
     }
 }
 
-static void markdown_options(FILE *out, const kf_command *command)
+static void markdown_option(FILE *out, const kf_option *option)
 {
-    if (command->options && command->options->name)
-        fputs("\n| option | meaning |\n|---|---|\n", out);
+    kf_autobuffer name = {0}, text = {0};
+    describe(option, &name, &text);
+    fprintf(out, "- `%s`: ", name.data ? name.data : "");
+    markdown_text(out, text.data ? text.data : "");
+    fputc('\n', out);
+}
+
+static void markdown_options(FILE *out, const kf_command *const *commands,
+                             const kf_command *command)
+{
+    bool first = true;
     for (const kf_option *option = command->options; option && option->name; option++) {
-        kf_autobuffer name = {0}, text = {0};
-        kf_option_usage(option, &name);
-        kf_option_explanation(option, &text);
-        fprintf(out, "| `%s` | ", name.data ? name.data : "");
-        markdown_cell(out, text.data ? text.data : "");
-        fputs(" |\n", out);
+        if (is_shared(commands, option)) continue;
+        if (first) fputc('\n', out);
+        first = false;
+        markdown_option(out, option);
     }
+    kf_autobuffer shared = {0};
+    list_shared(commands, command, "`", &shared);
+    if (shared.data) fprintf(out, "\n[Shared options](#shared-options): %s\n", shared.data);
 }
 
 static void markdown_examples(FILE *out, const char *examples)
@@ -148,15 +234,30 @@ static void markdown_examples(FILE *out, const char *examples)
     if (examples) fputs("```\n", out);
 }
 
+/* The options that kforge.json and the environment may hold, in table order. */
+static void markdown_settings(FILE *out, const kf_command *const *commands)
+{
+    const char *separator = "\nSettings: ";
+    for (const kf_command *const *row = commands; *row; row++)
+        for (const kf_option *option = (*row)->options; option && option->name; option++) {
+            if (!option->config || kf_option_configurable(commands, option->name) != option)
+                continue;
+            fprintf(out, "%s`%s`", separator, option->name);
+            separator = ", ";
+        }
+    fputs(".\n\nVariables that are no options:\n\n", out);
+    for (const kf_variable *variable = kf_variables; variable->name; variable++) {
+        fprintf(out, "- `%s`: ", variable->name);
+        markdown_text(out, variable->help);
+        fputc('\n', out);
+    }
+}
+
 void kf_help_markdown(FILE *out, const kf_command *const *commands)
 {
-    fputs("# Commands\n\nMade from the command tables by `kforge help --markdown`; do not "
-          "edit.\n\n| command | what it does "
-          "|\n|---|---|\n",
+    fputs("# Commands\n\n`kforge help --markdown` writes this page; do not edit it.\n\n"
+          "| exit status | meaning |\n|---|---|\n",
           out);
-    for (const kf_command *const *row = commands; *row; row++)
-        if (!(*row)->hidden) fprintf(out, "| `%s` | %s |\n", (*row)->name, (*row)->summary);
-    fputs("\n| exit status | meaning |\n|---|---|\n", out);
     for (const kf_exit_row *row = kf_exit_rows; row->meaning; row++)
         fprintf(out, "| %d | %s |\n", row->status, row->meaning);
     for (const kf_command *const *row = commands; *row; row++) {
@@ -167,32 +268,14 @@ void kf_help_markdown(FILE *out, const kf_command *const *commands)
         fprintf(out, "\n## kforge %s\n\n```\n%s\n```\n\n%s.\n", command->name,
                 usage.data ? usage.data : "", command->summary);
         kf_paragraphs(command->description, markdown_paragraph, out);
-        markdown_options(out, command);
+        markdown_options(out, commands, command);
         markdown_examples(out, command->examples);
     }
+    fputs("\n## Shared options\n\nEach of these options means the same in every command that names "
+          "it.\n\n",
+          out);
+    for_each_shared(out, commands, markdown_option);
     fputs("\n## Settings\n", out);
     kf_paragraphs(kf_config_text, markdown_paragraph, out);
-    fputs("\n| setting | variable | commands |\n|---|---|---|\n", out);
-    for (const kf_command *const *row = commands; *row; row++)
-        for (const kf_option *option = (*row)->options; option && option->name; option++) {
-            char variable[128];
-            if (!option->config || kf_option_configurable(commands, option->name) != option ||
-                !kf_environment_name(option->name, variable, sizeof variable))
-                continue;
-            fprintf(out, "| `%s` | `%s` |", option->name, variable);
-            const char *separator = " ";
-            for (const kf_command *const *user = commands; *user; user++) {
-                const kf_option *same = kf_option_find(*user, option->name);
-                if (!same || !same->config || (*user)->hidden) continue;
-                fprintf(out, "%s%s", separator, (*user)->name);
-                separator = ", ";
-            }
-            fputs(" |\n", out);
-        }
-    fputs("\n| variable of the environment alone | meaning |\n|---|---|\n", out);
-    for (const kf_variable *variable = kf_variables; variable->name; variable++) {
-        fprintf(out, "| `%s` | ", variable->name);
-        markdown_cell(out, variable->help);
-        fputs(" |\n", out);
-    }
+    markdown_settings(out, commands);
 }

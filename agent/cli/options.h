@@ -82,6 +82,8 @@ bool kf_option_set(const kf_option *option, const char *text, const char *source
                    kf_error *error);
 /* The option of that name in `command`; NULL when there is none. */
 const kf_option *kf_option_find(const kf_command *command, const char *name);
+/* The present name of a removed option ("model" for "llm"). NULL: no option had that name. */
+const char *kf_option_replacement(const char *removed);
 /* The option of that name in any command that takes it from files and environment. */
 const kf_option *kf_option_configurable(const kf_command *const *commands, const char *name);
 

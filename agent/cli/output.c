@@ -21,7 +21,7 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
 {
     kf_auto(cJSON) owned __attribute__((unused)) = json;
     char *text = json ? cJSON_Print(json) : NULL;
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the output");
     fprintf(out, "%s\n", text);
     cJSON_free(text);
     return true;

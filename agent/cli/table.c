@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "kforge/list.h"
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Characters, not bytes; wide East Asian characters and emoji take two columns, combining marks
@@ -97,15 +99,9 @@ void kf_table_add_column(kf_table *table, const char *title, kf_align align, boo
 void kf_table_cell(kf_table *table, const char *format, ...)
 {
     if (table->failed) return; /* a cell left out would move all that follow */
-    if (table->cell_count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 64;
-        char **grown = realloc(table->cells, capacity * sizeof *grown);
-        if (!grown) {
-            table->failed = true;
-            return;
-        }
-        table->cells = grown;
-        table->capacity = capacity;
+    if (!kf_list_grow(&table->cells, table->cell_count)) {
+        table->failed = true;
+        return;
     }
     va_list arguments;
     va_start(arguments, format);

@@ -25,7 +25,7 @@ typedef struct kf_table {
     kf_table_column columns[KF_TABLE_COLUMNS];
     int column_count;
     char **cells; /* owned, row by row */
-    size_t cell_count, capacity;
+    size_t cell_count;
     bool failed; /* out of memory: prints what there is */
 } kf_table;
 

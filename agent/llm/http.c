@@ -368,7 +368,7 @@ no_memory:
         free(t->body);
         free(t);
     }
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    kf_fail_memory(error, "a request");
     return NULL;
 }
 

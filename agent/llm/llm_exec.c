@@ -32,8 +32,9 @@
 #define MAX_PARALLEL 64
 #define TAIL_BYTES 600 /* of stderr kept for the error */
 #define READ_BYTES 65536
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-                            */
+#define BLIND_SECONDS                                                          \
+    0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
+          */
 
 enum { OPTION_TIMEOUT, OPTION_PARALLEL };
 
@@ -263,7 +264,7 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
                 "exec: the command ended with status %d; it wrote to stderr: %s",
                 WEXITSTATUS(status), last_words(c));
     } else if (!text) {
-        kf_fail(&reply->error, KF_ERROR_MEMORY, "exec: out of memory for the reply");
+        kf_fail_memory(&reply->error, "the reply of an exec: command");
     } else if (memchr(text, '\0', size)) {
         kf_fail(&reply->error, KF_ERROR_INPUT, "exec: the reply holds a NUL byte");
     } else if (!read_json_reply(reply, text, size)) {
@@ -341,7 +342,7 @@ static void *exec_open(const char *argument, const double *options, kf_error *er
     if (e) e->command = strdup(argument);
     if (!e || !e->command) {
         free(e);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     e->parallel = (int)options[OPTION_PARALLEL];

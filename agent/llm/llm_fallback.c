@@ -50,7 +50,7 @@ static bool add_member(fallback *f, const char *spec, size_t length, kf_error *e
     if (f->count == MAX_MEMBERS)
         return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MAX_MEMBERS);
     f->specs[f->count] = strndup(spec, length);
-    if (!f->specs[f->count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!f->specs[f->count]) return kf_fail_memory(error, "a model spec");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
     if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
     if (kf_llm_is_none(f->members[f->count++]))
@@ -63,7 +63,7 @@ static void *fallback_open(const char *argument, const double *options, kf_error
     (void)options;
     fallback *f = calloc(1, sizeof *f);
     if (!f) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     for (const char *at = argument; at;) {
@@ -99,7 +99,7 @@ static bool fallback_submit(void *state, const kf_llm_request *request, kf_error
     }
     if (!p || !p->prompt || (request->system && !p->system)) {
         if (p) pending_free(p);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+        return kf_fail_memory(error, "a request");
     }
     if (!hand_on(f, p, 0, error)) {
         pending_free(p);

@@ -141,7 +141,7 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
     if (asprintf(&n->base, "%.*s%s", (int)length, base, end) < 0) n->base = NULL;
     n->model = strndup(argument, model);
     if (!n->base || !n->model || asprintf(&n->label, "%s:%s", row->name, n->model) < 0)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a model");
     const char *allowed = getenv("KFORGE_PLAIN_HTTP");
     return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) ||
            kf_fail_prefix(error, "%s", row->name);
@@ -150,21 +150,21 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
 static bool find_key(kf_network *n, const service *row, kf_error *error)
 {
     kf_error why = {0};
-    n->key_name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
-    n->key_form = row->key_form;
-    if (!n->key_name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    n->key = kf_api_key(n->key_name, &why);
-    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0)
-        n->key = kf_api_key("GOOGLE_API_KEY", &why);
+    n->key.name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
+    n->key.form = row->key_form;
+    if (!n->key.name) return kf_fail_memory(error, "a model");
+    n->key.value = kf_api_key(n->key.name, &why);
+    if (!n->key.value && !why.code && strcmp(n->key.name, "GEMINI_API_KEY") == 0)
+        n->key.value = kf_api_key("GOOGLE_API_KEY", &why);
     if (why.code) return kf_fail_copy(error, &why);
-    if (n->key && strpbrk(n->key, "\r\n"))
-        return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
+    if (n->key.value && strpbrk(n->key.value, "\r\n"))
+        return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key.name);
     bool own = n->settings.official;
-    if (!n->key && own)
+    if (!n->key.value && own)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: no key: set %s in the environment, in .env, or in a key file of mode "
                        "600 (docs/guide/models.md)",
-                       row->name, n->key_name);
+                       row->name, n->key.name);
     return true;
 }
 
@@ -188,12 +188,13 @@ static bool find_price(kf_network *n, const service *row, const double *options,
 static void network_close(void *state)
 {
     kf_network *n = state;
-    for (kf_request *ask; (ask = n->asks);) n->asks = ask->next, kf_request_free(ask);
+    for (kf_request *request; (request = n->requests);)
+        n->requests = request->next, kf_request_free(request);
     if (n->http) give_http();
     free(n->label);
     free(n->model);
     free(n->base);
-    free(n->key_name);
+    free(n->key.name);
     free(n);
 }
 
@@ -214,15 +215,15 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
     n->retries = (int)options[OPTION_RETRIES];
     n->continuations = (int)options[OPTION_CONTINUE];
     n->backoff = options[OPTION_BACKOFF];
-    n->connect = options[OPTION_CONNECT];
-    n->first_byte = options[OPTION_FIRST_BYTE];
-    n->stall = options[OPTION_STALL];
-    n->timeout = options[OPTION_TIMEOUT];
+    n->timeouts.connect = options[OPTION_CONNECT];
+    n->timeouts.first_byte = options[OPTION_FIRST_BYTE];
+    n->timeouts.stall = options[OPTION_STALL];
+    n->timeouts.total = options[OPTION_TIMEOUT];
     double now = kf_now();
-    n->requests = kf_bucket_new(options[OPTION_RPM], now);
-    n->tokens = kf_bucket_new(options[OPTION_TPM], now);
-    if (!kf_random(&n->chance, sizeof n->chance)) n->chance = (uint64_t)(now * 1e9);
-    n->chance |= 1;
+    n->pace.requests = kf_bucket_new(options[OPTION_RPM], now);
+    n->pace.tokens = kf_bucket_new(options[OPTION_TPM], now);
+    if (!kf_random(&n->random, sizeof n->random)) n->random = (uint64_t)(now * 1e9);
+    n->random |= 1;
     if (!find_base(n, row, argument, error) || !find_key(n, row, error) ||
         !find_price(n, row, options, error))
         return false;
@@ -235,7 +236,7 @@ static void *open_service(int index, const char *argument, const double *options
 {
     kf_network *n = calloc(1, sizeof *n);
     if (!n) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     if (set_up(n, &services[index], argument, options, error)) return n;
@@ -243,110 +244,112 @@ static void *open_service(int index, const char *argument, const double *options
     return NULL;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------
+ */
 
-static bool network_submit(void *state, const kf_llm_request *request, kf_error *error)
+static bool network_submit(void *state, const kf_llm_request *given, kf_error *error)
 {
     kf_network *n = state;
-    double wait = kf_breaker_wait(&n->breaker, kf_now());
+    double wait = kf_breaker_wait(&n->pace.breaker, kf_now());
     if (wait > 0)
         return kf_fail(error, KF_ERROR_BUSY,
                        "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
-                       n->breaker.failures, wait);
-    if (n->count >= n->parallel)
+                       n->pace.breaker.failures, wait);
+    if (n->request_count >= n->parallel)
         return kf_fail(error, KF_ERROR_BUSY,
                        "%s: %d requests are in flight, as many as `parallel` allows", n->label,
-                       n->count);
-    kf_request *ask = calloc(1, sizeof *ask), **end = &n->asks;
-    if (ask) {
-        *ask = (kf_request){
+                       n->request_count);
+    kf_request *request = calloc(1, sizeof *request), **end = &n->requests;
+    if (request) {
+        *request = (kf_request){
             .network = n,
-            .system = request->system && *request->system ? strdup(request->system) : NULL,
-            .prompt = strdup(request->prompt),
-            .temperature = request->temperature,
-            .max_tokens = request->max_tokens > 0 ? request->max_tokens : n->settings.max_tokens,
-            .tag = request->tag,
-            .asked = kf_now(),
-            .counted = true,
-            .reply = kf_llm_reply_empty(request->tag)};
+            .system = given->system && *given->system ? strdup(given->system) : NULL,
+            .prompt = strdup(given->prompt),
+            .temperature = given->temperature,
+            .max_tokens = given->max_tokens > 0 ? given->max_tokens : n->settings.max_tokens,
+            .tag = given->tag,
+            .submitted = kf_now(),
+            .usage = {.counted = true},
+            .reply = kf_llm_reply_empty(given->tag)};
     }
-    if (!ask || !ask->prompt || (request->system && *request->system && !ask->system)) {
-        kf_request_free(ask);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    if (!request || !request->prompt || (given->system && *given->system && !request->system)) {
+        kf_request_free(request);
+        return kf_fail_memory(error, "a request");
     }
     while (*end) end = &(*end)->next;
-    *end = ask;
-    n->count++;
-    kf_breaker_begin(&n->breaker);
+    *end = request;
+    n->request_count++;
+    kf_breaker_begin(&n->pace.breaker);
     return true;
 }
 
 /* Reserves for the attempt; may lower its token limit to what the budget has left. */
-static kf_budget_answer reserve(kf_request *ask, int64_t *max_tokens, kf_error *error)
+static kf_budget_answer reserve(kf_request *request, int64_t *max_tokens, kf_error *error)
 {
-    kf_network *n = ask->network;
+    kf_network *n = request->network;
     kf_budget_answer answer = KF_BUDGET_GRANTED;
-    ask->reserved = (kf_amount){0};
-    for (*max_tokens = ask->max_tokens; n->budget; *max_tokens /= 2) {
-        kf_amount most = kf_request_most(ask, *max_tokens);
+    request->attempt.reserved = (kf_amount){0};
+    for (*max_tokens = request->max_tokens; n->budget; *max_tokens /= 2) {
+        kf_amount most = kf_request_most(request, *max_tokens);
         answer = kf_budget_reserve(n->budget, &most, error);
-        if (answer == KF_BUDGET_GRANTED) ask->reserved = most;
+        if (answer == KF_BUDGET_GRANTED) request->attempt.reserved = most;
         if (answer != KF_BUDGET_SPENT || *max_tokens / 2 < MIN_MAX_TOKENS) break;
     }
     return answer;
 }
 
 /* Lets the request leave if nothing stands in the way; *wake is lowered to when to look again. */
-static void try_to_send(kf_request *ask, double now, double *wake)
+static void try_to_send(kf_request *request, double now, double *wake)
 {
-    kf_network *n = ask->network;
+    kf_network *n = request->network;
     kf_error error = {0};
     int64_t max_tokens;
-    double due = fmax(ask->due, n->hold_until);
-    double wait = fmax(kf_bucket_wait(&n->requests, now), kf_bucket_wait(&n->tokens, now));
+    double due = fmax(request->due, n->pace.hold_until);
+    double wait =
+        fmax(kf_bucket_wait(&n->pace.requests, now), kf_bucket_wait(&n->pace.tokens, now));
     due = fmax(due, now + wait);
     if (due > now) {
         *wake = fmin(*wake, due);
         return;
     }
-    switch (reserve(ask, &max_tokens, &error)) {
+    switch (reserve(request, &max_tokens, &error)) {
     case KF_BUDGET_WAIT: return; /* until somebody settles */
     case KF_BUDGET_SPENT:
-        kf_breaker_end(&n->breaker, false, now);
+        kf_breaker_end(&n->pace.breaker, false, now);
         /* What was charged already is a failed call; where nothing was, there was none. */
-        kf_request_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT,
-                        "%s", error.text);
+        kf_request_fail(request, request->usage.used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED,
+                        KF_ERROR_LIMIT, "%s", error.text);
         return;
     case KF_BUDGET_GRANTED: break;
     }
-    kf_bucket_take(&n->requests, 1, now);
-    kf_bucket_take(
-        &n->tokens,
-        (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)),
-        now);
-    if (kf_request_begin(ask, max_tokens, &error)) return;
-    if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &(kf_amount){0});
-    kf_breaker_end(&n->breaker, true, now);
-    kf_request_fail(ask, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
+    kf_bucket_take(&n->pace.requests, 1, now);
+    kf_bucket_take(&n->pace.tokens,
+                   (double)kf_prompt_tokens(strlen(request->prompt) +
+                                            (request->system ? strlen(request->system) : 0)),
+                   now);
+    if (kf_request_begin(request, max_tokens, &error)) return;
+    if (n->budget) kf_budget_settle(n->budget, &request->attempt.reserved, &(kf_amount){0});
+    kf_breaker_end(&n->pace.breaker, true, now);
+    kf_request_fail(request, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
 }
 
 static void send_due(kf_network *n, double *wake)
 {
     double now = kf_now();
-    for (kf_request *ask = n->asks; ask; ask = ask->next)
-        if (ask->state == KF_REQUEST_WAITING) try_to_send(ask, now, wake);
+    for (kf_request *request = n->requests; request; request = request->next)
+        if (request->state == KF_REQUEST_WAITING) try_to_send(request, now, wake);
 }
 
 static bool take_done(kf_network *n, kf_llm_reply *reply)
 {
-    for (kf_request **at = &n->asks; *at; at = &(*at)->next) {
-        kf_request *ask = *at;
-        if (ask->state != KF_REQUEST_DONE) continue;
-        *at = ask->next;
-        n->count--;
-        *reply = ask->reply;
-        ask->reply = (kf_llm_reply){0};
-        kf_request_free(ask);
+    for (kf_request **at = &n->requests; *at; at = &(*at)->next) {
+        kf_request *request = *at;
+        if (request->state != KF_REQUEST_DONE) continue;
+        *at = request->next;
+        n->request_count--;
+        *reply = request->reply;
+        request->reply = (kf_llm_reply){0};
+        kf_request_free(request);
         return true;
     }
     return false;
@@ -360,7 +363,7 @@ static int network_poll(void *state, double seconds, kf_llm_reply *reply)
         double wake = until;
         send_due(n, &wake);
         if (take_done(n, reply)) return 1;
-        if (last || !n->count) return 0;
+        if (last || !n->request_count) return 0;
         double now = kf_now();
         last = now >= until; /* one look at what has come, also when there is no time to wait */
         if (!kf_http_step(n->http, wake - now)) last = true;
@@ -369,16 +372,17 @@ static int network_poll(void *state, double seconds, kf_llm_reply *reply)
 
 static int network_in_flight(const void *state)
 {
-    return ((const kf_network *)state)->count;
+    return ((const kf_network *)state)->request_count;
 }
 
 static size_t network_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
 {
     const kf_network *n = state;
-    if (!n->count || !most) return 0;
-    for (const kf_request *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_REQUEST_DONE) *wake = fmin(*wake, kf_now());
-        if (ask->state == KF_REQUEST_WAITING) *wake = fmin(*wake, fmax(ask->due, n->hold_until));
+    if (!n->request_count || !most) return 0;
+    for (const kf_request *request = n->requests; request; request = request->next) {
+        if (request->state == KF_REQUEST_DONE) *wake = fmin(*wake, kf_now());
+        if (request->state == KF_REQUEST_WAITING)
+            *wake = fmin(*wake, fmax(request->due, n->pace.hold_until));
     }
     fds[0] = (struct pollfd){.fd = kf_http_watch(n->http, wake), .events = POLLIN};
     return 1;
@@ -387,10 +391,10 @@ static size_t network_watch(const void *state, struct pollfd *fds, size_t most, 
 static void network_cancel(void *state)
 {
     kf_network *n = state;
-    for (kf_request *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_REQUEST_DONE) continue;
-        kf_request_abort(ask);
-        kf_request_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY,
+    for (kf_request *request = n->requests; request; request = request->next) {
+        if (request->state == KF_REQUEST_DONE) continue;
+        kf_request_abort(request);
+        kf_request_fail(request, KF_LLM_FAILED, KF_ERROR_BUSY,
                         "%s: the run ended before the reply was there", n->label);
     }
 }

@@ -16,6 +16,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "kforge/store.h"
 #include "llm_provider.h"
 
@@ -30,20 +31,20 @@ typedef struct recording {
     uint64_t resting;        /* as kf_llm_resting */
 } recording;
 
-typedef struct queued {
+typedef struct queued_reply {
     kf_llm_reply reply;
     int64_t after;
     size_t order; /* of its recording: replies come as they came */
-} queued;
+} queued_reply;
 
 typedef struct replay {
     char *name; /* of the file, for messages */
     char *model;
     recording *recordings;
-    size_t count, capacity;
-    bool strict, timed; /* timed: some recording has an `after` */
-    queued *queue;      /* answered, not yet polled */
-    size_t queued, queue_capacity;
+    size_t count;
+    bool strict, timed;  /* timed: some recording has an `after` */
+    queued_reply *queue; /* answered, not yet polled */
+    size_t queued;
     int64_t progress;
 } replay;
 
@@ -73,7 +74,7 @@ static bool read_header(replay *r, const cJSON *json, const char *where, kf_erro
     kf_json_string_or(&reader, "task", "");
     if (!kf_json_finish(&reader)) return false;
     r->model = strdup(model);
-    return r->model || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+    return r->model || kf_fail_memory(error, "a recorded reply");
 }
 
 static bool is_hash(const char *text)
@@ -83,13 +84,11 @@ static bool is_hash(const char *text)
 
 /* Takes `text` over; NULL: there is no memory. */
 static bool set_reply(recording *rec, char *text, size_t size, const char *model,
-                      kf_llm_outcome outcome, const char *failure, const char *where,
-                      kf_error *error)
+                      kf_llm_outcome outcome, const char *failure, kf_error *error)
 {
     rec->reply.model = strdup(model);
     if (text) kf_llm_reply_set_text(&rec->reply, text, size);
-    if (!text || !rec->reply.model)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+    if (!text || !rec->reply.model) return kf_fail_memory(error, "a recorded reply");
     rec->reply.outcome = outcome;
     /* nothing came, not a text without characters */
     if (outcome == KF_LLM_FAILED && !size) free(kf_steal(&rec->reply.text));
@@ -134,25 +133,13 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     if (cJSON_IsString(match)) memcpy(rec->match, match->valuestring, KF_HASH_HEX);
     char *copy = strdup(text);
     return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known,
-                     failure && *failure ? failure : NULL, where, error);
-}
-
-/* Reserves one more element. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) return true;
-    size_t more = *capacity ? *capacity * 2 : 16;
-    void *larger = realloc(*items, more * size);
-    if (!larger) return false;
-    *items = larger;
-    *capacity = more;
-    return true;
+                     failure && *failure ? failure : NULL, error);
 }
 
 static recording *add_recording(replay *r, kf_error *error)
 {
-    if (!grow((void **)&r->recordings, r->count, &r->capacity, sizeof *r->recordings)) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", r->name);
+    if (!kf_list_grow(&r->recordings, r->count)) {
+        kf_fail_memory(error, "a recorded reply");
         return NULL;
     }
     recording *rec = &r->recordings[r->count++];
@@ -230,7 +217,7 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     rec->reply.cost_usd = call->cost_usd;
     rec->reply.seconds = isnan(call->seconds) ? 0 : call->seconds;
     return set_reply(rec, text, size, call->model, outcome, *call->message ? call->message : NULL,
-                     r->name, error);
+                     error);
 }
 
 /* `name` NULL: of all models. */
@@ -277,7 +264,7 @@ static bool read_argument(replay *r, kf_error *error)
     const char *mark = strchr(r->name, '#');
     if (!mark || access(r->name, F_OK) == 0) return read_cassette(r, error);
     kf_autofree char *path = strndup(r->name, (size_t)(mark - r->name)), *run = strdup(mark + 1);
-    if (!path || !run) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path || !run) return kf_fail_memory(error, "a model spec");
     char *name = strchr(run, '#');
     if (name) *name++ = '\0';
     return read_run(r, path, run, name, error);
@@ -291,7 +278,7 @@ static void *replay_open(const char *argument, const double *options, kf_error *
     if (r) r->name = strdup(argument);
     if (!r || !r->name) {
         free(r);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     if (!read_argument(r, error)) {
@@ -332,13 +319,12 @@ static recording *choose(replay *r, const char *prompt)
 static bool replay_submit(void *state, const kf_llm_request *request, kf_error *error)
 {
     replay *r = state;
-    if (!grow((void **)&r->queue, r->queued, &r->queue_capacity, sizeof *r->queue))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    queued *q = &r->queue[r->queued++];
+    if (!kf_list_grow(&r->queue, r->queued)) return kf_fail_memory(error, "a reply");
+    queued_reply *q = &r->queue[r->queued++];
     recording *rec = choose(r, request->prompt);
-    *q = (queued){.reply = kf_llm_reply_empty(request->tag), .order = r->count};
+    *q = (queued_reply){.reply = kf_llm_reply_empty(request->tag), .order = r->count};
     if (rec) {
-        *q = (queued){
+        *q = (queued_reply){
             .reply = rec->reply, .after = rec->after, .order = (size_t)(rec - r->recordings)};
         rec->reply = (kf_llm_reply){0}; /* handed over: a recording is used once */
         rec->used = true;
@@ -365,11 +351,11 @@ static int replay_in_flight(const void *state)
 
 /* The reply that is due first; NULL: none. As they were asked for, or, where it is known when they
  * came, as they came. */
-static queued *due(const replay *r)
+static queued_reply *due(const replay *r)
 {
-    queued *first = NULL;
+    queued_reply *first = NULL;
     for (size_t i = 0; i < r->queued; i++) {
-        queued *q = &r->queue[i];
+        queued_reply *q = &r->queue[i];
         bool held = r->progress && q->after > r->progress;
         if (!held && (!first || (r->timed && q->order < first->order))) first = q;
     }
@@ -380,7 +366,7 @@ static int replay_poll(void *state, double seconds, kf_llm_reply *reply)
 {
     (void)seconds; /* a reply is there at once, or when the caller has done something else */
     replay *r = state;
-    queued *q = due(r);
+    queued_reply *q = due(r);
     if (!q) return 0;
     *reply = q->reply;
     memmove(q, q + 1, (size_t)(r->queue + --r->queued - q) * sizeof *q);

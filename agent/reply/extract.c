@@ -289,7 +289,7 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
     scan_blocks(&best, answer, 0);
     if (best.rank == RANK_NONE) scan_bare(&best, answer);
     if (best.failed) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading a reply of %zu bytes", size);
+        kf_fail_memory(error, "a reply");
     } else if (best.rank == RANK_NONE && only_reasoning) {
         kf_fail(error, KF_ERROR_INPUT,
                 "the reply holds only reasoning and no code; answer with one ```cuda block that "

@@ -239,7 +239,7 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
     __attribute__((cleanup(lines_free))) lines text = {0}, search = {0};
     if (!lines_split((kf_span){source->data ? source->data : "", source->size}, &text) ||
         !lines_split(change->search, &search))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        return kf_fail_memory(error, "an edit");
     if (!kf_span_trim(change->search).size)
         return kf_fail(error, KF_ERROR_INPUT,
                        "edit %d has an empty SEARCH part; give the lines that it replaces", number);
@@ -249,8 +249,7 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
         if (level == MATCH_TRIMMED) drop_blank_ends(&search);
         lines_hash(&text, level);
         lines_hash(&search, level);
-        if (!find_lines(&text, &search, level, &found))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        if (!find_lines(&text, &search, level, &found)) return kf_fail_memory(error, "an edit");
         if (found.count) break;
     }
     if (!found.count) return complain_missing(number, &text, &search, &found, error);
@@ -276,8 +275,7 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
         return large
                    ? kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes",
                              number, EDITED_BYTES)
-                   : kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d",
-                             number);
+                   : kf_fail_memory(error, "an edit");
     }
     kf_buffer_free(source);
     *source = edited;
@@ -298,7 +296,7 @@ char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *
             kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes",
                     EDITED_BYTES);
         else
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory for the source to edit");
+            kf_fail_memory(error, "the source to edit");
         return NULL;
     }
     edit change;

@@ -273,7 +273,7 @@ cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error)
         kf_auto(cJSON) found = read_container(&r, true);
         size_t length = (size_t)(r.at - at);
         if (r.out_of_memory) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory for the reply");
+            kf_fail_memory(error, "the reply");
             return NULL;
         }
         read += length;

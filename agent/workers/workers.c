@@ -16,255 +16,6 @@
 #include "workers_internal.h"
 
 #define CLOSE_SECONDS 0.4 /* that ends have to end by themselves */
-#define NEWS_BYTES 600
-
-typedef struct finished {
-    struct finished *next;
-    kf_workers_result result;
-} finished;
-
-struct kf_workers {
-    kf_end **ends;
-    size_t end_count;
-    kf_pending *queue, **queue_end;
-    finished *results, **results_end;
-    char *hardware, *device, *environment_id;
-    bool greeted;     /* a first hello came since the last wait */
-    size_t strangers; /* turned away for other conditions */
-    kf_error last;
-    bool has_news;
-    char news[NEWS_BYTES];
-    bool out_of_memory;
-    /* of the task of the last job, printed: most jobs of a run share it, and it is most of a job */
-    char *bundle;
-    char bundle_hash[KF_HASH_HEX];
-    struct pollfd listening[KF_WORKERS_LISTENED]; /* of kf_workers_listen */
-    size_t listened;
-    double listen_until;
-};
-
-/* ---- jobs and results ------------------------------------------------------------------------ */
-
-void kf_pending_free(kf_pending *job)
-{
-    if (!job) return;
-    free(job->id);
-    free(job->line);
-    free(job);
-}
-
-void kf_workers_result_free(kf_workers_result *result)
-{
-    kf_verdict_free(result->verdict);
-    free(result->json);
-    *result = (kf_workers_result){0};
-}
-
-static void enqueue(kf_workers *pool, kf_pending *job, bool first)
-{
-    if (first) {
-        job->next = pool->queue;
-        if (!pool->queue) pool->queue_end = &job->next;
-        pool->queue = job;
-        return;
-    }
-    job->next = NULL;
-    *pool->queue_end = job;
-    pool->queue_end = &job->next;
-}
-
-/* Takes the job that *at points to out of the queue. */
-static kf_pending *unlink_job(kf_workers *pool, kf_pending **at)
-{
-    kf_pending *job = *at;
-    *at = job->next;
-    if (!*at) pool->queue_end = at;
-    job->next = NULL;
-    return job;
-}
-
-static kf_pending *dequeue(kf_workers *pool)
-{
-    return pool->queue ? unlink_job(pool, &pool->queue) : NULL;
-}
-
-/* Takes the result over; without memory for it the run can't go on, which the next wait says. */
-static void finish(kf_workers *pool, kf_workers_result *result)
-{
-    finished *f = calloc(1, sizeof *f);
-    if (!f) {
-        pool->out_of_memory = true;
-        kf_workers_result_free(result);
-        return;
-    }
-    f->result = *result;
-    *pool->results_end = f;
-    pool->results_end = &f->next;
-}
-
-/* ---- what ends report ------------------------------------------------------------------------ */
-
-static const char *text_of(const cJSON *json, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
-static size_t hardware_length(const char *environment_id)
-{
-    const char *mark = strstr(environment_id, KF_JUDGE_MARK);
-    return mark ? (size_t)(mark - environment_id) : strlen(environment_id);
-}
-
-static bool other_environment_id(const kf_workers *pool, const char *environment_id,
-                                 kf_error *error)
-{
-    size_t length = hardware_length(environment_id);
-    bool same_hardware = length == hardware_length(pool->environment_id) &&
-                         strncmp(environment_id, pool->environment_id, length) == 0;
-    return kf_fail(
-        error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared%s",
-        environment_id, pool->environment_id,
-        same_hardware ? "; start a new run, which measures by today's rules, runtime and compiler"
-                      : "");
-}
-
-bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error)
-{
-    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
-    if (!json) return false;
-    const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"),
-               *device = text_of(json, "device"),
-               *environment_id = text_of(json, "conditions"); /* none: a version that did not tell
-                                                                 them apart from the hardware */
-    if (!environment_id) environment_id = hardware;
-    if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device ||
-        !*environment_id)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "its first line is no hello; is it another version of kforge?");
-    if (pool->environment_id && strcmp(pool->environment_id, environment_id) != 0) {
-        pool->strangers++;
-        return other_environment_id(pool, environment_id, error);
-    }
-    const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
-    end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1
-                         ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS)
-                         : 1;
-    pool->greeted = true;
-    if (!pool->environment_id) pool->environment_id = strdup(environment_id);
-    if (!pool->hardware) pool->hardware = strdup(hardware);
-    if (!pool->device) pool->device = strdup(device);
-    return (pool->environment_id && pool->hardware && pool->device) ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_error *error)
-{
-    const char *source = verdict->source_hash, *task = verdict->task_hash;
-    if (strcmp(verdict->id, job->id) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "it answered job %.64s when asked about %s",
-                       verdict->id, job->id);
-    if ((*source || verdict->status == KF_CORRECT) && strcmp(source, job->source_hash) != 0)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "its verdict is about another source than the one it was sent");
-    if ((*task || verdict->status == KF_CORRECT) && strcmp(task, job->task_hash) != 0)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "its verdict is about another task than the one it was sent");
-    return true;
-}
-
-/* Is there another end that could do it now or soon? One that has not said hello may never come. */
-static bool has_other(const kf_workers *pool, const kf_end *end)
-{
-    for (size_t i = 0; i < pool->end_count; i++) {
-        const kf_end *other = pool->ends[i];
-        if (other != end && !other->given_up && !other->worn &&
-            (other->kind->room(other) || other->kind->busy(other)))
-            return true;
-    }
-    return false;
-}
-
-static void tell(kf_workers *pool, const kf_end *end, const char *text, const char *follows)
-{
-    pool->has_news = true;
-    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s; %s", end->name, text, follows);
-}
-
-/* Counts the machine's faults; true: this is one, and another machine gets the job. */
-static bool hand_on(kf_workers *pool, kf_end *end, kf_pending *job, const kf_verdict *verdict)
-{
-    end->worn = !kf_machine_failures_count(
-        &end->faults, end->faults_most ? end->faults_most : KF_MACHINE_FAILURES, verdict,
-        &end->why);
-    if (!kf_verdict_is_fault(verdict) || job->spoilt_by || !has_other(pool, end)) return false;
-    job->spoilt_by = end;
-    tell(pool, end, verdict->message, "another gets the job");
-    enqueue(pool, job, true);
-    return true;
-}
-
-bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size,
-                    kf_error *error)
-{
-    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "verdict", error);
-    if (!json) return false;
-    kf_workers_result result = {.ticket = job->ticket};
-    const char *schema = text_of(json, "schema"), *id = text_of(json, "id"),
-               *why = text_of(json, "error");
-    if (schema && strcmp(schema, KF_REFUSAL_SCHEMA) == 0 && id && strcmp(id, job->id) == 0 && why) {
-        result.outcome = KF_WORKERS_REFUSED;
-        kf_fail(&result.error, KF_ERROR_INPUT, "worker %s: %s", end->name, why);
-    } else {
-        kf_auto(kf_verdict) verdict = kf_verdict_from_json(json, error);
-        if (!verdict || !check_verdict(job, verdict, error)) return false;
-        if (hand_on(pool, end, job, verdict)) {
-            end->failures = 0;
-            return true;
-        }
-        result.json = malloc(size + 1);
-        if (!result.json) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        memcpy(result.json, text, size);
-        result.json[size] = '\0';
-        result.json_size = size;
-        result.outcome = KF_WORKERS_JUDGED;
-        result.verdict = kf_steal(&verdict);
-    }
-    end->failures = 0;
-    finish(pool, &result);
-    kf_pending_free(job);
-    return true;
-}
-
-void kf_pool_return(kf_workers *pool, kf_pending *job)
-{
-    job->alone = true;
-    enqueue(pool, job, true);
-}
-
-void kf_pool_hand_back(kf_workers *pool, kf_pending *job)
-{
-    enqueue(pool, job, true);
-}
-
-void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,
-                    const kf_error *why)
-{
-    end->failures++;
-    end->given_up = wrong_machine || end->failures >= KF_WORKER_LIVES;
-    tell(pool, end, why->text, end->given_up ? "given up" : "started again");
-    pool->last = *why;
-    kf_fail_prefix(&pool->last, "worker %.200s", end->name);
-    if (!job) return;
-    if (++job->deaths < KF_JOB_DEATHS) {
-        enqueue(pool, job, true);
-        return;
-    }
-    kf_workers_result result = {.ticket = job->ticket, .outcome = KF_WORKERS_LOST, .error = *why};
-    kf_fail_prefix(&result.error, "%d workers failed with it, the last one", job->deaths);
-    finish(pool, &result);
-    kf_pending_free(job);
-}
 
 const char *kf_workers_news(kf_workers *workers)
 {
@@ -310,7 +61,7 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
 {
     kf_autofree char *spec = strdup(text);
     size_t times;
-    if (!spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!spec) return kf_fail_memory(error, "a worker");
     if (!kf_workers_times(spec, &times, error)) return false;
     if (!*spec)
         return kf_fail(error, KF_ERROR_INPUT,
@@ -335,7 +86,7 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count,
     kf_auto(kf_workers) pool = calloc(1, sizeof *pool);
     if (pool) pool->ends = calloc(KF_WORKERS_MAX, sizeof *pool->ends);
     if (!pool || !pool->ends) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the workers");
         return NULL;
     }
     pool->queue_end = &pool->queue;
@@ -366,8 +117,8 @@ void kf_workers_close(kf_workers *workers)
         }
         end->kind->close(end);
     }
-    for (kf_pending *job; (job = dequeue(workers));) kf_pending_free(job);
-    for (finished *f = workers->results, *next; f; f = next) {
+    for (kf_pending *job; (job = kf_pool_dequeue(workers));) kf_pending_free(job);
+    for (kf_finished *f = workers->results, *next; f; f = next) {
         next = f->next;
         kf_workers_result_free(&f->result);
         free(f);
@@ -478,7 +229,7 @@ size_t kf_workers_in_flight(const kf_workers *workers)
     size_t count = queue_length(workers);
     for (size_t i = 0; i < workers->end_count; i++)
         count += workers->ends[i]->kind->busy(workers->ends[i]);
-    for (const finished *f = workers->results; f; f = f->next) count++;
+    for (const kf_finished *f = workers->results; f; f = f->next) count++;
     return count;
 }
 
@@ -498,7 +249,7 @@ static const char *bundle_of(kf_workers *workers, const kf_task *task)
 static kf_pending **next_for(kf_workers *workers, const kf_end *end)
 {
     for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
-        if ((*at)->spoilt_by != end || !has_other(workers, end)) return at;
+        if ((*at)->spoilt_by != end || !kf_pool_has_other(workers, end)) return at;
     return NULL;
 }
 
@@ -510,7 +261,7 @@ static void hand_out(kf_workers *workers)
         kf_pending **job;
         while (!end->given_up && end->kind->room(end) && (job = next_for(workers, end)) &&
                (!end->kind->takes || end->kind->takes(end, *job)))
-            end->kind->begin(end, unlink_job(workers, job));
+            end->kind->begin(end, kf_pool_unlink(workers, job));
     }
 }
 
@@ -520,7 +271,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     kf_auto(cJSON) json = bundle ? kf_job_to_json_around(job, bundle) : NULL;
     kf_autofree char *text = json ? cJSON_PrintUnformatted(json) : NULL;
     kf_pending *pending = text ? calloc(1, sizeof *pending) : NULL;
-    if (!pending) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+    if (!pending) return kf_fail_memory(error, "a job");
     size_t size = strlen(text);
     char *line = realloc(text, size + 2);
     if (line) text = NULL, line[size] = '\n', line[size + 1] = '\0';
@@ -528,7 +279,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
         (kf_pending){.id = strdup(job->id), .line = line, .size = size + 1, .ticket = ticket};
     if (!pending->id || !line) {
         kf_pending_free(pending);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+        return kf_fail_memory(error, "a job");
     }
     if (size > KF_JOB_BYTES) {
         kf_pending_free(pending);
@@ -552,7 +303,7 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
         pending->limit += KF_DRY_RUN_BUILDS * o->build_seconds;
     if (o->counters) pending->limit += 60;
     if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
-    enqueue(workers, pending, false);
+    kf_pool_enqueue(workers, pending, false);
     /* where there is room it has begun: whether it can be taken back is not up to who looks when */
     hand_out(workers);
     return true;
@@ -576,7 +327,7 @@ static void advance(kf_workers *workers)
 
 static bool take_result(kf_workers *workers, kf_workers_result *result)
 {
-    finished *f = workers->results;
+    kf_finished *f = workers->results;
     if (!f) return false;
     *result = f->result;
     workers->results = f->next;
@@ -621,8 +372,7 @@ int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *resu
     for (;;) {
         advance(workers);
         if (take_result(workers, result)) return 1;
-        if (workers->out_of_memory)
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict") - 1;
+        if (workers->out_of_memory) return kf_fail_memory(error, "a verdict") - 1;
         if (!any_left(workers)) {
             kf_fail_copy(error, &workers->last);
             return -1;
@@ -637,7 +387,7 @@ size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
 {
     size_t count = 0;
     while (count < most && workers->queue) {
-        kf_pending *job = dequeue(workers);
+        kf_pending *job = kf_pool_dequeue(workers);
         tickets[count++] = job->ticket;
         kf_pending_free(job);
     }

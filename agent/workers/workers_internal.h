@@ -9,7 +9,9 @@
 #include "kforge/hash.h"
 #include "workers.h"
 
-#define KF_END_FDS 4 /* most descriptors that one end waits for */
+/* most descriptors that one end waits for */
+#define KF_END_FDS 4
+#define KF_NEWS_BYTES 600
 
 /* A job on its way. */
 typedef struct kf_pending {
@@ -59,6 +61,31 @@ struct kf_end {
     bool given_up;
 };
 
+typedef struct kf_finished {
+    struct kf_finished *next;
+    kf_workers_result result;
+} kf_finished;
+
+struct kf_workers {
+    kf_end **ends;
+    size_t end_count;
+    kf_pending *queue, **queue_end;
+    kf_finished *results, **results_end;
+    char *hardware, *device, *environment_id;
+    bool greeted;     /* a first hello came since the last wait */
+    size_t strangers; /* turned away for other conditions */
+    kf_error last;
+    bool has_news;
+    char news[KF_NEWS_BYTES];
+    bool out_of_memory;
+    /* of the task of the last job, printed: most jobs of a run share it, and it is most of a job */
+    char *bundle;
+    char bundle_hash[KF_HASH_HEX];
+    struct pollfd listening[KF_WORKERS_LISTENED]; /* of kf_workers_listen */
+    size_t listened;
+    double listen_until;
+};
+
 /* Made by a spec. NULL with an error. */
 /* NULL: local */
 kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
@@ -79,6 +106,13 @@ bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *
 void kf_pool_return(kf_workers *pool, kf_pending *job);
 /* The same without any suspicion against the job. */
 void kf_pool_hand_back(kf_workers *pool, kf_pending *job);
+/* The queue of jobs that no end has: puts one in, at the front where `first`; takes one out. */
+void kf_pool_enqueue(kf_workers *pool, kf_pending *job, bool first);
+kf_pending *kf_pool_unlink(kf_workers *pool, kf_pending **at);
+/* Takes the first job out; NULL: the queue is empty. */
+kf_pending *kf_pool_dequeue(kf_workers *pool);
+/* Is there another end that could do it now or soon? One that has not said hello may never come. */
+bool kf_pool_has_other(const kf_workers *pool, const kf_end *end);
 /* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it
  * was once too often. `wrong_machine`: give it up at once. */
 void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,

@@ -30,9 +30,10 @@
 #define READ_BYTES 65536
 #define TAIL_BYTES 400 /* of stderr */
 #define BANNER_LINES 200
-#define HELLO_SECONDS 120  /* for `local`; a command may wait in a queue */
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-                            */
+#define HELLO_SECONDS 120 /* for `local`; a command may wait in a queue */
+#define BLIND_SECONDS                                                          \
+    0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
+          */
 #define FIRST_PAUSE 0.1
 #define END_SECONDS 5 /* that a killed worker may take to end */
 
@@ -134,7 +135,7 @@ static bool start(pipe_end *p, double now, kf_error *error)
     fcntl(out_read, F_SETFL, O_NONBLOCK);
     fcntl(err_read, F_SETFL, O_NONBLOCK);
     kf_autofree char **environment = without_secrets();
-    if (!environment) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!environment) return kf_fail_memory(error, "the environment of a worker");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
     if (pid == 0) become_worker(p, parent, environment, in_read, out_write, err_write);
@@ -564,7 +565,7 @@ kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_opt
 {
     pipe_end *p = calloc(1, sizeof *p);
     if (!p) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a worker");
         return NULL;
     }
     *p = (pipe_end){
@@ -578,7 +579,7 @@ kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_opt
     p->program = options->program ? strdup(options->program) : NULL;
     p->device = options->device && *options->device ? strdup(options->device) : NULL;
     bool copied = p->end.name && (!command || p->command) && (!options->program || p->program);
-    if (!copied) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!copied) kf_fail_memory(error, "a worker");
     if (copied && start(p, kf_now(), error)) return &p->end;
     pipe_close(&p->end);
     return NULL;

@@ -237,7 +237,7 @@ static const kf_end_kind spool_kind = {
 static char *make_folder(const char *directory, const char *name, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(directory, name);
-    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) kf_fail_memory(error, "a path");
     return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
 }
 
@@ -250,7 +250,7 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
     }
     spool_end *s = calloc(1, sizeof *s);
     if (!s) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a worker");
         return NULL;
     }
     s->end = (kf_end){.kind = &spool_kind, .pool = pool};
@@ -261,7 +261,7 @@ kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
         (s->verdicts = make_folder(directory, "verdicts", error)) &&
         (s->workers = make_folder(directory, "workers", error)))
         return &s->end;
-    if (!s->end.name) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s->end.name) kf_fail_memory(error, "a worker");
     spool_close(&s->end);
     return NULL;
 }

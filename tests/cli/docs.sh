@@ -9,17 +9,23 @@ cmp -s out "$root/docs/reference/commands.md" ||
 # Options of one name mean the same in every command; no letter stands for two.
 python3 - <<'END' || fail "the option tables disagree"
 import collections, re, sys
-forms, bad = collections.defaultdict(set), False
-for section in re.split(r"^## kforge ", open("out").read(), flags=re.M)[1:]:
+forms, bad, text = collections.defaultdict(set), False, open("out").read()
+row = re.compile(r"^- `(?:-(.), )?--([a-z-]+)(=[^`]*)?`: ", re.M)
+shared_section = re.search(r"^## Shared options$(.*?)^## ", text, re.S | re.M).group(1)
+shared = {name: (letter, name, argument) for letter, name, argument in row.findall(shared_section)}
+for section in re.split(r"^## ", text, flags=re.M)[1:]:
     command, letters = section.split("\n")[0], []
-    for letter, name, argument in re.findall(r"^\| `(?:-(.), )?--([a-z-]+)(=[^`]*)?` ", section, re.M):
+    if not command.startswith("kforge "): continue
+    names = re.search(r"^\[Shared options\]\(#shared-options\): (.*)$", section, re.M)
+    names = re.findall(r"--([a-z-]+)", names.group(1)) if names else []
+    for letter, name, argument in row.findall(section) + [shared[name] for name in names]:
         forms[name].add((letter, argument))
         letters.append(letter)
         if name == "help" or name.startswith("no-") or letter == "h":
             bad = True; print(command, name, "is taken", file=sys.stderr)
     twice = [l for l, n in collections.Counter(letters).items() if l and n > 1]
     if twice: bad = True; print(command, "letters", twice, file=sys.stderr)
-settings = set(re.findall(r"^\| `([a-z-]+)` \| `KFORGE_", open("out").read(), re.M))
+settings = set(re.findall(r"`([a-z-]+)`", re.search(r"^Settings: (.*)$", text, re.M).group(1)))
 for name in settings:
     if len(forms[name]) != 1: bad = True; print(name, forms[name], file=sys.stderr)
 sys.exit(bad or not settings)
@@ -62,7 +68,7 @@ END
 
 expect 0 help --man
 grep -q '^\.TH KFORGE 1' out || fail "no title"
-for section in NAME SYNOPSIS COMMANDS SETTINGS ENVIRONMENT "EXIT STATUS"; do
+for section in NAME SYNOPSIS COMMANDS SETTINGS ENVIRONMENT "EXIT STATUS" "SHARED OPTIONS"; do
     grep -q "^\.SH $section\$" out || fail "no section $section"
 done
 if command -v man >/dev/null; then

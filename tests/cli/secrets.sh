@@ -73,9 +73,9 @@ logs() { # what a run says while it goes on and when it has ended
     nowhere out
     expect 0 show --store log.db
     nowhere out
-    expect 0 doctor --llm "m@$(at echo)"
+    expect 0 doctor --model "m@$(at echo)"
     nowhere out
-    expect 0 doctor --llm "m@$(at echo)" --json
+    expect 0 doctor --model "m@$(at echo)" --json
     nowhere out
 }
 
@@ -85,7 +85,7 @@ errors() { # servers repeat what they refuse
     asked unauthorized
     cp err first.err
     nowhere first.err
-    expect 3 doctor --llm "m@$(at unauthorized)"
+    expect 3 doctor --model "m@$(at unauthorized)"
     nowhere out
     expect 2 optimize "$task" --workers "$fake" --model "m@http://user:$key@127.0.0.1:$port/x/v1" --store refused.db
     case $err in *"must not hold a user or password"*) ;; *) fail "$err" ;; esac

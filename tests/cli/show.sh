@@ -74,7 +74,7 @@ for word in last latest; do
     complains "no runs"
     expect 2 export --run $word --store copied.db
     complains "no runs"
-    expect 2 optimize --llm "replay:copied.db#$word" "$root/tasks/axpy"
+    expect 2 optimize --model "replay:copied.db#$word" "$root/tasks/axpy"
     complains "by its id"
 done
 

@@ -219,6 +219,7 @@ static void test_errors(void **state)
     refuse("-x", "eval: unknown option -x; \"kforge eval --help\" lists them");
     refuse("-jx", "eval: unknown option -x; \"kforge eval --help\" lists them");
     refuse("-device", "eval: unknown option -device; did you mean --device?");
+    refuse("--llm=x", "eval: the option --llm was removed; use --model");
     refuse("--no-device", "eval: unknown option --no-device; did you mean --device?");
     refuse("--json=yes", "--json takes no value");
     refuse("--no-json=yes", "--no-json takes no value");
@@ -387,6 +388,9 @@ static void test_environment(void **state)
         {"KFORGEX=1", NULL},
         {"KFORGE_DEVCE=x",
          "environment: unknown variable KFORGE_DEVCE; did you mean KFORGE_DEVICE?"},
+        {"KFORGE_LLM=x", "environment: the variable KFORGE_LLM was removed; use KFORGE_MODEL"},
+        {"KFORGE_BUDGET_USD=1",
+         "environment: the variable KFORGE_BUDGET_USD was removed; use KFORGE_COST"},
         {"KFORGE_JSON=1", "environment: unknown variable KFORGE_JSON; did you mean KFORGE_JOBS?"},
         {"KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ=1",
          "environment: unknown variable KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ; \"kforge help settings\" "
@@ -492,6 +496,7 @@ static void test_file_errors(void **state)
     static const struct {
         const char *json, *text;
     } cases[] = {
+        {"{\"llm\":\"x\"}", "llm: the key was removed; use \"model\""},
         {"{\"devise\":\"cpu\"}", "devise: unknown key; did you mean \"device\"?"},
         {"{\"json\":true}", "json: no setting, only an option of the command line (--json)"},
         {"{\"zzzzzzzzz\":1}",
