@@ -23,51 +23,95 @@ static bool equal_options(const kf_option *a, const kf_option *b)
            strcmp(usage_a.data, usage_b.data) == 0 && strcmp(text_a.data, text_b.data) == 0;
 }
 
-/* Returns the first row, in table order, that looks like `option`. *count is the number of commands
- * that have such a row. */
-static const kf_option *first_equal(const kf_command *const *commands, const kf_option *option,
-                                    int *count)
+/* Where a page explains an option. */
+typedef enum option_scope {
+    /* With its command: no other command has the same row. */
+    SCOPE_COMMAND,
+    /* With its group: all commands that have the same row begin with the same word ("import"). */
+    SCOPE_GROUP,
+    SCOPE_ALL,
+} option_scope;
+
+static size_t group_length(const kf_command *command)
 {
-    const kf_option *first = NULL;
-    *count = 0;
+    return strcspn(command->name, " ");
+}
+
+static bool same_group(const kf_command *a, const kf_command *b)
+{
+    size_t length = group_length(a);
+    return length == group_length(b) && memcmp(a->name, b->name, length) == 0;
+}
+
+/* Returns the scope of an option of `command`. *first is the first command with the same row. */
+static option_scope scope_of(const kf_command *const *commands, const kf_command *command,
+                             const kf_option *option, const kf_command **first)
+{
+    option_scope scope = SCOPE_COMMAND;
+    *first = NULL;
     for (; *commands; commands++) {
-        if ((*commands)->hidden) continue;
-        const kf_option *other = kf_option_find(*commands, option->name);
+        const kf_option *other =
+            (*commands)->hidden ? NULL : kf_option_find(*commands, option->name);
         if (!other || !equal_options(option, other)) continue;
-        if (!first) first = other;
-        ++*count;
+        if (!*first) *first = *commands;
+        if (*commands == command) continue;
+        if (!same_group(*commands, command))
+            scope = SCOPE_ALL;
+        else if (scope == SCOPE_COMMAND)
+            scope = SCOPE_GROUP;
     }
-    return first;
+    return scope;
 }
 
-/* True if several commands have the same row. */
-static bool is_shared(const kf_command *const *commands, const kf_option *option)
+static bool has_scope(const kf_command *const *commands, const kf_command *command,
+                      const kf_option *option, option_scope scope)
 {
-    int count;
-    first_equal(commands, option, &count);
-    return count > 1;
+    const kf_command *first;
+    return scope_of(commands, command, option, &first) == scope;
 }
 
-/* Appends "`--store`, `--json`": the shared options of a command, each between `quote` marks. */
-static void list_shared(const kf_command *const *commands, const kf_command *command,
-                        const char *quote, kf_buffer *list)
+/* Appends "`--store`, `--json`": the options of that scope, each between `quote` marks. */
+static void list_names(const kf_command *const *commands, const kf_command *command,
+                       option_scope scope, const char *quote, kf_buffer *list)
 {
     for (const kf_option *option = command->options; option && option->name; option++)
-        if (is_shared(commands, option))
+        if (has_scope(commands, command, option, scope))
             kf_buffer_format(list, "%s%s--%s%s", list->size ? ", " : "", quote, option->name,
                              quote);
 }
 
-/* Calls `entry` for each shared option once. */
-static void for_each_shared(FILE *out, const kf_command *const *commands,
+/* Calls `entry` once for each option of that scope; with `group`, only for those of its group. */
+static void for_each_option(FILE *out, const kf_command *const *commands, option_scope scope,
+                            const kf_command *group,
                             void (*entry)(FILE *out, const kf_option *option))
 {
     for (const kf_command *const *row = commands; *row; row++) {
-        if ((*row)->hidden) continue;
+        if ((*row)->hidden || (group && !same_group(*row, group))) continue;
         for (const kf_option *option = (*row)->options; option && option->name; option++) {
-            int count;
-            if (first_equal(commands, option, &count) == option && count > 1) entry(out, option);
+            const kf_command *first;
+            if (scope_of(commands, *row, option, &first) == scope && first == *row)
+                entry(out, option);
         }
+    }
+}
+
+/* Calls `title` for the first command of each group that shares options, then `entry` for those. */
+static void for_each_group(FILE *out, const kf_command *const *commands,
+                           void (*title)(FILE *out, const char *group, size_t length),
+                           void (*entry)(FILE *out, const kf_option *option))
+{
+    for (const kf_command *const *row = commands; *row; row++) {
+        bool seen = (*row)->hidden;
+        for (const kf_command *const *earlier = commands; earlier < row && !seen; earlier++)
+            seen = !(*earlier)->hidden && same_group(*earlier, *row);
+        bool shares = false;
+        for (const kf_command *const *member = row; *member && !seen && !shares; member++)
+            for (const kf_option *option = (*member)->options; option && option->name; option++)
+                shares |= !(*member)->hidden && same_group(*member, *row) &&
+                          has_scope(commands, *member, option, SCOPE_GROUP);
+        if (!shares) continue;
+        title(out, (*row)->name, group_length(*row));
+        for_each_option(out, commands, SCOPE_GROUP, *row, entry);
     }
 }
 
@@ -118,16 +162,28 @@ static void roff_option(FILE *out, const kf_option *option)
     if (name.data && text.data) roff_entry(out, name.data, text.data);
 }
 
+static void roff_names(FILE *out, const char *title, const char *names)
+{
+    if (!names) return;
+    fprintf(out, ".PP\n%s: ", title);
+    roff_text(out, names);
+    fputs(".\n", out);
+}
+
 static void roff_options(FILE *out, const kf_command *const *commands, const kf_command *command)
 {
     for (const kf_option *option = command->options; option && option->name; option++)
-        if (!is_shared(commands, option)) roff_option(out, option);
-    kf_autobuffer shared = {0};
-    list_shared(commands, command, "", &shared);
-    if (!shared.data) return;
-    fputs(".PP\nShared options: ", out);
-    roff_text(out, shared.data);
-    fputs(".\n", out);
+        if (has_scope(commands, command, option, SCOPE_COMMAND)) roff_option(out, option);
+    kf_autobuffer group = {0}, all = {0};
+    list_names(commands, command, SCOPE_GROUP, "", &group);
+    list_names(commands, command, SCOPE_ALL, "", &all);
+    roff_names(out, "Options of the group", group.data);
+    roff_names(out, "Shared options", all.data);
+}
+
+static void roff_group(FILE *out, const char *group, size_t length)
+{
+    fprintf(out, ".SS Options of kforge %.*s\n", (int)length, group);
 }
 
 static void roff_examples(FILE *out, const char *examples)
@@ -164,7 +220,8 @@ void kf_help_man(FILE *out, const kf_command *const *commands)
         roff_examples(out, command->examples);
     }
     fputs(".SH SHARED OPTIONS\n", out);
-    for_each_shared(out, commands, roff_option);
+    for_each_option(out, commands, SCOPE_ALL, NULL, roff_option);
+    for_each_group(out, commands, roff_group, roff_option);
     fputs(".SH SETTINGS\n", out);
     kf_paragraphs(kf_config_text, roff_paragraph, out);
     fputs(".SH ENVIRONMENT\n", out);
@@ -211,14 +268,23 @@ static void markdown_options(FILE *out, const kf_command *const *commands,
 {
     bool first = true;
     for (const kf_option *option = command->options; option && option->name; option++) {
-        if (is_shared(commands, option)) continue;
+        if (!has_scope(commands, command, option, SCOPE_COMMAND)) continue;
         if (first) fputc('\n', out);
         first = false;
         markdown_option(out, option);
     }
-    kf_autobuffer shared = {0};
-    list_shared(commands, command, "`", &shared);
-    if (shared.data) fprintf(out, "\n[Shared options](#shared-options): %s\n", shared.data);
+    kf_autobuffer group = {0}, all = {0};
+    list_names(commands, command, SCOPE_GROUP, "`", &group);
+    list_names(commands, command, SCOPE_ALL, "`", &all);
+    if (group.data)
+        fprintf(out, "\n[Options of the group](#options-of-kforge-%.*s): %s\n",
+                (int)group_length(command), command->name, group.data);
+    if (all.data) fprintf(out, "\n[Shared options](#shared-options): %s\n", all.data);
+}
+
+static void markdown_group(FILE *out, const char *group, size_t length)
+{
+    fprintf(out, "\n## Options of kforge %.*s\n\n", (int)length, group);
 }
 
 static void markdown_examples(FILE *out, const char *examples)
@@ -274,7 +340,8 @@ void kf_help_markdown(FILE *out, const kf_command *const *commands)
     fputs("\n## Shared options\n\nEach of these options means the same in every command that names "
           "it.\n\n",
           out);
-    for_each_shared(out, commands, markdown_option);
+    for_each_option(out, commands, SCOPE_ALL, NULL, markdown_option);
+    for_each_group(out, commands, markdown_group, markdown_option);
     fputs("\n## Settings\n", out);
     kf_paragraphs(kf_config_text, markdown_paragraph, out);
     markdown_settings(out, commands);

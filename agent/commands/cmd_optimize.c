@@ -166,8 +166,8 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
 static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted,
                      kf_error *error)
 {
-    const char *only = model_given(wanted, 0);
-    kf_autofree char *repeated = only && !model_given(wanted, 1) ? kf_llm_replayed_run(only) : NULL;
+    const char *only = wanted->models.count == 1 ? wanted->models.items[0] : NULL;
+    kf_autofree char *repeated = only ? kf_llm_replayed_run(only) : NULL;
     if (repeated) return plan_replay(p, invocation, wanted, only, repeated, error);
     if (invocation->argument_count == 0)
         return kf_fail(
@@ -221,7 +221,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     p->task = kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
-    if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
+    if (wanted->models.count && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;

@@ -11,14 +11,15 @@ python3 - <<'END' || fail "the option tables disagree"
 import collections, re, sys
 forms, bad, text = collections.defaultdict(set), False, open("out").read()
 row = re.compile(r"^- `(?:-(.), )?--([a-z-]+)(=[^`]*)?`: ", re.M)
-shared_section = re.search(r"^## Shared options$(.*?)^## ", text, re.S | re.M).group(1)
-shared = {name: (letter, name, argument) for letter, name, argument in row.findall(shared_section)}
-for section in re.split(r"^## ", text, flags=re.M)[1:]:
-    command, letters = section.split("\n")[0], []
+sections = dict(re.findall(r"^## (.*?)$(.*?)(?=^## |\Z)", text, re.S | re.M))
+tables = {name: {found[1]: found for found in row.findall(body)} for name, body in sections.items()}
+for command, body in sections.items():
+    letters, options = [], row.findall(body)
     if not command.startswith("kforge "): continue
-    names = re.search(r"^\[Shared options\]\(#shared-options\): (.*)$", section, re.M)
-    names = re.findall(r"--([a-z-]+)", names.group(1)) if names else []
-    for letter, name, argument in row.findall(section) + [shared[name] for name in names]:
+    for table, anchor, names in re.findall(r"^\[(.*)\]\(#(.*)\): (.*)$", body, re.M):
+        title = next(name for name in sections if name.lower().replace(" ", "-") == anchor)
+        options += [tables[title][name] for name in re.findall(r"--([a-z-]+)", names)]
+    for letter, name, argument in options:
         forms[name].add((letter, argument))
         letters.append(letter)
         if name == "help" or name.startswith("no-") or letter == "h":
