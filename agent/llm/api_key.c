@@ -17,10 +17,10 @@
 #define VAULT_BYTES 65536
 #define MAX_KEYS 64
 #define FILE_BYTES 65536
-/* shorter values are no keys but place holders, and redacting them would mangle texts */
+/* A shorter value is a placeholder. Redacting it would damage texts. */
 #define SHORTEST 8
 
-/* Names and values one after the other in pages of our own. */
+/* Names and values, one after the other, in pages of their own. */
 static char *vault;
 static size_t vault_used;
 static struct {
@@ -43,9 +43,10 @@ static const char *put(const char *text, size_t size)
             mmap(NULL, VAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED) return NULL;
         madvise(pages, VAULT_BYTES, MADV_DONTDUMP);
-        /* a child that has not become another program yet has none either */
+        /* A forked child that has not called exec yet gets none of the keys. */
         madvise(pages, VAULT_BYTES, MADV_WIPEONFORK);
-        mlock(pages, VAULT_BYTES); /* where the limits allow it */
+        /* Fails if the limits forbid it. That is no error. */
+        mlock(pages, VAULT_BYTES);
         vault = pages;
     }
     if (size + 1 > VAULT_BYTES - vault_used) return NULL;
@@ -85,7 +86,7 @@ void kf_api_keys_hide(void)
         }
         size_t size = strlen(equals + 1);
         *equals = '\0';
-        for (size_t i = 0; i < key_count; i++) /* a newer value replaces an older one */
+        for (size_t i = 0; i < key_count; i++) /* A newer value replaces an older one. */
             if (strcmp(keys[i].name, *from) == 0) keys[i].name = "";
         keep(*from, strlen(*from), equals + 1, size);
         *equals = '=';
@@ -97,7 +98,7 @@ void kf_api_keys_hide(void)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The value of `name` in a text of lines [export ]NAME=VALUE, kept. */
+/* Returns the value of `name` in a text of lines [export ]NAME=VALUE. */
 static const char *find_in(char *text, const char *name)
 {
     const char *kept = NULL;
@@ -127,8 +128,8 @@ static const char *find_in(char *text, const char *name)
     return kept;
 }
 
-/* NULL with an error when the file is there and may not be used. `private`: it has to be the user's
- * alone. */
+/* Returns the key in the file, or NULL. Fills *error if the file exists and must not be used.
+ * `private`: only the user may have access to it. */
 static const char *from_file(const char *path, bool private, const char *name, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -195,7 +196,7 @@ const char *kf_api_key(const char *name, kf_error *error)
 
 void kf_api_keys_guard(void)
 {
-#ifndef IS_SANITIZED /* the leak checker looks into its own process */
+#ifndef IS_SANITIZED /* The leak checker reads the memory of its own process. */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Sums saturate: a provider's absurd count must not wrap around and open the budget again. */
+/* Adds and saturates: an absurd count of a provider must not wrap around and open the budget. */
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -61,7 +61,7 @@ void kf_budget_settle(kf_budget *b, const kf_amount *reserved, const kf_amount *
 int64_t kf_nanodollars(double usd)
 {
     if (!(usd > 0)) return 0;
-    /* 0.1 USD are 1e8, not 1e8 + 1 by the last bit of a product */
+    /* 0.1 USD is 1e8 nanodollars. Without the offset the last bit of the product gives 1e8 + 1. */
     double nano = ceil(usd * 1e9 - 1e-3);
     return nano < 9e18 ? (int64_t)nano : INT64_MAX;
 }

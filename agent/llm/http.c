@@ -1,11 +1,10 @@
-/* curl_multi_socket_action over epoll: curl says which sockets to watch and when its next timer is
- * due; what is ready goes back to it. Per request limits that curl has no option for (first byte,
- * stall) are deadlines of our own; `next_check` is a time before which none can have passed, so
- * that a busy loop does not look at all transfers each time.
+/* curl_multi_socket_action over epoll. curl says which sockets to watch and when its next timer is
+ * due. The ready sockets go back to curl. curl has no option for the limits on the first byte and
+ * on a stall, so this file keeps those deadlines. `next_check` is a time before which no deadline
+ * can have passed, so a busy loop does not look at all transfers each time.
  *
  * curl's callbacks only note what happened. Handlers that may start or end transfers (`done`) run
- * outside them.
- */
+ * outside them. */
 #include "http.h"
 
 #include <arpa/inet.h>
@@ -26,16 +25,20 @@
 struct kf_http_transfer {
     kf_http_transfer *next, **previous;
     kf_http *http;
-    kf_http_request request; /* borrowed pointers in it are not used after the start */
+    /* Its borrowed pointers are not used after the start. */
+    kf_http_request request;
     CURL *easy;
     struct curl_slist *headers;
     char *body;
-    double started, first, last; /* last: when a byte last came */
+    /* last: the time of the last byte. */
+    double started, first, last;
     uint64_t bytes;
-    kf_http_fault fault; /* found by us */
+    /* A fault that kforge found, not curl. */
+    kf_http_fault fault;
     char why[CURL_ERROR_SIZE];
     char location[200];
-    bool ended; /* to be finished in the next step */
+    /* The next step finishes it. */
+    bool ended;
     bool answering;
 };
 
@@ -43,11 +46,14 @@ struct kf_http {
     const kf_curl_library *curl;
     CURLM *multi;
     int epoll;
-    double timer;      /* when curl wants to be called; INFINITY none */
-    double next_check; /* of our own deadlines */
+    /* When curl wants to be called. INFINITY: never. */
+    double timer;
+    /* Of the deadlines of this file. */
+    double next_check;
     kf_http_transfer *transfers;
     size_t in_flight;
-    bool broken; /* curl or epoll failed for a reason that can't be told of a single transfer */
+    /* curl or epoll failed, and the fault belongs to no single transfer. */
+    bool broken;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -71,7 +77,7 @@ typedef struct url_parts {
     bool has_user, plain, loopback;
 } url_parts;
 
-/* Taken apart by curl itself, so that what is checked is what is connected to. */
+/* Splits a URL. curl does it, so kforge checks the address that curl connects to. */
 static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *parts,
                        kf_error *error)
 {
@@ -121,7 +127,8 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
     (void)easy;
     kf_http *http = context;
     if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* may be closed already */
+        /* The socket may be closed already. */
+        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL);
         return 0;
     }
     struct epoll_event event = {.data.fd = fd};
@@ -166,7 +173,8 @@ static size_t take_header(char *line, size_t size, size_t count, void *context)
     memcpy(value, line + start, value_length);
     value[value_length] = '\0';
     if (strcmp(name, "location") == 0) {
-        size_t kept = strcspn(value, "?#"); /* what follows may hold secrets */
+        /* The rest may hold secrets. */
+        size_t kept = strcspn(value, "?#");
         if (kept >= sizeof t->location) kept = sizeof t->location - 1;
         memcpy(t->location, value, kept);
         t->location[kept] = '\0';
@@ -186,7 +194,8 @@ static size_t take_data(char *data, size_t size, size_t count, void *context)
         t->fault = KF_HTTP_TOO_LARGE;
     else if (!t->request.data(t->request.context, data, length))
         t->fault = KF_HTTP_STOPPED;
-    return t->fault ? 0 : length; /* anything else than length ends the transfer */
+    /* Any other value ends the transfer. */
+    return t->fault ? 0 : length;
 }
 
 /* ---- beginning and ending -------------------------------------------------------------------- */
@@ -272,11 +281,11 @@ static void set_options(const kf_curl_library *curl, kf_http_transfer *t, bool l
     curl->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    /* A connection a request: one that stalls holds up nobody else, which streams multiplexed over
-     * one connection would. */
+    /* One connection for each request: a stalled request must not delay others, as streams on one
+     * connection would. */
     curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    /* Compression is not asked for (a request header says so), since proxies hold streams back to
-     * compress them; it is understood. */
+    /* Compression is accepted but not requested (a request header says so): proxies hold streams
+     * back to compress them. */
     curl->easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(r->connect_seconds * 1000));
     curl->easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(r->total_seconds * 1000));
@@ -309,13 +318,13 @@ static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t,
     return true;
 }
 
-/* The longest silence that is allowed now. */
+/* Returns the longest silence that is allowed now. */
 static double patience_of(const kf_http_transfer *t)
 {
     return t->answering ? t->request.stall_seconds : t->request.first_byte_seconds;
 }
 
-/* When the transfer's limits pass, given what has come until now. */
+/* Returns when the transfer's limits pass, given the bytes so far. */
 static double deadline_of(const kf_http_transfer *t)
 {
     return (isnan(t->first) ? t->started : t->last) + patience_of(t);
@@ -325,7 +334,8 @@ void kf_http_answering(kf_http_transfer *t)
 {
     if (t->answering) return;
     t->answering = true;
-    t->http->next_check = fmin(t->http->next_check, deadline_of(t)); /* sooner than it was */
+    /* It is sooner than before. */
+    t->http->next_check = fmin(t->http->next_check, deadline_of(t));
 }
 
 kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, kf_error *error)
@@ -452,7 +462,7 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
     }
 }
 
-/* Hands the result out; the transfer is gone afterwards, before the handler runs. */
+/* Calls the handler with the result. The transfer ends before the call. */
 static void finish(kf_http *http, kf_http_transfer *t, CURLcode code)
 {
     const kf_curl_library *curl = http->curl;
@@ -481,12 +491,12 @@ static void read_messages(kf_http *http)
         kf_http_transfer *t = NULL;
         CURLcode code = message->data.result;
         http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
-        finish(http, t, code); /* may end others: their messages go with them */
+        /* May end other transfers; their messages go with them. */
+        finish(http, t, code);
     }
 }
 
-/* Transfers over a limit of ours. A handler may end any of them, so one at a time, from the start.
- */
+/* Ends the transfers over a limit. A handler may end any of them, so each search starts anew. */
 static void check_deadlines(kf_http *http)
 {
     for (;;) {
@@ -530,7 +540,8 @@ bool kf_http_step(kf_http *http, double seconds)
         http->curl->multi_socket_action(http->multi, events[i].data.fd, what, &running);
     }
     if (kf_now() >= http->timer) {
-        http->timer = INFINITY; /* curl sets the next one */
+        /* curl sets the next one. */
+        http->timer = INFINITY;
         http->curl->multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     read_messages(http);

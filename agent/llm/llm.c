@@ -1,4 +1,4 @@
-/* The provider table, and the spec syntax in front of it. */
+/* The provider table and the syntax of specs. */
 #include "llm.h"
 
 #include <math.h>
@@ -61,11 +61,12 @@ static const kf_llm_provider *const providers[] = {
 struct kf_llm {
     const kf_llm_provider *provider;
     void *state;
-    kf_budget *budget; /* of a provider that does not keep it itself */
+    /* For a provider that does not reserve and settle by itself. */
+    kf_budget *budget;
     kf_llm_traits traits;
 };
 
-/* What a call without a price of its own reserves. */
+/* Reserved for each call of a provider that does not reserve by itself. */
 static const kf_amount one_request = {.requests = 1};
 
 /* ---- specs ----------------------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ static bool complain_unknown(const char *spec, size_t length, kf_error *error)
                    forms.data ? forms.data : "");
 }
 
-/* Of every provider: what a caller with several models wants to know. */
+/* Options of every provider, for a caller with several models. */
 static const char *const roles[] = {"proposer", "critic", "both", NULL};
 enum {
     TRAIT_WEIGHT,
@@ -111,8 +112,8 @@ static const kf_llm_option traits[TRAIT_COUNT] = {
     [TRAIT_TEMPERATURE_CALLS] = {"temperature_calls", 32, 1, 1e6, NULL},
 };
 
-/* One `NAME=NUMBER` of `length` bytes; `values` are of the provider's options, and behind
- * KF_LLM_OPTIONS the traits. */
+/* Reads one `NAME=VALUE` of `length` bytes. `values` holds the provider's options, and from
+ * KF_LLM_OPTIONS on the traits. */
 static bool read_option(const kf_llm_provider *provider, const char *text, size_t length,
                         double *values, kf_error *error)
 {
@@ -158,7 +159,7 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
                    near ? "; did you mean " : "", near ? near : "");
 }
 
-/* "MODEL@http://…", whose model may hold colons of its own. */
+/* True for "MODEL@http://…". The model may hold colons. */
 static bool is_address(const char *spec)
 {
     const char *at = strstr(spec, "@http");
@@ -276,7 +277,7 @@ int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply)
     int got = llm->provider->poll(llm->state, seconds, reply);
     if (got != 1) return got;
     if (llm->budget) settle(llm, reply);
-    /* Before anybody sees it: what comes of a reply is shown, stored and sent to other models. */
+    /* The text is shown, stored and sent to other models, so redact it before any use. */
     if (reply->text) reply->size = kf_api_keys_redact_bytes(reply->text, reply->size);
     if (reply->model) kf_api_keys_redact(reply->model);
     kf_api_keys_redact(reply->error.text);
@@ -341,7 +342,7 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     if (!frozen) {
         kf_buffer_string(&text, spec);
     } else if (llm->provider == &kf_llm_fallback) {
-        /* Its members' are put together anew, behind what stands before its colon. */
+        /* The members' specs are written anew, behind the text before the colon. */
         kf_buffer_format(&text, "%.*s%s", (int)strcspn(spec, ":"), spec, strchr(options.data, ':'));
     } else {
         bool bare = !find_provider(spec, strcspn(spec, ",:"));

@@ -1,11 +1,10 @@
-/* One attempt. Its body is read as what it is: events, a whole JSON reply, or the words of a proxy;
- * the status, the server's error and the answer's own end decide together whether it is a reply,
- * whether to ask again, and what it cost.
+/* One attempt. The first byte of the body decides how it is read: as events, as a whole JSON reply,
+ * or as the text of a proxy. The status, the server's error and the end of the answer decide if it
+ * is a reply, if the request is sent again, and what it cost.
  *
- * What is booked: what the server counted; else, for a reply that had begun, an estimate from its
- * bytes; for a request that was sent and not answered, an estimate of its prompt; nothing for one
- * that was refused. Each attempt is settled exactly once, in `settle`.
- */
+ * Booked is what the server counted. If it did not count: for a reply that had begun, an estimate
+ * from its bytes; for a request without a reply, an estimate of its prompt; for a refused request,
+ * nothing. `settle` books each attempt exactly once. */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -22,11 +21,16 @@
 #include "llm_network.h"
 #include "api_key.h"
 
-#define ERROR_BYTES 65536u          /* of an error's body that is read */
-#define OVERHEAD_TOKENS 512         /* of a chat template, at most */
-#define LONGEST_WAIT 600            /* a server that asks for more is not waited for */
-#define WHOLE_BYTES (16u << 20)     /* of a reply that is not streamed */
-#define REPLY_BYTES_ALL (64u << 20) /* with all the wrapping of its events */
+/* Limit of an error's body. */
+#define ERROR_BYTES 65536u
+/* The most that a chat template adds. */
+#define OVERHEAD_TOKENS 512
+/* If a server asks for a longer wait, the request fails. */
+#define LONGEST_WAIT 600
+/* Limit of a reply that is not streamed. */
+#define WHOLE_BYTES (16u << 20)
+/* The same with the text around its events. */
+#define REPLY_BYTES_ALL (64u << 20)
 
 /* ---- money ----------------------------------------------------------------------------------- */
 
@@ -41,13 +45,14 @@ kf_amount kf_request_most(const kf_request *request, int64_t max_tokens)
     /* No vocabulary in use makes more than one token of a byte. */
     int64_t prompt = (int64_t)prompt_bytes(request) + OVERHEAD_TOKENS;
     const kf_price *price = &request->network->price;
-    double dearest = fmax(price->input, price->cache_write); /* of a prompt's tokens */
+    /* Of a token of the prompt. */
+    double dearest = fmax(price->input, price->cache_write);
     double usd =
         price->known ? ((double)prompt * dearest + (double)max_tokens * price->output) * 1e-6 : 0;
     return (kf_amount){kf_nanodollars(usd), prompt + max_tokens, 1};
 }
 
-/* Books the attempt; once. */
+/* Books the attempt, once. */
 static void settle(kf_request *request, bool was_charged)
 {
     kf_network *n = request->network;
@@ -65,7 +70,7 @@ static void settle(kf_request *request, bool was_charged)
                                          : 0;
         used.tokens = prompt + completion;
         used.nanodollars = kf_nanodollars(usd);
-        /* An estimate never says more than could have been charged. */
+        /* An estimate must not exceed the reservation. */
         if (!counted && used.tokens > request->attempt.reserved.tokens)
             used.tokens = request->attempt.reserved.tokens;
         if (!counted && n->price.known && isnan(a->cost_usd) &&
@@ -99,8 +104,8 @@ static void release_attempt(kf_request *request)
 static bool take_event(void *context, const char *name, const char *data, size_t size)
 {
     kf_request *request = context;
-    /* An object that can't be read may be a part of the text, which must not be missing; a few
-     * words of another kind may be a greeting. */
+    /* A broken object may be a part of the text, and no part may be missing. A few words of another
+     * kind may be a greeting. */
     if (!kf_answer_event(&request->attempt.answer, request->network->dialect, name, data, size) &&
         (*data == '{' || ++request->attempt.bad_events > 3))
         return kf_fail(&request->attempt.fault, KF_ERROR_IO,
@@ -132,7 +137,8 @@ static bool take_piece(kf_request *request, const char *data, size_t size)
         request->attempt.status = kf_http_status(request->network->http, request->attempt.transfer);
     if (request->attempt.status != 200) {
         kf_buffer_append(&request->attempt.body, data, size);
-        return !request->attempt.body.failed; /* as much of an error as anybody reads */
+        /* Longer errors are cut. */
+        return !request->attempt.body.failed;
     }
     if (request->attempt.kind == KF_BODY_UNKNOWN) {
         size_t blank = 0;
@@ -167,7 +173,7 @@ static bool has(const char *text, const char *word)
     return text && strcasestr(text, word);
 }
 
-/* The part of a body that a person can read, for an error. */
+/* Copies the readable start of the body, for an error. */
 static void excerpt(const kf_request *request, char *text, size_t size)
 {
     const char *body = request->attempt.body.data ? request->attempt.body.data : "";
@@ -176,8 +182,8 @@ static void excerpt(const kf_request *request, char *text, size_t size)
              strlen(body) > 200 ? "..." : "");
 }
 
-/* Some servers refuse a parameter instead of ignoring it: it is left out from then on. True when
- * there was such a one. */
+/* Leaves out a parameter that the server refused, now and in later requests. True if the message
+ * names one. */
 static bool leave_out(kf_request *request, const char *message)
 {
     static const struct {
@@ -219,8 +225,8 @@ static bool is_too_long(const char *kind, const char *message)
     return false;
 }
 
-/* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo",
- * "retryDelay": "34s"}]}. */
+/* Reads the wait that Google writes in the body instead of a header: {"details": [{"@type":
+ * "…RetryInfo", "retryDelay": "34s"}]}. */
 static void take_delay(kf_request *request, const cJSON *error)
 {
     const cJSON *detail;
@@ -233,7 +239,7 @@ static void take_delay(kf_request *request, const cJSON *error)
     }
 }
 
-/* A reply with another status than 200. */
+/* Judges a reply with a status other than 200. */
 static verdict judge_status(kf_request *request, int status, kf_error *error,
                             kf_llm_outcome *outcome)
 {
@@ -242,11 +248,12 @@ static verdict judge_status(kf_request *request, int status, kf_error *error,
         request->attempt.body.data
             ? cJSON_ParseWithLength(request->attempt.body.data, request->attempt.body.size)
             : NULL;
-    /* Gemini wraps errors in a list */
+    /* Gemini wraps errors in a list. */
     const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json;
     const cJSON *member = kf_dialect_member(object, "error");
     char words[256];
-    if (!member) member = object; /* FastAPI and others: {"message"} or {"detail"} at the top */
+    /* FastAPI and others: {"message"} or {"detail"} at the top. */
+    if (!member) member = object;
     const char *message =
         cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
     if (!message) message = kf_dialect_member_text(object, "detail");
@@ -286,7 +293,7 @@ static verdict judge_status(kf_request *request, int status, kf_error *error,
     return kf_status_is_passing(status) ? AGAIN : FAIL;
 }
 
-/* What a whole answer is. */
+/* Sets the outcome, text and error of the reply from a whole answer. */
 static void word_answer(kf_request *request)
 {
     kf_answer *a = &request->attempt.answer;
@@ -310,7 +317,8 @@ static void word_answer(kf_request *request)
         kf_fail_prefix(&reply->error, "%s", request->network->label);
         return;
     }
-    a->text.size = size; /* for the books */
+    /* `settle` reads it. */
+    a->text.size = size;
     kf_llm_reply_set_text(reply, text, whole);
     bool empty = reply->outcome == KF_LLM_EMPTY;
     const char *label = request->network->label;
@@ -343,7 +351,7 @@ static void word_answer(kf_request *request)
     }
 }
 
-/* A body that came with status 200. */
+/* Judges a reply with status 200. */
 static verdict judge_answer(kf_request *request, const kf_http_result *result, kf_error *error)
 {
     kf_answer *a = &request->attempt.answer;
@@ -391,7 +399,7 @@ static verdict judge(kf_request *request, const kf_http_result *result, kf_error
     }
 }
 
-/* A reply may have been produced although none, or not all of it, came. */
+/* True if the server may have produced a reply, even if it did not arrive whole. */
 static bool may_be_charged(const kf_http_result *result)
 {
     if (result->status) return result->status == 200;
@@ -429,7 +437,7 @@ void kf_request_fail(kf_request *request, kf_llm_outcome outcome, kf_error_code 
     request->reply.outcome = outcome;
     kf_fail_va(&request->reply.error, code, format, arguments);
     va_end(arguments);
-    /* The rest could not be had: what came is paid for, and may be of use. */
+    /* The rest is not available. The user has paid for the first part, and it may be useful. */
     size_t size = request->begun.size;
     char *begun = size ? kf_buffer_take(&request->begun) : NULL;
     if (begun) {
@@ -441,8 +449,8 @@ void kf_request_fail(kf_request *request, kf_llm_outcome outcome, kf_error_code 
     complete(request);
 }
 
-/* Cut off at the token limit in the middle of something: true when the rest is to be asked for.
- * What came is kept. */
+/* True if the reply was cut off at the token limit inside a block and is to be continued. Keeps the
+ * text so far. */
 static bool goes_on(kf_request *request)
 {
     const kf_answer *a = &request->attempt.answer;
@@ -467,8 +475,8 @@ static void done(void *context, const kf_http_result *result)
     kf_error error = {0};
     kf_llm_outcome outcome;
     request->attempt.transfer = NULL;
-    /* An event without its blank line counts at the end of a stream, not where the stream was cut
-     * off. */
+    /* A last event without its blank line counts at the end of a stream, but not where the stream
+     * was cut off. */
     if (result->status == 200 && request->attempt.kind == KF_BODY_EVENTS && !result->fault)
         kf_sse_end(&request->attempt.sse, &request->attempt.fault);
     if (request->attempt.kind == KF_BODY_WHOLE && request->attempt.body.size)
@@ -477,7 +485,8 @@ static void done(void *context, const kf_http_result *result)
     verdict v = judge(request, result, &error, &outcome);
     double now = kf_now(), wait = kf_server_limits_wait(&request->attempt.limits);
     if (wait > 0) n->pace.hold_until = fmax(n->pace.hold_until, now + fmin(wait, LONGEST_WAIT));
-    settle(request, may_be_charged(result)); /* of what was sent, before anything is made of it */
+    /* Before anything moves the text out of the answer. */
+    settle(request, may_be_charged(result));
     bool more = v == ACCEPT && goes_on(request);
     if (v == ACCEPT && !more) word_answer(request);
     if (request->attempt.answer.model[0] && !request->reply.model)
@@ -508,8 +517,7 @@ static void done(void *context, const kf_http_result *result)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* What decides how a model samples and how long it may, under the names that the services have for
- * it. */
+/* Keeps the sampling settings and limits of the body, under the names that the services use. */
 static bool keep_settings(kf_request *request, const cJSON *body)
 {
     static const char *const names[] = {
@@ -535,7 +543,7 @@ static char *make_body(kf_request *request, const kf_call_settings *settings)
     if (request->network->wants_cost &&
         !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include"))
         return NULL;
-    /* what continues a reply has less room for the rest of it */
+    /* A continuation has less room for the rest of the reply. */
     if (!content.begun && !keep_settings(request, json)) return NULL;
     return cJSON_PrintUnformatted(json);
 }
@@ -553,7 +561,8 @@ bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error)
     if (n->key.value) {
         kf_api_keys_guard();
         const char *form = n->key.form ? n->key.form : n->dialect->key_header;
-        kf_buffer_append(&key, form, strlen(form) - 2); /* without its %s */
+        /* Without its "%s". */
+        kf_buffer_append(&key, form, strlen(form) - 2);
         kf_buffer_string(&key, n->key.value);
     }
     if (!body || url.failed || key.failed) return kf_fail_memory(error, "a request");

@@ -4,14 +4,16 @@
 
 #include "extract_internal.h"
 
-#define LONGEST_REPEAT 2000 /* bytes that a model may say again */
-/* fewer are equal by chance, unless they are all of a line until there */
+/* Bytes that a model may repeat. */
+#define LONGEST_REPEAT 2000
+/* Shorter texts may be equal by chance, unless they are a whole line. */
 #define SHORTEST_REPEAT 12
 #define SHORTEST_LINE 4
-#define START_OVER 64 /* so many equal bytes at the start: the whole reply is said again */
+/* With so many equal bytes at its start, a continuation repeats the whole reply. */
+#define START_OVER 64
 #define LONGEST_REMARK 300
 
-/* A fence at the line's start; *has_info: words follow it, so it opens a block. */
+/* True if the line is a fence. *has_info: words follow it, so it opens a block. */
 static bool is_fence(kf_span line, bool *has_info)
 {
     kf_span text = kf_span_trim(line);
@@ -23,7 +25,7 @@ static bool is_fence(kf_span line, bool *has_info)
     return marks >= 3;
 }
 
-/* How many blocks were closed, and whether one is open at the end. */
+/* True if a block is open at the end of the text. *closed counts the closed ones. */
 static bool in_block(const char *text, size_t size, int *closed)
 {
     kf_span rest = {text, size}, line;
@@ -43,8 +45,8 @@ bool kf_reply_is_open(const char *text, size_t size)
     return in_block(text, size, &closed) || !closed;
 }
 
-/* Within a block: bytes of `more` up to and with a fence that opens it again, a short remark before
- * it included. */
+/* Returns the bytes of `more` up to and with a fence that opens the block again. A short remark
+ * before it counts, too. 0: no such fence. */
 static size_t opened_again(const char *more, size_t size)
 {
     kf_span rest = {more, size < LONGEST_REMARK ? size : LONGEST_REMARK}, line;
@@ -56,7 +58,7 @@ static size_t opened_again(const char *more, size_t size)
     return 0;
 }
 
-/* How many bytes at the end of `text` are the first ones of `more`. */
+/* Returns how many bytes at the end of `text` are the first ones of `more`. */
 static size_t overlap(const char *text, size_t size, const char *more, size_t more_size)
 {
     size_t most = size < more_size ? size : more_size;

@@ -1,7 +1,6 @@
-/* fallback:SPEC then SPEC…: each request goes to the first model that takes it; when it fails
- * there, with all retries of its own, it goes to the next. A model whose circuit breaker is open is
- * passed over. What an exec: command may hold, " then " included, is its own: it ends the list.
- */
+/* fallback:SPEC then SPEC…: each request goes to the first model that takes it. If it fails there
+ * with all its retries, it goes to the next model. A model with an open circuit breaker is skipped.
+ * An exec: command may contain " then ", so it ends the list. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,8 @@ typedef struct pending {
     char *system, *prompt;
     kf_llm_request request;
     int member;
-    /* of members that failed; tokens -1 as soon as one did not say */
+    /* Of the members that failed. Tokens are -1 as soon as one did not report them. */
+
     int64_t prompt_tokens, completion_tokens, requests;
     double cost_usd, seconds;
 } pending;
@@ -77,7 +77,7 @@ static void *fallback_open(const char *argument, const double *options, kf_error
     return f;
 }
 
-/* The first member from `from` on that takes the request. */
+/* Sends the request to the first member, from `from` on, that takes it. */
 static bool hand_on(fallback *f, pending *p, int from, kf_error *error)
 {
     for (p->member = from; p->member < f->count; p->member++)
@@ -134,7 +134,7 @@ static void add_up(pending *p, kf_llm_reply *reply)
         reply->prompt_tokens += p->prompt_tokens, reply->completion_tokens += p->completion_tokens;
 }
 
-/* True when the reply is the caller's; false when the request went on to another member. */
+/* True if the reply is final. False if the request went to another member. */
 static bool settle(fallback *f, int member, kf_llm_reply *reply)
 {
     pending *p = unlink_pending(f, member, reply->tag);
@@ -181,7 +181,8 @@ static int fallback_poll(void *state, double seconds, kf_llm_reply *reply)
         if (now >= until) return 0;
         struct pollfd fds[256];
         size_t count = fallback_watch(f, fds, sizeof fds / sizeof *fds, &wake);
-        if (!count) wake = fmin(wake, now + 0.02); /* a member that can't be watched */
+        /* A member has no descriptor. */
+        if (!count) wake = fmin(wake, now + 0.02);
         if (poll(fds, count, wake > now ? (int)fmin(ceil((wake - now) * 1000), 1e6) : 0) < 0)
             return 0;
     }
@@ -196,7 +197,8 @@ static int fallback_in_flight(const void *state)
 static void fallback_cancel(void *state)
 {
     fallback *f = state;
-    f->cancelled = true; /* nothing goes on to another member */
+    /* No request goes to another member any more. */
+    f->cancelled = true;
     for (int i = 0; i < f->count; i++) kf_llm_cancel(f->members[i]);
 }
 

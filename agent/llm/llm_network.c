@@ -1,8 +1,7 @@
-/* The providers over the network are one, with a row for each service: its address, format and key.
- * What a request has to pass before it leaves: its own back-off, what the server asked to wait,
- * requests and tokens a minute, the circuit breaker, the budget. All providers of a thread share
- * one event loop, so that polling one of them serves all.
- */
+/* All providers over the network, as one implementation. Each service has a row: address, format
+ * and key. Before a request leaves, these have to allow it: its own back-off, a wait that the
+ * server asked for, the rates a minute, the circuit breaker and the budget. All providers of a
+ * thread share one event loop, so polling one serves all. */
 #include "llm_network.h"
 
 #include <ctype.h>
@@ -17,18 +16,24 @@
 
 #define MAX_PARALLEL 1024
 #define DEFAULT_MAX_TOKENS 16384
-#define MIN_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
+/* With room for fewer tokens, the budget counts as spent. */
+#define MIN_MAX_TOKENS 1024
 
 /* ---- services -------------------------------------------------------------------------------- */
 
 typedef struct service {
     const char *name;
     const kf_dialect *dialect;
-    const char *base;          /* NULL: has to be given */
-    const char *base_variable; /* of the environment, in its place; NULL none */
-    const char *base_end;      /* appended to the variable's value */
-    const char *key_name;      /* NULL: by the host's name */
-    const char *key_form;      /* NULL: the dialect's */
+    /* NULL: the spec has to give it. */
+    const char *base;
+    /* The environment variable that replaces it. NULL: none. */
+    const char *base_variable;
+    /* Appended to the variable's value. */
+    const char *base_end;
+    /* NULL: derived from the host's name. */
+    const char *key_name;
+    /* NULL: the dialect's. */
+    const char *key_form;
     bool wants_cost;
 } service;
 
@@ -94,9 +99,9 @@ static void give_http(void)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The variable of a compatible server's key: MISTRAL_API_KEY for https://api.mistral.ai, so that no
- * key goes to another's host; KFORGE_API_KEY for addresses that are numbers and for this machine.
- */
+/* Returns the variable of a compatible server's key. It is MISTRAL_API_KEY for
+ * https://api.mistral.ai, so that no key goes to the host of another provider. For numeric
+ * addresses and this machine it is KFORGE_API_KEY. */
 static char *key_name_of(const char *base)
 {
     const char *host = strstr(base, "://");
@@ -108,7 +113,8 @@ static char *key_name_of(const char *base)
     if (!number && dots > 0) {
         size_t end = length, start;
         while (end && host[end - 1] != '.') end--;
-        end -= end > 0; /* the last label is cut off */
+        /* Without the last label. */
+        end -= end > 0;
         start = end;
         while (start && host[start - 1] != '.') start--;
         snprintf(name, sizeof name, "%.*s_API_KEY", (int)(end - start), host + start);
@@ -283,7 +289,7 @@ static bool network_submit(void *state, const kf_llm_request *given, kf_error *e
     return true;
 }
 
-/* Reserves for the attempt; may lower its token limit to what the budget has left. */
+/* Reserves the attempt. May lower its token limit to the rest of the budget. */
 static kf_budget_answer reserve(kf_request *request, int64_t *max_tokens, kf_error *error)
 {
     kf_network *n = request->network;
@@ -298,7 +304,7 @@ static kf_budget_answer reserve(kf_request *request, int64_t *max_tokens, kf_err
     return answer;
 }
 
-/* Lets the request leave if nothing stands in the way; *wake is lowered to when to look again. */
+/* Sends the request if all limits allow it. Otherwise lowers *wake to the time to try again. */
 static void try_to_send(kf_request *request, double now, double *wake)
 {
     kf_network *n = request->network;
@@ -313,10 +319,11 @@ static void try_to_send(kf_request *request, double now, double *wake)
         return;
     }
     switch (reserve(request, &max_tokens, &error)) {
-    case KF_BUDGET_WAIT: return; /* until somebody settles */
+    /* Until another request settles. */
+    case KF_BUDGET_WAIT: return;
     case KF_BUDGET_SPENT:
         kf_breaker_end(&n->pace.breaker, false, now);
-        /* What was charged already is a failed call; where nothing was, there was none. */
+        /* With an earlier charge it is a failed call. Without one, no call was made. */
         kf_request_fail(request, request->usage.used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED,
                         KF_ERROR_LIMIT, "%s", error.text);
         return;
@@ -365,7 +372,8 @@ static int network_poll(void *state, double seconds, kf_llm_reply *reply)
         if (take_done(n, reply)) return 1;
         if (last || !n->request_count) return 0;
         double now = kf_now();
-        last = now >= until; /* one look at what has come, also when there is no time to wait */
+        /* Look once at what has arrived, even if there is no time to wait. */
+        last = now >= until;
         if (!kf_http_step(n->http, wake - now)) last = true;
     }
 }

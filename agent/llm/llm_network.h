@@ -1,7 +1,5 @@
-/* Models over the network: the parts of the provider. llm_network.c opens them and decides when a
- * request leaves; llm_attempt.c is one attempt, from its first byte out to what its reply means.
- * Internal to agent/.
- */
+/* Models over the network. llm_network.c opens them and decides when a request leaves.
+ * llm_attempt.c handles one attempt: it sends, reads and judges the reply. Internal to agent/. */
 #ifndef KFORGE_LLM_NETWORK_H
 #define KFORGE_LLM_NETWORK_H
 
@@ -13,7 +11,7 @@
 #include "prices.h"
 #include "sse.h"
 
-/* How the body of a reply reads, by its first byte rather than by what its header claims. */
+/* How the body of a reply reads. The first byte decides, not the header. */
 typedef enum kf_body_kind { KF_BODY_UNKNOWN, KF_BODY_EVENTS, KF_BODY_WHOLE } kf_body_kind;
 
 typedef enum kf_request_state {
@@ -120,14 +118,14 @@ struct kf_network {
     uint64_t random;
 };
 
-/* The most that an attempt may use with so many tokens of reply. */
+/* Returns the most that an attempt can use if its reply has up to `max_tokens` tokens. */
 kf_amount kf_request_most(const kf_request *request, int64_t max_tokens);
-/* Sends the request; `request->reserved` is reserved already. False with *error when it can't even
- * be made. */
+/* Sends the request. `request->attempt.reserved` must be reserved already. False with *error if the
+ * request can't be made. */
 bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error);
-/* Ends the attempt under way, if there is one, and books what it may have cost. */
+/* Ends the attempt in flight, if there is one, and books what it may have cost. */
 void kf_request_abort(kf_request *request);
-/* DONE with this failure. */
+/* Completes the request with this failure. */
 void kf_request_fail(kf_request *request, kf_llm_outcome outcome, kf_error_code code,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 void kf_request_free(kf_request *request);

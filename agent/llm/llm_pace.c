@@ -23,7 +23,7 @@ bool kf_status_is_passing(int status)
 
 /* ---- what servers say ------------------------------------------------------------------------ */
 
-/* "1m30.5s", "250ms", "6h0m0s", "20": seconds; NaN when it is none of these. */
+/* Returns the seconds of "1m30.5s", "250ms", "6h0m0s" or "20". NaN for any other text. */
 static double parse_duration(const char *text)
 {
     double sum = 0;
@@ -159,7 +159,8 @@ double kf_breaker_wait(const kf_breaker *breaker, double now)
 {
     if (breaker->failures < KF_BREAKER_FAILURES) return 0;
     if (now < breaker->open_until) return breaker->open_until - now;
-    return breaker->trying ? 1 : 0; /* the one that tries is under way; its end says more */
+    /* A trial request is in flight. Its end decides. */
+    return breaker->trying ? 1 : 0;
 }
 
 void kf_breaker_begin(kf_breaker *breaker)

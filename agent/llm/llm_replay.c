@@ -1,11 +1,12 @@
-/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run, read
- * whole when opened, so that a fault in its last line is known before the first call. Which reply a
- * prompt gets depends only on the prompts before it: with the same prompts a run repeats itself.
+/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run. The
+ * whole recording is read when it is opened, so an error in its last line shows before the first
+ * call. Only the prompts so far decide which reply a prompt gets: with equal prompts a run repeats
+ * itself.
  *
- * A live model takes its time, and after a failure it is left alone for a while; the search does
- * something else meanwhile. So a recording says how far the run was when it was asked for ("asked")
- * and when it came ("after"), and a run that repeats it asks, and is answered, when it is as far
- * (kf_llm_progress): then both have done the same. */
+ * During a call of a live model the search does other work, and after a failure it pauses the
+ * model. So a recording holds the progress of the run at the request ("asked") and at the reply
+ * ("after"). A replayed run sends the request and gets the reply at the same progress
+ * (kf_llm_progress). Then both runs have done the same work. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,26 +25,35 @@
 #define CASSETTE_BYTES (256u << 20)
 
 typedef struct recording {
-    char match[KF_HASH_HEX]; /* "" any prompt */
-    kf_llm_reply reply;      /* as it will be handed out, but for the tag */
-    int64_t asked, after;    /* kf_llm_progress when it was asked for and when it came; 0 at once */
-    bool used, told;         /* told: it says who was resting */
-    uint64_t resting;        /* as kf_llm_resting */
+    /* "": any prompt. */
+    char match[KF_HASH_HEX];
+    /* The reply to hand out, without the tag. */
+    kf_llm_reply reply;
+    /* Progress (kf_llm_progress) at the request and at the reply. 0: at once. */
+    int64_t asked, after;
+    /* knows_resting: the recording has `resting`. */
+    bool used, told;
+    /* As kf_llm_resting. */
+    uint64_t resting;
 } recording;
 
 typedef struct queued_reply {
     kf_llm_reply reply;
     int64_t after;
-    size_t order; /* of its recording: replies come as they came */
+    /* The place of its recording: replies come in the recorded order. */
+    size_t order;
 } queued_reply;
 
 typedef struct replay {
-    char *name; /* of the file, for messages */
+    /* The file, for messages. */
+    char *name;
     char *model;
     recording *recordings;
     size_t count;
-    bool strict, timed;  /* timed: some recording has an `after` */
-    queued_reply *queue; /* answered, not yet polled */
+    /* timed: at least one recording has `after`. */
+    bool strict, timed;
+    /* Answered, not yet polled. */
+    queued_reply *queue;
     size_t queued;
     int64_t progress;
 } replay;
@@ -82,7 +92,7 @@ static bool is_hash(const char *text)
     return strlen(text) == KF_HASH_HEX - 1 && strspn(text, "0123456789abcdef") == KF_HASH_HEX - 1;
 }
 
-/* Takes `text` over; NULL: there is no memory. */
+/* Fills the reply of a recording. Takes `text` over. NULL: out of memory. */
 static bool set_reply(recording *rec, char *text, size_t size, const char *model,
                       kf_llm_outcome outcome, const char *failure, kf_error *error)
 {
@@ -90,7 +100,7 @@ static bool set_reply(recording *rec, char *text, size_t size, const char *model
     if (text) kf_llm_reply_set_text(&rec->reply, text, size);
     if (!text || !rec->reply.model) return kf_fail_memory(error, "a recorded reply");
     rec->reply.outcome = outcome;
-    /* nothing came, not a text without characters */
+    /* No reply came, which is not the same as an empty text. */
     if (outcome == KF_LLM_FAILED && !size) free(kf_steal(&rec->reply.text));
     if (failure || outcome == KF_LLM_FAILED)
         kf_fail(&rec->reply.error, KF_ERROR_IO, "%s", failure ? failure : "recorded as failed");
@@ -220,10 +230,10 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
                      error);
 }
 
-/* `name` NULL: of all models. */
+/* Reads the calls of one model, or with `name` NULL of all. */
 static bool read_run(replay *r, const char *path, const char *id, const char *name, kf_error *error)
 {
-    /* once the run that is asked for has begun, or goes on, that is itself */
+    /* The latest run may be the one that asks. */
     if (kf_store_means_latest(id))
         return kf_fail(
             error, KF_ERROR_INPUT,
@@ -243,7 +253,7 @@ static bool read_run(replay *r, const char *path, const char *id, const char *na
     return row == 0;
 }
 
-/* Could this be the id of a run, and is it no file? */
+/* True if `text` may be the id of a run and is no file. */
 static bool is_run(const char *text)
 {
     size_t length = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz");
@@ -257,7 +267,7 @@ char *kf_llm_replayed_run(const char *spec)
     return argument && is_run(argument + 1) ? strdup(argument + 1) : NULL;
 }
 
-/* A file when there is one; STORE#RUN[#NAME]; RUN. */
+/* Reads a file, else STORE#RUN[#NAME], else RUN. */
 static bool read_argument(replay *r, kf_error *error)
 {
     if (is_run(r->name)) return read_run(r, NULL, r->name, NULL, error);
@@ -294,10 +304,10 @@ static void *replay_open(const char *argument, const double *options, kf_error *
 
 /* ---- answering ------------------------------------------------------------------------------- */
 
-/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the
- * next of all. Recordings lie in the order in which they came. Calls that are in flight together
- * often have the same prompt, and not always the same part in the search: each gets its own reply
- * back, told by when it was asked for. */
+/* Returns the reply recorded for this prompt, else the next one for any prompt, else, unless
+ * strict, the next of all. The recordings lie in the order of the replies. Calls in flight at the
+ * same time often have equal prompts but different roles in the search. Their progress at the
+ * request tells them apart. */
 static recording *choose(replay *r, const char *prompt)
 {
     char hex[KF_HASH_HEX];
@@ -326,11 +336,13 @@ static bool replay_submit(void *state, const kf_llm_request *request, kf_error *
     if (rec) {
         *q = (queued_reply){
             .reply = rec->reply, .after = rec->after, .order = (size_t)(rec - r->recordings)};
-        rec->reply = (kf_llm_reply){0}; /* handed over: a recording is used once */
+        /* Moved: each recording is used once. */
+        rec->reply = (kf_llm_reply){0};
         rec->used = true;
     } else {
         q->reply.outcome = KF_LLM_EXHAUSTED;
-        if (r->timed) q->after = INT64_MAX; /* the model was still thinking when its run ended */
+        /* The model had not answered when its run ended. */
+        if (r->timed) q->after = INT64_MAX;
         kf_fail(&q->reply.error, KF_ERROR_LIMIT,
                 "%s: no recorded reply is left for this prompt (%zu in all)", r->name, r->count);
     }
@@ -349,8 +361,8 @@ static int replay_in_flight(const void *state)
     return (int)((const replay *)state)->queued;
 }
 
-/* The reply that is due first; NULL: none. As they were asked for, or, where it is known when they
- * came, as they came. */
+/* Returns the reply that is due first, NULL if no reply is due. The order is that of the requests,
+ * or if it is known that of the recorded replies. */
 static queued_reply *due(const replay *r)
 {
     queued_reply *first = NULL;
@@ -364,7 +376,8 @@ static queued_reply *due(const replay *r)
 
 static int replay_poll(void *state, double seconds, kf_llm_reply *reply)
 {
-    (void)seconds; /* a reply is there at once, or when the caller has done something else */
+    /* A reply is there at once, or after other work of the caller. */
+    (void)seconds;
     replay *r = state;
     queued_reply *q = due(r);
     if (!q) return 0;
@@ -385,7 +398,7 @@ static void replay_progress(void *state, int64_t done)
     ((replay *)state)->progress = done;
 }
 
-/* A model that is asked when it was asked then needs no pauses of its own. */
+/* The recorded run already contains the pauses of the model. */
 static kf_llm_readiness replay_ready(const void *state)
 {
     const replay *r = state;

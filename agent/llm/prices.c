@@ -12,7 +12,7 @@
 #define TABLE_BYTES (1u << 20)
 #define SCHEMA "kforge-prices/1"
 
-/* Does a row for `known` price `model`? Only digits, dashes and "latest" may follow. */
+/* True if the row for `known` prices `model`. Only digits, dashes and "latest" may follow. */
 static bool is_version_of(const char *model, const char *known)
 {
     size_t length = strlen(known);
