@@ -1,11 +1,10 @@
 /* kforge.json and KFORGE_ variables.
  *
- * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json (else ~/.config/kforge/kforge.json). The
- * project's is the first kforge.json on the way from the working directory up to the folder that
- * holds .git, or to the home directory; outside both only the working directory itself is looked
- * at, so that nobody's file in /tmp is ever in force. $KFORGE_CONFIG names the one file to read
- * instead of both; "none" reads none.
- */
+ * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json, by default ~/.config/kforge/kforge.json.
+ * The project's file is the first kforge.json on the way from the working directory up to the
+ * folder with .git, or to the home directory. Outside both, kforge looks in the working directory
+ * only, so that a file that another user put into /tmp has no effect. $KFORGE_CONFIG names one file
+ * to read instead of both. "none" reads no file. */
 #include "options.h"
 
 #include <ctype.h>
@@ -64,8 +63,7 @@ bool kf_environment_name(const char *option, char *name, size_t size)
     return true;
 }
 
-/* Names of all settings that may come from outside, each once. Options: as they are; variables:
- * KFORGE_… into `memory`. */
+/* Collects the names of all settings, each once. With `variables`: as KFORGE_… in `memory`. */
 static size_t known_names(const kf_command *const *commands, bool variables,
                           const char *names[MAX_KEYS], kf_buffer *memory)
 {
@@ -90,7 +88,7 @@ static size_t known_names(const kf_command *const *commands, bool variables,
     return count;
 }
 
-/* True if an option of an earlier version had this variable; *error then names the present one. */
+/* True if an option of an earlier version had this variable. *error then names the present one. */
 static bool fail_removed_variable(const char *given, kf_error *error)
 {
     char option[128], present[128];
@@ -138,8 +136,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
 
 /* ---- kforge.json ----------------------------------------------------------------------------- */
 
-/* Is `value` of the JSON type that the option takes? The text of a string is checked by
- * kf_option_set. */
+/* True if `value` has the JSON type of the option. kf_option_set checks the text of a string. */
 static bool right_type(const kf_option *option, const cJSON *value, const char **expected)
 {
     switch (option->type) {
@@ -222,7 +219,7 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
     return true;
 }
 
-/* Takes `path` over. */
+/* Reads and checks one file. Takes `path` over. */
 static bool add_file(kf_config *config, const kf_command *const *commands, char *path,
                      kf_error *error)
 {
@@ -245,8 +242,7 @@ static bool exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-/* The project's file in *found, malloc'd; NULL when there is none. False only when out of memory.
- */
+/* Finds the project's file, malloc'd, NULL if there is none. False: out of memory. */
 static bool project_file(const kf_surroundings *surroundings, char **found)
 {
     const char *home = kf_environment_get(surroundings, "HOME");
@@ -257,7 +253,8 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
                          *repository = kf_path_join(folder, ".git");
         if (!file || !repository) return false;
         if (!candidate && exists(file)) candidate = kf_steal(&file);
-        /* A file further up counts only once the search is known to end at a repository or home. */
+        /* A file further up counts only if the search ends at a repository or the home directory.
+         */
         if ((first && candidate) || exists(repository) || (home && strcmp(folder, home) == 0)) {
             *found = kf_steal(&candidate);
             return true;
@@ -268,7 +265,7 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
     }
 }
 
-/* Likewise the user's. */
+/* Finds the user's file, malloc'd, NULL if there is none. False: out of memory. */
 static bool user_file(const kf_surroundings *surroundings, char **found)
 {
     const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"),

@@ -52,7 +52,8 @@ void kf_option_usage(const kf_option *option, kf_buffer *text)
     if (option->argument) kf_buffer_format(text, "=%s", option->argument);
 }
 
-#define NO_LIMIT 1e9 /* a range that ends there or later is not worth telling */
+/* A range up to there is not shown. */
+#define NO_LIMIT 1e9
 
 void kf_option_explanation(const kf_option *option, kf_buffer *text)
 {
@@ -91,7 +92,7 @@ typedef struct page {
     int width, indent;
 } page;
 
-/* Long lines are hard to read: never wider than 100 columns. */
+/* Lines over 100 columns are hard to read. */
 static page start_page(FILE *out, int width)
 {
     return (page){.out = out, .width = width <= 0 ? 80 : width > 100 ? 100 : width};
@@ -107,7 +108,7 @@ static void print_paragraph(void *context, const char *text, size_t size, bool v
         kf_text_wrap(p->out, text, size, p->width, p->indent, false);
 }
 
-/* "  NAME   TEXT" with the text wrapped beside or, when the name is too long, below it. */
+/* Prints "  NAME   TEXT". A long name gets a line of its own. */
 static void print_entry(const page *p, const char *name, const char *text, int column)
 {
     int used = fprintf(p->out, "  %s", name);
@@ -131,7 +132,7 @@ static void print_examples(const page *p, const char *examples)
     }
 }
 
-/* Those whose name begins with `group` and a blank, or all when it is NULL; returns how many. */
+/* Prints the commands of a group, all with `group` NULL. Returns their number. */
 static int list_commands(const page *p, const kf_command *const *commands, const char *group)
 {
     size_t length = group ? strlen(group) : 0;
@@ -155,8 +156,8 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
 {
     page p = start_page(out, width);
     for (const kf_command *const *row = commands; *row; row++)
-        if (strcmp((*row)->name, group) == 0)
-            return false; /* a command that is called like a group */
+        if (strcmp((*row)->name, group) == 0) /* The word is a command, not a group. */
+            return false;
     if (list_commands(&p, commands, group) == 0) return false;
     fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
     return true;

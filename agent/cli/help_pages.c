@@ -1,5 +1,5 @@
-/* The man page and docs/reference/commands.md. Both explain an option that several commands have
- * once, in a section of its own; each command then only names it. */
+/* The man page and docs/reference/commands.md. An option that several commands have is explained
+ * once, in a section of its own. The commands only name it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,8 +117,8 @@ static void for_each_group(FILE *out, const kf_command *const *commands,
 
 /* ---- roff ------------------------------------------------------------------------------------ */
 
-/* Text in roff: backslashes and hyphens are escaped, and a line may not begin with a control
- * character. */
+/* Writes text in roff: backslashes and hyphens are escaped, and a line must not begin with a
+ * control character. */
 static void roff(FILE *out, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

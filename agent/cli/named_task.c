@@ -43,7 +43,7 @@ static bool holds_task(const char *folder, const char *name)
     return file && access(file, F_OK) == 0;
 }
 
-/* Appends the names of the tasks in `folder`. Names that do not fit are left out. */
+/* Appends the names of the tasks in `folder`, as many as fit. */
 static void collect_names(const char *folder, name_list *list)
 {
     DIR *entries = opendir(folder);

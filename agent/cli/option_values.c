@@ -26,7 +26,8 @@ static bool out_of_range(const kf_option *option, const char *text, const char *
                    text, option->low, option->high);
 }
 
-/* strtod takes "nan", "inf", hexadecimal and leading blanks as well; a setting may not. */
+/* strtod also takes "nan", "inf", hexadecimal numbers and leading blanks. A setting must not be
+ * one. */
 static bool read_number(const char *text, const char **end, double *value)
 {
     if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || strspn(text, "+-") > 1 ||
@@ -44,7 +45,8 @@ static bool read_duration(const char *text, double *seconds)
         const char *name;
         double seconds;
     } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-    double sum = 0, least = INFINITY; /* units fall: 1h30m, not 30m1h */
+    /* Units decrease: 1h30m, not 30m1h. */
+    double sum = 0, least = INFINITY;
     const char *at = text;
     do {
         double value;
@@ -60,7 +62,8 @@ static bool read_duration(const char *text, double *seconds)
                 at += length;
             }
         } else if (at != text && isfinite(least)) {
-            return false; /* "1h30" */
+            /* "1h30" */
+            return false;
         }
         if (unit == 0 || unit >= least) return false;
         least = unit;

@@ -1,7 +1,6 @@
-/* Options are read in four passes over one settings struct, weakest source first, so that a later
- * pass overwrites what an earlier one left: defaults, kforge.json, environment, command line. A
- * list is the exception: the first item that a source gives empties it.
- */
+/* Four passes read the options into one settings struct, weakest source first: defaults,
+ * kforge.json, environment, command line. A later pass overwrites an earlier one. Exception: the
+ * first item that a source gives for a list empties the list. */
 #include "options.h"
 
 #include <math.h>
@@ -25,7 +24,8 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
                                   size_t count, size_t *used, kf_error *error)
 {
     const char *first = words[0], *names[MAX_OPTIONS];
-    kf_autobuffer group = {0}; /* second words of the group that `first` names */
+    /* The second words of the group `first`. */
+    kf_autobuffer group = {0};
     size_t length = strlen(first), name_count = 0, group_count = 0;
     const char *group_names[MAX_OPTIONS];
     for (const kf_command *const *row = commands; *row; row++) {
@@ -74,7 +74,8 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
 typedef struct parser {
     const kf_command *command;
     kf_parsed *parsed;
-    bool listed[MAX_OPTIONS]; /* by option number: this source has given the list an item */
+    /* By option number: this source has given the list an item. */
+    bool listed[MAX_OPTIONS];
     kf_error *error;
 } parser;
 
@@ -96,7 +97,7 @@ static bool set_defaults(parser *p)
     return true;
 }
 
-/* Keeps a text that was put together here until kf_parsed_clear. Takes `text` over. */
+/* Keeps a text until kf_parsed_clear. Takes it over. */
 static const char *keep(parser *p, char *text)
 {
     kf_parsed *parsed = p->parsed;
@@ -108,8 +109,8 @@ static const char *keep(parser *p, char *text)
     return parsed->texts[parsed->text_count++] = text;
 }
 
-/* One value of kforge.json as the text that the command line would hold; borrowed from the tree
- * where it is a string. */
+/* Returns one value of kforge.json as the command line would hold it. A string is borrowed from the
+ * tree. */
 static const char *config_text(parser *p, const kf_option *option, const cJSON *value,
                                const char *folder)
 {
@@ -184,7 +185,7 @@ static bool unknown_option(const parser *p, const char *given)
                    given, p->command->name);
 }
 
-/* --name, --name=value, --name value, --no-name. *next is the argument behind it, taken when
+/* Reads --name, --name=value, --name value or --no-name. *next is the next argument, taken if
  * needed. */
 static bool set_long(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
@@ -216,10 +217,10 @@ static bool set_long(parser *p, const char *argument, const char *const *next, b
     return set(p, option, value, source);
 }
 
-/* -x, -xyz of flags, -nVALUE, -n VALUE. */
+/* Reads -x, -xyz of flags, -nVALUE or -n VALUE. */
 static bool set_short(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
-    /* "-device" for "--device", which would read as -d evice. */
+    /* "-device" instead of "--device" would read as -d evice. */
     if (argument[2] && kf_option_find(p->command, argument + 1))
         return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?",
                        p->command->name, argument, argument);
@@ -246,8 +247,8 @@ static bool set_short(parser *p, const char *argument, const char *const *next, 
     return true;
 }
 
-/* Before anything else, so that help is there whatever else is wrong. An option's value is never
- * taken for it: "--name --help" is rare enough. */
+/* True if help is requested. Checked first, so help works whatever else is wrong. The value of an
+ * option counts, too: "--name --help" is rare. */
 static bool asks_for_help(const char *const *arguments, size_t count)
 {
     for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)

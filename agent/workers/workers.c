@@ -1,4 +1,4 @@
-/* The pool: a queue of jobs, ends that take them, a queue of results. */
+/* Opens and closes workers, submits jobs and waits for results. */
 #include "workers.h"
 
 #include <ctype.h>
@@ -15,7 +15,8 @@
 #include "worker_protocol.h"
 #include "workers_internal.h"
 
-#define CLOSE_SECONDS 0.4 /* that ends have to end by themselves */
+/* Time for channels to close by themselves. */
+#define CLOSE_SECONDS 0.4
 
 const char *kf_workers_news(kf_workers *workers)
 {
@@ -233,7 +234,7 @@ size_t kf_workers_in_flight(const kf_workers *workers)
     return count;
 }
 
-/* NULL: out of memory. */
+/* Returns the bundle of the task as JSON. NULL: out of memory. */
 static const char *bundle_of(kf_workers *workers, const kf_task *task)
 {
     if (workers->bundle && strcmp(workers->bundle_hash, kf_task_hash(task)) == 0)
@@ -245,7 +246,7 @@ static const char *bundle_of(kf_workers *workers, const kf_task *task)
     return workers->bundle;
 }
 
-/* The first job in the queue that is for this end; NULL: none is. */
+/* Returns the first job in the queue that `channel` may take. NULL: there is no such job. */
 static kf_pending **next_for(kf_workers *workers, const kf_end *end)
 {
     for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
@@ -253,7 +254,7 @@ static kf_pending **next_for(kf_workers *workers, const kf_end *end)
     return NULL;
 }
 
-/* Jobs that wait go to workers that have room. */
+/* Gives the jobs in the queue to channels with room. */
 static void hand_out(kf_workers *workers)
 {
     for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
@@ -295,16 +296,19 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
         o->build_seconds * (KF_BUILD_TIMEOUT_FACTOR + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
         (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
     if (kf_task_baseline_compiled(job->task,
-                                  o->baseline)) /* a second measurement has processes of its own,
-                                                   and so has one with frozen weights */
+                                  /* A second measurement has processes of its own, and so has a
+                                   * measurement with frozen weights. */
+                                  o->baseline))
         pending->limit +=
             KF_COMPILE_SECONDS * kf_task_workload_count(job->task) * (1 + o->verify + o->torch);
     if (o->torch && kf_compiles_when_called(job->source))
         pending->limit += KF_DRY_RUN_BUILDS * o->build_seconds;
     if (o->counters) pending->limit += 60;
-    if (o->sanitize || o->verify) pending->limit += 100; /* three tools of 30 s */
+    /* Three tools of 30 s. */
+    if (o->sanitize || o->verify) pending->limit += 100;
     kf_pool_enqueue(workers, pending, false);
-    /* where there is room it has begun: whether it can be taken back is not up to who looks when */
+    /* If a worker has room, the job begins now. So a later kf_workers_withdraw does not depend on
+     * timing. */
     hand_out(workers);
     return true;
 }
@@ -316,7 +320,7 @@ static bool any_left(const kf_workers *workers)
     return false;
 }
 
-/* Everything that can be done without waiting. */
+/* Does all that needs no waiting. */
 static void advance(kf_workers *workers)
 {
     double now = kf_now();
@@ -343,8 +347,7 @@ void kf_workers_listen(kf_workers *workers, const struct pollfd *fds, size_t cou
     workers->listen_until = wake;
 }
 
-/* Waits until something may have happened; false when a signal came, or something that is listened
- * for. */
+/* Waits for an event. False if a signal came, or an event of kf_workers_listen. */
 static bool wait_for(const kf_workers *workers, double until)
 {
     kf_autofree struct pollfd *fds =

@@ -1,15 +1,14 @@
-/* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for
- * messages.
+/* A worker that is a child process: jobs go to its stdin as lines, verdicts come from its stdout.
+ * The end of its stderr is kept for messages.
  *
  *   down ──start──► starting ──hello──► idle ◄──last verdict── busy
  *    ▲                                    └──────job──────►
- *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a
- * pause that doubles
+ *    └── failed: it ended, wrote an invalid answer, or took too long
+ * A failed worker is killed, reaped and started again after a pause. The pause doubles each time.
  *
- * A job may be larger than a pipe holds and a worker may not read: both pipes are non-blocking and
- * the job is written as it fits. Before the hello a few lines that are no JSON are passed over,
- * since login shells print banners.
- */
+ * A job may be larger than a pipe holds, and a worker may not read. So both pipes are non-blocking,
+ * and the job is written in parts. Before the hello a few lines that are not JSON are skipped,
+ * because login shells print banners. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -28,28 +27,35 @@
 #include "workers_internal.h"
 
 #define READ_BYTES 65536
-#define TAIL_BYTES 400 /* of stderr */
+/* Bytes of stderr kept. */
+#define TAIL_BYTES 400
 #define BANNER_LINES 200
-#define HELLO_SECONDS 120 /* for `local`; a command may wait in a queue */
+/* Limit for `local`. A command may wait in a batch queue. */
+#define HELLO_SECONDS 120
 #define BLIND_SECONDS                                                          \
     0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
           */
 #define FIRST_PAUSE 0.1
-#define END_SECONDS 5 /* that a killed worker may take to end */
+/* Time for a killed worker to end. */
+#define END_SECONDS 5
 
 typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
 
 typedef struct pipe_end {
     kf_end end;
-    char *command, *program, *device; /* command NULL: local */
+    /* command NULL: local. */
+    char *command, *program, *device;
     double grace;
     pipe_state state;
-    pid_t pid; /* 0: none; also its process group */
+    /* 0: no process. Also its process group. */
+    pid_t pid;
     int pidfd, in, out, err;
     double restart_at, deadline;
-    kf_pending *jobs; /* at hand, in the order they were sent */
+    /* The jobs of the worker, in the order sent. */
+    kf_pending *jobs;
     size_t job_count;
-    size_t written; /* bytes of the last job's line, which may not all be sent; those before are */
+    /* Bytes sent of the last job's line. Earlier jobs are sent whole. */
+    size_t written;
     kf_buffer line;
     size_t looked;
     int banner;
@@ -60,8 +66,8 @@ typedef struct pipe_end {
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* The environment for a worker of our own: a judge needs no keys, so it does not get what looks
- * like one. The array is malloc'd, its texts are those of environ. */
+/* Returns the environment for a local worker, without variables that look like secrets: a judge
+ * needs no keys. The array is malloc'd, its texts are those of environ. */
 static char **without_secrets(void)
 {
     static const char *const marks[] = {"API_KEY", "APIKEY",   "TOKEN",
@@ -80,7 +86,7 @@ static char **without_secrets(void)
     return clean;
 }
 
-/* In the child, between fork and exec: only async-signal-safe calls. */
+/* Becomes the worker. Runs between fork and exec, so it calls async-signal-safe functions only. */
 static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in,
                           int out, int err)
 {
@@ -92,7 +98,7 @@ static void become_worker(const pipe_end *p, pid_t parent, char *const *environm
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
     syscall(SYS_close_range, 3u, ~0u, 0u);
     if (p->command) {
         char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, p->command, NULL};
@@ -139,7 +145,8 @@ static bool start(pipe_end *p, double now, kf_error *error)
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
     if (pid == 0) become_worker(p, parent, environment, in_read, out_write, err_write);
-    setpgid(pid, pid); /* also here: whichever comes first */
+    /* In both processes, because either may run first. */
+    setpgid(pid, pid);
     p->pid = pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     p->in = keep(&in_write);
@@ -168,9 +175,8 @@ static bool has_ended(const pipe_end *p)
            info.si_pid == p->pid;
 }
 
-/* The wait status of a killed child. One whose driver does not answer may not even end by SIGKILL
- * before the driver does: it is left to end whenever it can, and counts as one that failed by
- * itself. */
+/* Returns the wait status of a killed child. While a driver call hangs, even SIGKILL does not end
+ * the child. It is then left to end later, and counts as failed. */
 static int await_end(pid_t pid)
 {
     int status;
@@ -182,8 +188,8 @@ static int await_end(pid_t pid)
     return status;
 }
 
-/* The group is killed before its leader is reaped, while its number can't belong to anybody else.
- * Returns the wait status. */
+/* Kills the group, then reaps its leader: until then the group's number is not reused. Returns the
+ * wait status. */
 static int reap(pipe_end *p)
 {
     int status = 0;
@@ -203,7 +209,7 @@ static int reap(pipe_end *p)
     return status;
 }
 
-/* The last line that it wrote to stderr. */
+/* Returns the last line of its stderr. */
 static const char *last_words(pipe_end *p)
 {
     while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
@@ -230,19 +236,19 @@ static kf_pending *take_job(pipe_end *p, kf_pending *job)
     return job;
 }
 
-/* Which of several jobs it was nobody knows. */
+/* Fails the channel. With several jobs, any of them may be the cause. */
 static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
 {
     reap(p);
     kf_pending *culprit = p->job_count == 1 ? take_job(p, p->jobs) : NULL;
-    /* each to the front, so the first one last */
+    /* Each goes to the front, so the first one goes last. */
     while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p)));
     kf_pool_failed(p->end.pool, &p->end, culprit, wrong_machine, why);
     double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
     p->restart_at = kf_now() + pause;
 }
 
-/* Its machine failed too often: others get what it had. */
+/* Gives the channel up because its machine failed too often. Others get its jobs. */
 static void retire(pipe_end *p)
 {
     kf_error why = p->end.why;
@@ -257,7 +263,7 @@ static void fail_ended(pipe_end *p)
     bool starting = p->state == STARTING;
     int status = reap(p);
     const char *words = last_words(p), *comma = *words ? ": " : "";
-    /* Our own program says what is wrong, and trying again would not change it. */
+    /* kforge itself reports the reason, and a new start would fail the same way. */
     bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
                  strncmp(words, "kforge: ", 8) == 0;
     if (final) {
@@ -277,7 +283,7 @@ static void fail_ended(pipe_end *p)
 
 /* ---- talking --------------------------------------------------------------------------------- */
 
-/* write() to a reader that may be gone, without the signal. Like write. */
+/* Writes like write(), but without SIGPIPE if the reader is gone. */
 static ssize_t write_quietly(int fd, const void *data, size_t size)
 {
     sigset_t pipe_signal, before, pending;
@@ -300,7 +306,8 @@ static void write_job(pipe_end *p)
     while (job && p->written < job->size) {
         ssize_t size = write_quietly(p->in, job->line + p->written, job->size - p->written);
         if (size < 0 && errno == EINTR) continue;
-        if (size <= 0) return; /* full; or nobody reads, and then it has ended or soon will have */
+        /* The pipe is full, or the worker has ended or is about to. */
+        if (size <= 0) return;
         p->written += (size_t)size;
     }
 }
@@ -325,8 +332,7 @@ static void read_tail(pipe_end *p)
     }
 }
 
-/* A worker with several jobs works on each as long as it may; between two answers no longer than
- * the longest takes. */
+/* Sets the deadline of the next answer: the longest limit of its jobs. */
 static void set_deadline(pipe_end *p)
 {
     double longest = 0;
@@ -334,8 +340,7 @@ static void set_deadline(pipe_end *p)
     p->deadline = p->jobs ? kf_now() + longest + p->grace : 0;
 }
 
-/* The job that an answer is for; where there is one job it is that, whatever the answer says of
- * itself. */
+/* Returns the job that an answer is for. If there is one job, the answer is for it. */
 static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
 {
     if (p->job_count == 1) return p->jobs;
@@ -346,7 +351,7 @@ static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
     return p->jobs;
 }
 
-/* An answer to one of its jobs. False: it is none. */
+/* Reads an answer to one of its jobs. False if the answer is invalid. */
 static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *why)
 {
     kf_pending *job = job_of(p, text, size), *before = NULL;
@@ -356,7 +361,8 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
     for (kf_pending *each = p->jobs; each != job; each = each->next) before = each;
     kf_pending *after = job->next;
     if (!kf_pool_answer(p->end.pool, &p->end, job, text, size, why)) return false;
-    if (before) /* the job itself is gone */
+    /* The job itself is freed. */
+    if (before)
         before->next = after;
     else
         p->jobs = after;
@@ -367,7 +373,7 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
     return true;
 }
 
-/* One line from the worker. False: it failed, and is down. */
+/* Reads one line of the worker. False: the worker failed and is down. */
 static bool hear(pipe_end *p, const char *text, size_t size)
 {
     kf_error why = {0};
@@ -402,7 +408,7 @@ static bool hear_lines(pipe_end *p)
     for (char *feed; p->line.size > p->looked &&
                      (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
         size_t end = (size_t)(feed - p->line.data);
-        /* the buffer goes when the worker fails */
+        /* The buffer is freed if the worker fails. */
         kf_autofree char *text = strndup(p->line.data + start, end - start);
         if (text && !hear(p, text, strlen(text))) return false;
         start = p->looked = end + 1;
@@ -420,7 +426,7 @@ static bool hear_lines(pipe_end *p)
     return false;
 }
 
-/* Reads what is there; false when the worker is down now. */
+/* Reads what has arrived. False: the worker is down now. */
 static bool read_lines(pipe_end *p)
 {
     char data[READ_BYTES];
@@ -489,12 +495,14 @@ static void pipe_advance(kf_end *end, double now)
         if (now >= p->restart_at && !start(p, now, &why)) fail(p, false, &why);
         return;
     }
-    bool ended = has_ended(p); /* before reading: what it wrote last is then there to be read */
+    /* Checked before reading, so that the last output of an ended worker is read. */
+    bool ended = has_ended(p);
     read_tail(p);
     write_job(p);
     if (!read_lines(p)) return;
     if (ended || p->out < 0) {
-        read_tail(p); /* what it wrote between the two, before it closed its output */
+        /* Output of the time between the two reads. */
+        read_tail(p);
         fail_ended(p);
     } else if (p->deadline && now >= p->deadline) {
         if (p->state == STARTING)
@@ -524,8 +532,8 @@ static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *
     return count ? count : p->closing;
 }
 
-/* End of file tells an idle worker to end; that nobody reads its answers any more stops a busy one;
- * SIGTERM whatever the shell runs. */
+/* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
+ * whatever the shell runs. */
 static void pipe_close_gently(kf_end *end)
 {
     pipe_end *p = (pipe_end *)end;
@@ -572,7 +580,7 @@ kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_opt
         .end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
     if (command || !options->device_count) p->end.name = strdup(command ? command : "local");
-    /* its device tells it from the others */
+    /* The device tells it from the others. */
     else if (asprintf(&p->end.name, "local %s", options->device) < 0)
         p->end.name = NULL;
     p->command = command ? strdup(command) : NULL;

@@ -1,4 +1,4 @@
-/* The pool's queue of jobs, and what ends report to it: hellos, answers, failures. */
+/* The pool's queue of jobs, and the reports of channels: hellos, answers, failures. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ kf_pending *kf_pool_dequeue(kf_workers *pool)
     return pool->queue ? kf_pool_unlink(pool, &pool->queue) : NULL;
 }
 
-/* Takes the result over; without memory for it the run can't go on, which the next wait says. */
+/* Takes the result over. If memory is short, the next kf_workers_wait fails. */
 static void finish(kf_workers *pool, kf_workers_result *result)
 {
     kf_finished *f = calloc(1, sizeof *f);
@@ -101,8 +101,8 @@ bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size,
     if (!json) return false;
     const char *schema = text_of(json, "schema"), *hardware = text_of(json, "hardware"),
                *device = text_of(json, "device"),
-               *environment_id = text_of(json, "conditions"); /* none: a version that did not tell
-                                                                 them apart from the hardware */
+               /* Missing: an older version, in which hardware and environment are the same. */
+                   *environment_id = text_of(json, "conditions");
     if (!environment_id) environment_id = hardware;
     if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device ||
         !*environment_id)
@@ -156,7 +156,7 @@ static void tell(kf_workers *pool, const kf_end *end, const char *text, const ch
     snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s; %s", end->name, text, follows);
 }
 
-/* Counts the machine's faults; true: this is one, and another machine gets the job. */
+/* Counts failures of the machine. True: this verdict is one, and another machine gets the job. */
 static bool hand_on(kf_workers *pool, kf_end *end, kf_pending *job, const kf_verdict *verdict)
 {
     end->worn = !kf_machine_failures_count(

@@ -1,6 +1,6 @@
-/* Workers behind a folder (worker.h): jobs are put into DIR/jobs, answers looked for in
- * DIR/verdicts. Whose turn it is, and what happens when a worker dies with a job, is the workers'
- * affair; this side only looks, takes the answers out, and tidies up what nobody took. */
+/* Workers behind a folder (worker.h). This side writes jobs into DIR/jobs and reads the answers
+ * from DIR/verdicts. The workers decide which of them takes a job, and handle one that ends with a
+ * job. This side also removes the files of jobs that no worker took. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 typedef struct slot {
     kf_pending *job;
-    double deadline; /* 0: nobody took it yet */
+    /* 0: no worker took it yet. */
+    double deadline;
 } slot;
 
 typedef struct spool_end {
@@ -36,7 +37,7 @@ static void path_of(char path[PATH_MAX], const char *folder, const char *id)
     snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
 }
 
-/* The hello of the worker that was here last, NULL none; *count is how many there are. */
+/* Returns the path of the newest hello, NULL if there is none. *count is the number of hellos. */
 static char *newest_hello(const spool_end *s, int *count)
 {
     kf_autofree char *newest = NULL;
@@ -89,7 +90,7 @@ static void fail_slot(spool_end *s, slot *at, const kf_error *why)
     kf_pool_failed(s->end.pool, &s->end, job, false, why);
 }
 
-/* No end of this folder's any more: others get what nobody has answered. */
+/* Gives the folder up: other channels get its jobs. */
 static void clear_slots(spool_end *s)
 {
     for (size_t i = 0; i < s->slot_count; i++) {
@@ -100,8 +101,8 @@ static void clear_slots(spool_end *s)
     }
 }
 
-/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not
- * told here, so all that were there at a time may. */
+/* Raises the limit of machine failures. Each worker of the folder ends by itself after
+ * KF_MACHINE_FAILURES of them (spool.c), and an answer does not name its worker. */
 static void allow_faults(spool_end *s)
 {
     int count;
@@ -131,8 +132,9 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
     kf_autofree char *id = strdup(at->job->id);
     if (s->end.faults)
-        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may
-                            be gone by then */
+        /* At every failure: the worker ends after its last one, and its hello may be gone by then.
+         */
+        allow_faults(s);
     if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
         fail_slot(s, at, &why);
         return;
@@ -190,8 +192,8 @@ static int spool_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double 
     return 0;
 }
 
-/* A file that can still be moved out of jobs/ is nobody's: of this and a worker's rename one
- * succeeds. */
+/* No worker has a file that can still be removed from jobs/: of this unlink and a worker's rename
+ * one succeeds. */
 static size_t spool_withdraw(kf_end *end, int64_t *tickets, size_t most)
 {
     spool_end *s = (spool_end *)end;
