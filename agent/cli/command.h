@@ -143,60 +143,57 @@ struct kf_command {
 
 /* Rows that several commands share. SETTINGS is the settings struct of the command and has a member
  * of that name. */
-#define KF_ROW_STORE(SETTINGS)                                        \
-    {                                                                 \
-        .name = "store", .type = KF_OPTION_PATH, .argument = "FILE",  \
-        .offset = offsetof(SETTINGS, store), .config = true,          \
-        .help = "The database with all runs and candidates; default " \
-                "$XDG_DATA_HOME/kforge/kforge.db or "                 \
-                "~/.local/share/kforge/kforge.db."                    \
+#define KF_ROW_STORE(SETTINGS)                                                           \
+    {                                                                                    \
+        .name = "store", .type = KF_OPTION_PATH, .argument = "FILE",                     \
+        .offset = offsetof(SETTINGS, store), .config = true,                             \
+        .help = "The database with all runs and candidates. Default: "                   \
+                "$XDG_DATA_HOME/kforge/kforge.db, else ~/.local/share/kforge/kforge.db." \
     }
 #define KF_ROW_JSON(SETTINGS)                                                       \
     {                                                                               \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON value instead of text."                             \
     }
-#define KF_ROW_DEVICE(SETTINGS)                                                                \
-    {                                                                                          \
-        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",         \
-        .offset = offsetof(SETTINGS, device), .config = true,                                  \
-        .help = "Where kernels run: cpu, cuda or cuda:N; default the first GPU, else the CPU." \
+#define KF_ROW_DEVICE(SETTINGS)                                                          \
+    {                                                                                    \
+        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",   \
+        .offset = offsetof(SETTINGS, device), .config = true,                            \
+        .help = "The device: cpu, cuda or cuda:N. Default: the first GPU, else the CPU." \
     }
-#define KF_ROW_WORKERS(SETTINGS)                                                                   \
-    {                                                                                              \
-        .name = "workers", .letter = 'w', .type = KF_OPTION_LIST, .argument = "SPEC",              \
-        .offset = offsetof(SETTINGS, workers), .config = true,                                     \
-        .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), " \
-                "or spool:DIR; *N behind it for "                                                  \
-                "N of them."                                                                       \
+#define KF_ROW_WORKERS(SETTINGS)                                                              \
+    {                                                                                         \
+        .name = "workers", .letter = 'w', .type = KF_OPTION_LIST, .argument = "SPEC",         \
+        .offset = offsetof(SETTINGS, workers), .config = true,                                \
+        .help = "The workers that judge: local, a command that speaks JSON lines ('ssh host " \
+                "kforge worker'), or spool:DIR. Append *N for N of them."                     \
     }
-#define KF_ROW_BASELINE(SETTINGS)                                        \
-    {                                                                    \
-        .name = "baseline", .type = KF_OPTION_TEXT, .argument = "NAME",  \
-        .offset = offsetof(SETTINGS, baseline),                          \
-        .help = "Time against this one of the task's further baselines." \
+#define KF_ROW_BASELINE(SETTINGS)                                       \
+    {                                                                   \
+        .name = "baseline", .type = KF_OPTION_TEXT, .argument = "NAME", \
+        .offset = offsetof(SETTINGS, baseline),                         \
+        .help = "Time against this further baseline of the task."       \
     }
 #define KF_ROW_SANDBOX(SETTINGS)                                                                  \
     {                                                                                             \
         .name = "sandbox", .type = KF_OPTION_CHOICE, .argument = "HOW", .choices = "best|strict", \
         .fallback = "best", .offset = offsetof(SETTINGS, sandbox), .config = true,                \
-        .help = "strict: judge nothing unless every layer of the sandbox is there; best: with "   \
-                "those the machine has."                                                          \
+        .help = "strict: judge only if every layer of the sandbox works. best: use the layers "   \
+                "that work."                                                                      \
     }
-#define KF_ROW_ENSEMBLE(SETTINGS)                                                                 \
-    {                                                                                             \
-        .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW",                          \
-        .choices = "bandit|share", .fallback = "bandit", .offset = offsetof(SETTINGS, ensemble),  \
-        .config = true,                                                                           \
-        .help = "Which of several models is asked: the one that promises most for its money, or " \
-                "each by its share, weight=W in its "                                             \
-                "SPEC."                                                                           \
+#define KF_ROW_ENSEMBLE(SETTINGS)                                                                  \
+    {                                                                                              \
+        .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW",                           \
+        .choices = "bandit|share", .fallback = "bandit", .offset = offsetof(SETTINGS, ensemble),   \
+        .config = true,                                                                            \
+        .help = "How to choose among several models. bandit: by success for the money. share: by " \
+                "weight=W in their SPEC."                                                          \
     }
 #define KF_ROW_TIMEOUT(SETTINGS)                                                            \
     {                                                                                       \
         .name = "timeout", .type = KF_OPTION_DURATION, .argument = "SECONDS",               \
         .offset = offsetof(SETTINGS, timeout), .fallback = "30", .low = 0.1, .high = 86400, \
-        .help = "Most time for a candidate from loading to the last result."                \
+        .help = "Limit for a candidate, from loading to its last result."                   \
     }
 #define KF_ROW_PROMPTS(SETTINGS)                                                    \
     {                                                                               \

@@ -19,27 +19,22 @@
 #define MAX_KEYS 192
 
 const kf_variable kf_variables[] = {
-    {"KFORGE_API_KEY",
-     "The key of a model server that is given by its address on this machine or by a number."},
-    {"KFORGE_CA_FILE", "Certificates of authorities that model servers are checked against, "
-                       "instead of the system's."},
-    {"KFORGE_CONFIG",
-     "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
-    {"KFORGE_CUPTI",
-     "The libcupti.so that hardware counters are taken with, instead of the CUDA toolkit's."},
-    {"KFORGE_DRIVER_SECONDS", "Seconds that a call into the NVIDIA driver may take before kforge "
-                              "gives up waiting for it (60)."},
-    {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
-    {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys "
-                        "in the folder of settings."},
-    {"KFORGE_PLAIN_HTTP", "1: model servers on other machines may be asked without encryption."},
-    {"KFORGE_PRICES", "A price table in place of the built-in one (docs/reference/settings.md)."},
-    {"KFORGE_PYTHON", "The Python that has PyTorch for problem files, and pyarrow for `export` to "
-                      "Parquet (python3)."},
-    {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not "
-                    "beside the program."},
-    {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with "
-                        "the program (its tests/)."},
+    {"KFORGE_API_KEY", "The key of a model server on this machine or with a numeric address."},
+    {"KFORGE_CA_FILE", "Certificates of authorities for model servers, instead of the system's."},
+    {"KFORGE_CONFIG", "The only kforge.json to read. \"none\": read no file."},
+    {"KFORGE_CUPTI", "The libcupti.so for hardware counters, instead of the CUDA toolkit's."},
+    {"KFORGE_DRIVER_SECONDS", "Limit of a call into the NVIDIA driver, in seconds (60)."},
+    {"KFORGE_EXEC_TIMEOUT", "Limit of one call of an exec: model, in seconds (600)."},
+    {"KFORGE_KEY_FILE",
+     "File of keys, lines NAME=VALUE, mode 600. Default: kforge/keys in the folder of settings."},
+    {"KFORGE_PLAIN_HTTP", "1: allow plain http to model servers on other machines."},
+    {"KFORGE_PRICES", "A price table instead of the built-in one (docs/reference/settings.md)."},
+    {"KFORGE_PYTHON",
+     "The Python with PyTorch, and with pyarrow for `export` to Parquet (python3)."},
+    {"KFORGE_ROOT",
+     "The folder with kforge's bin/ and lib/kforge/, if they are not next to the program."},
+    {"KFORGE_SELFTEST",
+     "The folder tests/ with the candidates of `selftest`, if it is not with the program."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };
@@ -198,9 +193,10 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
         if (!option) {
             for (const kf_command *const *row = commands; *row; row++)
                 if (kf_option_find(*row, value->string))
-                    return kf_fail(error, KF_ERROR_INPUT,
-                                   "%s: no setting, only an option of the command line (--%s)",
-                                   source, value->string);
+                    return kf_fail(
+                        error, KF_ERROR_INPUT,
+                        "%s: not a setting; give it as the option --%s on the command line", source,
+                        value->string);
             const char *present = kf_option_replacement(value->string);
             if (present)
                 return kf_fail(error, KF_ERROR_INPUT, "%s: the key was removed; use \"%s\"", source,

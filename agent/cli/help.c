@@ -159,7 +159,7 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
         if (strcmp((*row)->name, group) == 0) /* The word is a command, not a group. */
             return false;
     if (list_commands(&p, commands, group) == 0) return false;
-    fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
+    fprintf(out, "\n\"kforge help %s COMMAND\" explains one command.\n", group);
     return true;
 }
 
@@ -169,8 +169,8 @@ void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
     fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION,
             kf_tagline);
     list_commands(&p, commands, NULL);
-    static const char more[] = "\"kforge help COMMAND\" tells more of one, \"kforge help "
-                               "settings\" of kforge.json and the environment.";
+    static const char more[] = "\"kforge help COMMAND\" explains one command, \"kforge help "
+                               "settings\" kforge.json and the environment.";
     fputc('\n', out);
     kf_text_wrap(out, more, sizeof more - 1, p.width, 0, false);
 }
@@ -202,7 +202,7 @@ void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
     page p = start_page(out, width);
     fputs("Settings of kforge.json and the environment\n", out);
     kf_paragraphs(kf_config_text, print_paragraph, &p);
-    fputs("\nSettings, and the commands that look at them:\n", out);
+    fputs("\nSettings, and the commands that use them:\n", out);
     for (const kf_command *const *row = commands; *row; row++)
         for (const kf_option *option = (*row)->options; option && option->name; option++) {
             if (!option->config || kf_option_configurable(commands, option->name) != option)
@@ -221,7 +221,7 @@ void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
             }
             if (text.data) print_entry(&p, option->name, text.data, 24);
         }
-    fputs("\nVariables of the environment alone:\n", out);
+    fputs("\nOther variables:\n", out);
     for (const kf_variable *variable = kf_variables; variable->name; variable++)
         print_entry(&p, variable->name, variable->help, 24);
 }

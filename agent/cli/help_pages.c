@@ -311,7 +311,7 @@ static void markdown_settings(FILE *out, const kf_command *const *commands)
             fprintf(out, "%s`%s`", separator, option->name);
             separator = ", ";
         }
-    fputs(".\n\nVariables that are no options:\n\n", out);
+    fputs(".\n\nOther variables:\n\n", out);
     for (const kf_variable *variable = kf_variables; variable->name; variable++) {
         fprintf(out, "- `%s`: ", variable->name);
         markdown_text(out, variable->help);

@@ -9,8 +9,8 @@
  * main calls kf_api_keys_hide first. It moves the keys out of the environment, so child processes
  * do not inherit them. It also overwrites /proc/PID/environ. The keys lie in pages that core dumps
  * leave out and that, if the system allows it, are not swapped out. */
-#ifndef KFORGE_SECRET_H
-#define KFORGE_SECRET_H
+#ifndef KFORGE_API_KEY_H
+#define KFORGE_API_KEY_H
 
 #include <stdbool.h>
 #include <stddef.h>

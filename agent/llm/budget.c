@@ -9,7 +9,7 @@ static int64_t add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static kf_budget_answer ask(int64_t limit, int64_t spent, int64_t reserved, int64_t most)
+static kf_budget_answer check_limit(int64_t limit, int64_t spent, int64_t reserved, int64_t most)
 {
     if (limit <= 0) return KF_BUDGET_GRANTED;
     if (add(spent, most) > limit) return KF_BUDGET_SPENT;
@@ -18,12 +18,12 @@ static kf_budget_answer ask(int64_t limit, int64_t spent, int64_t reserved, int6
 
 kf_budget_answer kf_budget_reserve(kf_budget *b, const kf_amount *most, kf_error *error)
 {
-    kf_budget_answer money =
-        ask(b->limit.nanodollars, b->spent.nanodollars, b->reserved.nanodollars, most->nanodollars);
+    kf_budget_answer money = check_limit(b->limit.nanodollars, b->spent.nanodollars,
+                                         b->reserved.nanodollars, most->nanodollars);
     kf_budget_answer tokens =
-        ask(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
+        check_limit(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
     kf_budget_answer requests =
-        ask(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
+        check_limit(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
     if (requests == KF_BUDGET_SPENT)
         kf_fail(error, KF_ERROR_LIMIT, "the budget of %lld requests is spent",
                 (long long)b->limit.requests);

@@ -78,8 +78,8 @@ typedef struct url_parts {
 } url_parts;
 
 /* Splits a URL. curl does it, so kforge checks the address that curl connects to. */
-static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *parts,
-                       kf_error *error)
+static bool split_url(const kf_curl_library *curl, const char *url, url_parts *parts,
+                      kf_error *error)
 {
     char *scheme = NULL, *host = NULL, *user = NULL;
     CURLU *parser = curl->url();
@@ -106,7 +106,7 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
 {
     url_parts parts;
     const kf_curl_library *curl = kf_curl_load(error);
-    if (!curl || !take_apart(curl, url, &parts, error)) return false;
+    if (!curl || !split_url(curl, url, &parts, error)) return false;
     if (parts.has_user)
         return kf_fail(error, KF_ERROR_INPUT,
                        "an address must not hold a user or password; keys come from the "
@@ -120,7 +120,7 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
     return true;
 }
 
-/* ---- what curl calls ------------------------------------------------------------------------- */
+/* ---- callbacks of curl ----------------------------------------------------------------------- */
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
 {
@@ -198,7 +198,7 @@ static size_t take_data(char *data, size_t size, size_t count, void *context)
     return t->fault ? 0 : length;
 }
 
-/* ---- beginning and ending -------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 kf_http *kf_http_new(kf_error *error)
 {
@@ -250,7 +250,7 @@ void kf_http_free(kf_http *http)
     free(http);
 }
 
-static double or_default(double given, double fallback)
+static double value_or(double given, double fallback)
 {
     return given > 0 ? given : fallback;
 }
@@ -319,7 +319,7 @@ static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t,
 }
 
 /* Returns the longest silence that is allowed now. */
-static double patience_of(const kf_http_transfer *t)
+static double longest_silence(const kf_http_transfer *t)
 {
     return t->answering ? t->request.stall_seconds : t->request.first_byte_seconds;
 }
@@ -327,7 +327,7 @@ static double patience_of(const kf_http_transfer *t)
 /* Returns when the transfer's limits pass, given the bytes so far. */
 static double deadline_of(const kf_http_transfer *t)
 {
-    return (isnan(t->first) ? t->started : t->last) + patience_of(t);
+    return (isnan(t->first) ? t->started : t->last) + longest_silence(t);
 }
 
 void kf_http_answering(kf_http_transfer *t)
@@ -342,7 +342,7 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
 {
     const kf_curl_library *curl = http->curl;
     url_parts parts = {0};
-    if (!take_apart(curl, request->url, &parts, error)) return NULL;
+    if (!split_url(curl, request->url, &parts, error)) return NULL;
     kf_http_transfer *t = calloc(1, sizeof *t);
     if (!t) goto no_memory;
     double now = kf_now();
@@ -353,10 +353,10 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
                             .first = NAN,
                             .easy = curl->easy_init()};
     kf_http_request *r = &t->request;
-    r->connect_seconds = or_default(r->connect_seconds, 15);
-    r->first_byte_seconds = or_default(r->first_byte_seconds, 600);
-    r->stall_seconds = or_default(r->stall_seconds, 120);
-    r->total_seconds = or_default(r->total_seconds, 1800);
+    r->connect_seconds = value_or(r->connect_seconds, 15);
+    r->first_byte_seconds = value_or(r->first_byte_seconds, 600);
+    r->stall_seconds = value_or(r->stall_seconds, 120);
+    r->total_seconds = value_or(r->total_seconds, 1800);
     if (!r->most_bytes) r->most_bytes = 64u << 20;
     if (request->body) t->body = malloc(request->body_size + 1);
     if (!t->easy || (request->body && !t->body) || !copy_headers(curl, t, request->headers))
@@ -394,7 +394,7 @@ size_t kf_http_in_flight(const kf_http *http)
     return http->in_flight;
 }
 
-/* ---- how it went ----------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was_sent)
 {
@@ -421,7 +421,7 @@ static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was
     }
 }
 
-static void word_fault(kf_http_result *result, const kf_http_transfer *t, const char *curl_says)
+static void describe_fault(kf_http_result *result, const kf_http_transfer *t, const char *curl_says)
 {
     const kf_http_request *r = &t->request;
     kf_error *error = &result->error;
@@ -439,7 +439,7 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
         break;
     case KF_HTTP_STALL:
         kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes",
-                patience_of(t), (unsigned long long)t->bytes);
+                longest_silence(t), (unsigned long long)t->bytes);
         break;
     case KF_HTTP_TOTAL:
         kf_fail(error, KF_ERROR_LIMIT, "the reply took longer than %g s", r->total_seconds);
@@ -453,8 +453,8 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
         break;
     case KF_HTTP_REDIRECT:
         kf_fail(error, KF_ERROR_INPUT,
-                "the server redirects to %s (status %d), and a key is not sent on; give that "
-                "address itself",
+                "the server redirects to %s (status %d), and kforge sends no key there; give that "
+                "address instead",
                 *t->location ? t->location : "elsewhere", result->status);
         break;
     case KF_HTTP_STOPPED: kf_fail(error, KF_ERROR_LIMIT, "stopped"); break;
@@ -476,7 +476,7 @@ static void finish(kf_http *http, kf_http_transfer *t, CURLcode code)
                              .was_sent = sent > 0 || status > 0};
     result.fault = t->fault ? t->fault : fault_of(code, t, result.was_sent);
     if (!result.fault && status >= 300 && status < 400) result.fault = KF_HTTP_REDIRECT;
-    word_fault(&result, t, t->why[0] ? t->why : curl->easy_strerror(code));
+    describe_fault(&result, t, t->why[0] ? t->why : curl->easy_strerror(code));
     void (*done)(void *, const kf_http_result *) = t->request.done;
     void *context = t->request.context;
     drop(http, t);

@@ -143,8 +143,8 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
             kf_autobuffer list = {0};
             for (int k = 0; choices[k]; k++)
                 kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word,
-                           equals + 1, list.data ? list.data : "");
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is unknown; expected one of %s",
+                           provider->name, word, equals + 1, list.data ? list.data : "");
         }
         char *end;
         double given = strtod(equals + 1, &end), low = rows[i]->low, high = rows[i]->high;
@@ -188,15 +188,14 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     }
     const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
     if (isnan(traits_given[TRAIT_TEMPERATURE_FROM]) != isnan(traits_given[TRAIT_TEMPERATURE_TO])) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: temperature_from and temperature_to belong together",
+        kf_fail(error, KF_ERROR_INPUT, "%s: give both temperature_from and temperature_to",
                 provider->name);
         return NULL;
     }
     if (provider->takes_argument != (*argument != '\0')) {
         kf_fail(error, KF_ERROR_INPUT,
-                provider->takes_argument
-                    ? "\"%.200s\" names nothing behind the colon; the form is %s"
-                    : "\"%.200s\": the form is %s",
+                provider->takes_argument ? "\"%.200s\" has nothing behind the colon; the form is %s"
+                                         : "\"%.200s\": the form is %s",
                 spec, provider->form);
         return NULL;
     }

@@ -26,7 +26,7 @@
 /* The most that a chat template adds. */
 #define OVERHEAD_TOKENS 512
 /* If a server asks for a longer wait, the request fails. */
-#define LONGEST_WAIT 600
+#define MAX_WAIT_SECONDS 600
 /* Limit of a reply that is not streamed. */
 #define WHOLE_BYTES (16u << 20)
 /* The same with the text around its events. */
@@ -36,8 +36,9 @@
 
 static size_t prompt_bytes(const kf_request *request)
 {
-    size_t again = request->begun.size ? request->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
-    return strlen(request->prompt) + (request->system ? strlen(request->system) : 0) + again;
+    size_t continuation =
+        request->begun.size ? request->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
+    return strlen(request->prompt) + (request->system ? strlen(request->system) : 0) + continuation;
 }
 
 kf_amount kf_request_most(const kf_request *request, int64_t max_tokens)
@@ -46,9 +47,10 @@ kf_amount kf_request_most(const kf_request *request, int64_t max_tokens)
     int64_t prompt = (int64_t)prompt_bytes(request) + OVERHEAD_TOKENS;
     const kf_price *price = &request->network->price;
     /* Of a token of the prompt. */
-    double dearest = fmax(price->input, price->cache_write);
-    double usd =
-        price->known ? ((double)prompt * dearest + (double)max_tokens * price->output) * 1e-6 : 0;
+    double prompt_price = fmax(price->input, price->cache_write);
+    double usd = price->known
+                     ? ((double)prompt * prompt_price + (double)max_tokens * price->output) * 1e-6
+                     : 0;
     return (kf_amount){kf_nanodollars(usd), prompt + max_tokens, 1};
 }
 
@@ -109,7 +111,7 @@ static bool take_event(void *context, const char *name, const char *data, size_t
     if (!kf_answer_event(&request->attempt.answer, request->network->dialect, name, data, size) &&
         (*data == '{' || ++request->attempt.bad_events > 3))
         return kf_fail(&request->attempt.fault, KF_ERROR_IO,
-                       "the stream holds events that are no JSON: %.100s", data);
+                       "the stream holds events that are not JSON: %.100s", data);
     if (request->attempt.answer.text.failed)
         return kf_fail(&request->attempt.fault, KF_ERROR_LIMIT,
                        "the reply has more than %u bytes of text", KF_REPLY_BYTES);
@@ -164,7 +166,7 @@ static bool take_data(void *context, const char *data, size_t size)
     return taken;
 }
 
-/* ---- what it means --------------------------------------------------------------------------- */
+/* ---- meaning --------------------------------------------------------------------------------- */
 
 typedef enum verdict { ACCEPT, AGAIN, AGAIN_AT_ONCE, FAIL } verdict;
 
@@ -184,7 +186,7 @@ static void excerpt(const kf_request *request, char *text, size_t size)
 
 /* Leaves out a parameter that the server refused, now and in later requests. True if the message
  * names one. */
-static bool leave_out(kf_request *request, const char *message)
+static bool omit_parameter(kf_request *request, const char *message)
 {
     static const struct {
         const char *word;
@@ -227,7 +229,7 @@ static bool is_too_long(const char *kind, const char *message)
 
 /* Reads the wait that Google writes in the body instead of a header: {"details": [{"@type":
  * "…RetryInfo", "retryDelay": "34s"}]}. */
-static void take_delay(kf_request *request, const cJSON *error)
+static void read_delay(kf_request *request, const cJSON *error)
 {
     const cJSON *detail;
     cJSON_ArrayForEach(detail, kf_dialect_member(error, "details"))
@@ -240,8 +242,8 @@ static void take_delay(kf_request *request, const cJSON *error)
 }
 
 /* Judges a reply with a status other than 200. */
-static verdict judge_status(kf_request *request, int status, kf_error *error,
-                            kf_llm_outcome *outcome)
+static verdict judge_error(kf_request *request, int status, kf_error *error,
+                           kf_llm_outcome *outcome)
 {
     const kf_network *n = request->network;
     kf_auto(cJSON) json =
@@ -257,7 +259,7 @@ static verdict judge_status(kf_request *request, int status, kf_error *error,
     const char *message =
         cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
     if (!message) message = kf_dialect_member_text(object, "detail");
-    take_delay(request, member);
+    read_delay(request, member);
     const char *code = kf_dialect_member_text(member, "code"),
                *type = kf_dialect_member_text(member, "type");
     const char *kind = code ? code : type ? type : "";
@@ -283,7 +285,7 @@ static verdict judge_status(kf_request *request, int status, kf_error *error,
         kf_fail(error, KF_ERROR_INPUT, "the server's filter refused the prompt: %s", said);
         return FAIL;
     }
-    if ((status == 400 || status == 422) && leave_out(request, said)) return AGAIN_AT_ONCE;
+    if ((status == 400 || status == 422) && omit_parameter(request, said)) return AGAIN_AT_ONCE;
     if (status == 429 && (has(kind, "insufficient_quota") || has(kind, "billing"))) {
         kf_fail(error, KF_ERROR_LIMIT, "status 429: %s; the account has no credit left", said);
         return FAIL;
@@ -294,7 +296,7 @@ static verdict judge_status(kf_request *request, int status, kf_error *error,
 }
 
 /* Sets the outcome, text and error of the reply from a whole answer. */
-static void word_answer(kf_request *request)
+static void fill_reply(kf_request *request)
 {
     kf_answer *a = &request->attempt.answer;
     kf_llm_reply *reply = &request->reply;
@@ -333,8 +335,8 @@ static void word_answer(kf_request *request)
                 "larger max_tokens or a lower effort",
                 label, hidden, (long long)request->max_tokens);
     } else if (empty && a->stop == KF_STOP_TOOL) {
-        kf_fail(&reply->error, KF_ERROR_INPUT, "%s: the model called a tool, and none was offered",
-                label);
+        kf_fail(&reply->error, KF_ERROR_INPUT,
+                "%s: the model called a tool, but kforge offers no tools", label);
     } else if (empty) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 hidden ? "%s: only reasoning came (%llu bytes)" : "%s: the reply is empty", label,
@@ -346,8 +348,7 @@ static void word_answer(kf_request *request)
                 (long long)request->max_tokens);
     } else if (!a->ended && a->stop == KF_STOP_NONE) {
         reply->outcome = KF_LLM_TRUNCATED;
-        kf_fail(&reply->error, KF_ERROR_IO,
-                "%s: the stream ended without saying that it was complete", label);
+        kf_fail(&reply->error, KF_ERROR_IO, "%s: the stream ended without its end mark", label);
     }
 }
 
@@ -371,7 +372,7 @@ static verdict judge_answer(kf_request *request, const kf_http_result *result, k
     if (!whole && !a->text.size && !a->hidden_bytes) {
         char words[256];
         excerpt(request, words, sizeof words);
-        kf_fail(error, KF_ERROR_IO, "status 200 with %s, and no reply of a model in it: %s",
+        kf_fail(error, KF_ERROR_IO, "status 200 with %s, without the reply of a model: %s",
                 request->attempt.content_type[0] ? request->attempt.content_type
                                                  : "no content type",
                 words);
@@ -387,7 +388,7 @@ static verdict judge(kf_request *request, const kf_http_result *result, kf_error
     if (result->status == 200) return judge_answer(request, result, error);
     if (result->status && result->fault != KF_HTTP_REDIRECT &&
         (!result->fault || result->fault == KF_HTTP_STOPPED || request->attempt.body.size))
-        return judge_status(request, result->status, error, outcome);
+        return judge_error(request, result->status, error, outcome);
     *error = result->error;
     switch (result->fault) {
     case KF_HTTP_CONNECT:
@@ -406,7 +407,7 @@ static bool may_be_charged(const kf_http_result *result)
     return result->was_sent && result->fault != KF_HTTP_CONNECT && result->fault != KF_HTTP_TLS;
 }
 
-static double draw(kf_network *n)
+static double random_fraction(kf_network *n)
 {
     n->random ^= n->random << 13;
     n->random ^= n->random >> 7;
@@ -451,7 +452,7 @@ void kf_request_fail(kf_request *request, kf_llm_outcome outcome, kf_error_code 
 
 /* True if the reply was cut off at the token limit inside a block and is to be continued. Keeps the
  * text so far. */
-static bool goes_on(kf_request *request)
+static bool is_continued(kf_request *request)
 {
     const kf_answer *a = &request->attempt.answer;
     if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size ||
@@ -484,16 +485,17 @@ static void done(void *context, const kf_http_result *result)
                         request->attempt.body.size);
     verdict v = judge(request, result, &error, &outcome);
     double now = kf_now(), wait = kf_server_limits_wait(&request->attempt.limits);
-    if (wait > 0) n->pace.hold_until = fmax(n->pace.hold_until, now + fmin(wait, LONGEST_WAIT));
+    if (wait > 0) n->pace.hold_until = fmax(n->pace.hold_until, now + fmin(wait, MAX_WAIT_SECONDS));
     /* Before anything moves the text out of the answer. */
     settle(request, may_be_charged(result));
-    bool more = v == ACCEPT && goes_on(request);
-    if (v == ACCEPT && !more) word_answer(request);
+    bool more = v == ACCEPT && is_continued(request);
+    if (v == ACCEPT && !more) fill_reply(request);
     if (request->attempt.answer.model[0] && !request->reply.model)
         request->reply.model = strdup(request->attempt.answer.model);
     release_attempt(request);
-    if (v == AGAIN && request->failures < n->retries && wait <= LONGEST_WAIT) {
-        request->due = now + fmax(wait, kf_backoff(request->failures++, n->backoff, draw(n)));
+    if (v == AGAIN && request->failures < n->retries && wait <= MAX_WAIT_SECONDS) {
+        request->due =
+            now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));
         request->state = KF_REQUEST_WAITING;
         return;
     }
@@ -508,8 +510,8 @@ static void done(void *context, const kf_http_result *result)
         return;
     }
     char remark[96] = "";
-    if (v == AGAIN && wait > LONGEST_WAIT)
-        snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
+    if (v == AGAIN && wait > MAX_WAIT_SECONDS)
+        snprintf(remark, sizeof remark, "; the server asks to wait %.0f s", wait);
     if (v == AGAIN && request->failures)
         snprintf(remark, sizeof remark, " (%d attempts)", request->failures + 1);
     kf_request_fail(request, outcome, error.code, "%s: %s%s", n->label, error.text, remark);

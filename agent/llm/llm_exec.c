@@ -32,9 +32,8 @@
 /* Bytes of stderr kept for an error. */
 #define TAIL_BYTES 600
 #define READ_BYTES 65536
-#define BLIND_SECONDS                                                          \
-    0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-          */
+/* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
+#define POLL_SECONDS 0.02
 
 enum { OPTION_TIMEOUT, OPTION_PARALLEL };
 
@@ -60,7 +59,7 @@ typedef struct exec {
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /* Becomes the command. Runs between fork and exec, so it calls async-signal-safe functions only. */
-static void become_command(const char *command, pid_t parent, int in, int out, int err)
+static void exec_command(const char *command, pid_t parent, int in, int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -124,7 +123,7 @@ static bool exec_submit(void *state, const kf_llm_request *request, kf_error *er
     fcntl(err_read, F_SETFL, O_NONBLOCK);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "exec: no process: %s", strerror(errno));
-    if (pid == 0) become_command(e->command, parent, in, out_write, err_write);
+    if (pid == 0) exec_command(e->command, parent, in, out_write, err_write);
     /* In both processes, because either may run first. */
     setpgid(pid, pid);
     double now = kf_now();
@@ -235,7 +234,7 @@ static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
 }
 
 /* Returns the end of stderr for an error, from the start of a line if there is one. */
-static const char *last_words(const call *c)
+static const char *stderr_end(const call *c)
 {
     const char *text = c->tail;
     if (c->tail_size == TAIL_BYTES) {
@@ -255,18 +254,18 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
     kf_autofree char *text = kf_buffer_take(&c->text);
     if (timed_out) {
         kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: no reply within %g s; it wrote to stderr: %s",
-                e->timeout, last_words(c));
+                e->timeout, stderr_end(c));
     } else if (too_large) {
         kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: the reply has more than %u bytes",
                 KF_REPLY_BYTES);
     } else if (WIFSIGNALED(status)) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 "exec: the command was ended by signal %d; it wrote to stderr: %s",
-                WTERMSIG(status), last_words(c));
+                WTERMSIG(status), stderr_end(c));
     } else if (WEXITSTATUS(status) != 0) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 "exec: the command ended with status %d; it wrote to stderr: %s",
-                WEXITSTATUS(status), last_words(c));
+                WEXITSTATUS(status), stderr_end(c));
     } else if (!text) {
         kf_fail_memory(&reply->error, "the reply of an exec: command");
     } else if (memchr(text, '\0', size)) {
@@ -304,7 +303,7 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
             if (!c->pid) continue;
             if (advance(e, c, reply)) return 1;
             if (c->deadline < wake) wake = c->deadline;
-            if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < wake) wake = kf_now() + BLIND_SECONDS;
+            if (c->pidfd < 0 && kf_now() + POLL_SECONDS < wake) wake = kf_now() + POLL_SECONDS;
             const int waiting[] = {c->pidfd, c->out, c->err};
             for (int i = 0; i < 3; i++)
                 if (waiting[i] >= 0)
@@ -324,7 +323,7 @@ static size_t exec_watch(const void *state, struct pollfd *fds, size_t most, dou
     for (const call *c = e->calls; c < e->calls + MAX_PARALLEL; c++) {
         if (!c->pid) continue;
         if (c->deadline < *wake) *wake = c->deadline;
-        if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < *wake) *wake = kf_now() + BLIND_SECONDS;
+        if (c->pidfd < 0 && kf_now() + POLL_SECONDS < *wake) *wake = kf_now() + POLL_SECONDS;
         const int waiting[] = {c->pidfd, c->out, c->err};
         for (int i = 0; i < 3; i++)
             if (waiting[i] >= 0 && count < most)
@@ -338,7 +337,7 @@ static int exec_in_flight(const void *state)
     return ((const exec *)state)->in_flight;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void *exec_open(const char *argument, const double *options, kf_error *error)
 {

@@ -26,7 +26,7 @@ typedef struct fallback {
     kf_llm *members[MAX_MEMBERS];
     char *specs[MAX_MEMBERS];
     int count, in_flight;
-    pending *pendings;
+    pending *pending_list;
     bool cancelled;
 } fallback;
 
@@ -41,7 +41,7 @@ static void fallback_close(void *state)
 {
     fallback *f = state;
     for (int i = 0; i < MAX_MEMBERS; i++) kf_llm_close(f->members[i]), free(f->specs[i]);
-    for (pending *p; (p = f->pendings);) f->pendings = p->next, pending_free(p);
+    for (pending *p; (p = f->pending_list);) f->pending_list = p->next, pending_free(p);
     free(f);
 }
 
@@ -54,7 +54,7 @@ static bool add_member(fallback *f, const char *spec, size_t length, kf_error *e
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
     if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
     if (kf_llm_is_none(f->members[f->count++]))
-        return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" answers nothing");
+        return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" is no model; leave it out");
     return true;
 }
 
@@ -78,7 +78,7 @@ static void *fallback_open(const char *argument, const double *options, kf_error
 }
 
 /* Sends the request to the first member, from `from` on, that takes it. */
-static bool hand_on(fallback *f, pending *p, int from, kf_error *error)
+static bool submit_from(fallback *f, pending *p, int from, kf_error *error)
 {
     for (p->member = from; p->member < f->count; p->member++)
         if (kf_llm_submit(f->members[p->member], &p->request, error)) return true;
@@ -101,19 +101,19 @@ static bool fallback_submit(void *state, const kf_llm_request *request, kf_error
         if (p) pending_free(p);
         return kf_fail_memory(error, "a request");
     }
-    if (!hand_on(f, p, 0, error)) {
+    if (!submit_from(f, p, 0, error)) {
         pending_free(p);
         return false;
     }
-    p->next = f->pendings;
-    f->pendings = p;
+    p->next = f->pending_list;
+    f->pending_list = p;
     f->in_flight++;
     return true;
 }
 
 static pending *unlink_pending(fallback *f, int member, int64_t tag)
 {
-    for (pending **at = &f->pendings; *at; at = &(*at)->next) {
+    for (pending **at = &f->pending_list; *at; at = &(*at)->next) {
         pending *p = *at;
         if (p->member != member || p->request.tag != tag) continue;
         *at = p->next;
@@ -140,18 +140,18 @@ static bool settle(fallback *f, int member, kf_llm_reply *reply)
     pending *p = unlink_pending(f, member, reply->tag);
     if (!p) return true;
     bool charged = reply->prompt_tokens >= 0 || reply->cost_usd > 0;
-    bool goes_on = (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) &&
-                   member + 1 < f->count && !f->cancelled;
+    bool has_next = (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) &&
+                    member + 1 < f->count && !f->cancelled;
     kf_error error = {0};
     add_up(p, reply);
-    if (goes_on && hand_on(f, p, member + 1, &error)) {
+    if (has_next && submit_from(f, p, member + 1, &error)) {
         p->requests = reply->requests;
         p->prompt_tokens = charged ? reply->prompt_tokens : 0;
         p->completion_tokens = charged ? reply->completion_tokens : 0;
         p->cost_usd = reply->cost_usd;
         p->seconds = reply->seconds;
-        p->next = f->pendings;
-        f->pendings = p;
+        p->next = f->pending_list;
+        f->pending_list = p;
         kf_llm_reply_free(reply);
         return false;
     }

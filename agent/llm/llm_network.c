@@ -83,14 +83,14 @@ static __thread struct {
     int users;
 } shared;
 
-static kf_http *take_http(kf_error *error)
+static kf_http *acquire_http(kf_error *error)
 {
     if (!shared.users && !(shared.http = kf_http_new(error))) return NULL;
     shared.users++;
     return shared.http;
 }
 
-static void give_http(void)
+static void release_http(void)
 {
     if (--shared.users) return;
     kf_http_free(shared.http);
@@ -178,8 +178,7 @@ static bool find_price(kf_network *n, const service *row, const double *options,
 {
     double in = options[OPTION_PRICE_IN], out = options[OPTION_PRICE_OUT];
     if ((in >= 0) != (out >= 0))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: price_in and price_out belong together",
-                       row->name);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: give both price_in and price_out", row->name);
     if (in < 0) return kf_price_find(row->name, n->model, &n->price, error);
     double cached = options[OPTION_PRICE_CACHED], written = options[OPTION_PRICE_CACHE_WRITE];
     n->price = (kf_price){.input = in,
@@ -196,7 +195,7 @@ static void network_close(void *state)
     kf_network *n = state;
     for (kf_request *request; (request = n->requests);)
         n->requests = request->next, kf_request_free(request);
-    if (n->http) give_http();
+    if (n->http) release_http();
     free(n->label);
     free(n->model);
     free(n->base);
@@ -211,12 +210,12 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
     n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses
                                                                              : row->dialect;
     n->wants_cost = row->wants_cost;
-    bool elsewhere = strstr(argument, "@http");
+    bool other_server = strstr(argument, "@http");
     n->settings = (kf_call_settings){.effort = (kf_effort)options[OPTION_EFFORT],
                                      .thinking = (int64_t)options[OPTION_THINKING],
                                      .max_tokens = (int64_t)options[OPTION_MAX_TOKENS],
                                      .temperature = options[OPTION_TEMPERATURE],
-                                     .official = row->base && !elsewhere};
+                                     .official = row->base && !other_server};
     n->parallel = (int)options[OPTION_PARALLEL];
     n->retries = (int)options[OPTION_RETRIES];
     n->continuations = (int)options[OPTION_CONTINUE];
@@ -234,7 +233,7 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
         !find_price(n, row, options, error))
         return false;
     n->settings.model = n->model;
-    n->http = take_http(error);
+    n->http = acquire_http(error);
     return n->http;
 }
 
@@ -259,7 +258,7 @@ static bool network_submit(void *state, const kf_llm_request *given, kf_error *e
     double wait = kf_breaker_wait(&n->pace.breaker, kf_now());
     if (wait > 0)
         return kf_fail(error, KF_ERROR_BUSY,
-                       "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
+                       "%s: %d requests in a row failed; the next one is sent in %.0f s", n->label,
                        n->pace.breaker.failures, wait);
     if (n->request_count >= n->parallel)
         return kf_fail(error, KF_ERROR_BUSY,
@@ -403,7 +402,7 @@ static void network_cancel(void *state)
         if (request->state == KF_REQUEST_DONE) continue;
         kf_request_abort(request);
         kf_request_fail(request, KF_LLM_FAILED, KF_ERROR_BUSY,
-                        "%s: the run ended before the reply was there", n->label);
+                        "%s: the run ended before the reply came", n->label);
     }
 }
 
@@ -419,10 +418,9 @@ static bool network_check_budget(const void *state, const kf_budget *budget, kf_
     const kf_network *n = state;
     if (budget->limit.nanodollars <= 0 || n->price.known) return true;
     return kf_fail(error, KF_ERROR_INPUT,
-                   "the price of %s is not known, and a budget in USD needs it; say what a million "
-                   "tokens cost: "
-                   "%s,price_in=USD,price_out=USD:MODEL "
-                   "(0 for a server of your own), or give a price file in KFORGE_PRICES",
+                   "the price of %s is unknown, but a budget in USD needs it; give the price of a "
+                   "million tokens: %s,price_in=USD,price_out=USD:MODEL "
+                   "(0 for your own server), or a price file in KFORGE_PRICES",
                    n->label, n->provider);
 }
 
@@ -438,47 +436,45 @@ static bool network_freeze(const void *state, kf_buffer *options)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-// clang-format off
-#define ROW(NAME, INDEX, FORM)                                                                                          \
-    static void *open_##NAME(const char *argument, const double *options, kf_error *error)                              \
-    {                                                                                                                   \
-        return open_service(INDEX, argument, options, error);                                                           \
-    }                                                                                                                   \
-    const kf_llm_provider kf_llm_##NAME = {                                                                             \
-        .name = #NAME,                                                                                                  \
-        .form = FORM,                                                                                                   \
-        .takes_argument = true,                                                                                         \
-        .options = {[OPTION_EFFORT] = {"effort", 0, 0, 0, kf_effort_names},                                             \
-                    [OPTION_THINKING] = {"thinking", 0, 0, 1e6, NULL},                                                  \
-                    [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL},                             \
-                    [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                                             \
-                    [OPTION_API] = {"api", 0, 0, 0, apis},                                                              \
-                    [OPTION_PARALLEL] = {"parallel", 64, 1, MAX_PARALLEL, NULL},                                       \
-                    [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                                                    \
-                    [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                                                 \
-                    [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                                            \
-                    [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                                                           \
-                    [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                                              \
-                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},                                       \
-                    [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                                                 \
-                    [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                                            \
-                    [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                                                 \
-                    [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                                               \
-                    [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},                                         \
-                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},                               \
-                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                                                  \
-        .open = open_##NAME,                                                                                            \
-        .submit = network_submit,                                                                                       \
-        .in_flight = network_in_flight,                                                                                 \
-        .poll = network_poll,                                                                                           \
-        .close = network_close,                                                                                         \
-        .watch = network_watch,                                                                                         \
-        .cancel = network_cancel,                                                                                       \
-        .set_budget = network_set_budget,                                                                               \
-        .check_budget = network_check_budget,                                                                           \
-        .freeze = network_freeze,                                                                                       \
+#define ROW(NAME, INDEX, FORM)                                                              \
+    static void *open_##NAME(const char *argument, const double *options, kf_error *error)  \
+    {                                                                                       \
+        return open_service(INDEX, argument, options, error);                               \
+    }                                                                                       \
+    const kf_llm_provider kf_llm_##NAME = {                                                 \
+        .name = #NAME,                                                                      \
+        .form = FORM,                                                                       \
+        .takes_argument = true,                                                             \
+        .options = {[OPTION_EFFORT] = {"effort", 0, 0, 0, kf_effort_names},                 \
+                    [OPTION_THINKING] = {"thinking", 0, 0, 1e6, NULL},                      \
+                    [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL}, \
+                    [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                 \
+                    [OPTION_API] = {"api", 0, 0, 0, apis},                                  \
+                    [OPTION_PARALLEL] = {"parallel", 64, 1, MAX_PARALLEL, NULL},            \
+                    [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                        \
+                    [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                     \
+                    [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                \
+                    [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                               \
+                    [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                  \
+                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},           \
+                    [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                     \
+                    [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                \
+                    [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                     \
+                    [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                   \
+                    [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},             \
+                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},   \
+                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                      \
+        .open = open_##NAME,                                                                \
+        .submit = network_submit,                                                           \
+        .in_flight = network_in_flight,                                                     \
+        .poll = network_poll,                                                               \
+        .close = network_close,                                                             \
+        .watch = network_watch,                                                             \
+        .cancel = network_cancel,                                                           \
+        .set_budget = network_set_budget,                                                   \
+        .check_budget = network_check_budget,                                               \
+        .freeze = network_freeze,                                                           \
     };
-// clang-format on
 
 ROW(openai, OPENAI, "openai:MODEL")
 ROW(anthropic, ANTHROPIC, "anthropic:MODEL")

@@ -32,7 +32,7 @@ typedef struct recording {
     /* Progress (kf_llm_progress) at the request and at the reply. 0: at once. */
     int64_t asked, after;
     /* knows_resting: the recording has `resting`. */
-    bool used, told;
+    bool used, knows_resting;
     /* As kf_llm_resting. */
     uint64_t resting;
 } recording;
@@ -80,7 +80,7 @@ static bool read_header(replay *r, const cJSON *json, const char *where, kf_erro
     const char *model = kf_json_string(&reader, "model");
     if (strcmp(schema, CASSETTE_SCHEMA) != 0)
         kf_json_complain(&reader, "schema", "\"%s\" is not \"" CASSETTE_SCHEMA "\"", schema);
-    if (!*source) kf_json_complain(&reader, "source", "empty; say who or what wrote the replies");
+    if (!*source) kf_json_complain(&reader, "source", "empty; name the source of the replies");
     kf_json_string_or(&reader, "task", "");
     if (!kf_json_finish(&reader)) return false;
     r->model = strdup(model);
@@ -199,7 +199,7 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     kf_llm_outcome outcome;
     size_t size, prompt_size;
     if (!kf_llm_outcome_parse(call->outcome, &outcome))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld ended as \"%s\", which is unknown",
+        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld has the unknown outcome \"%s\"",
                        r->name, (long long)call->id, call->outcome);
     kf_autofree char *prompt =
         kf_store_model_call_text(store, call->id, KF_CALL_PROMPT, &prompt_size, error);
@@ -216,7 +216,7 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     rec->asked = (int64_t)kf_json_get_number(settings, "asked", 0);
     rec->after = (int64_t)kf_json_get_number(settings, "after", 0);
     const cJSON *model, *resting = cJSON_GetObjectItemCaseSensitive(settings, "resting");
-    rec->told = cJSON_IsArray(resting);
+    rec->knows_resting = cJSON_IsArray(resting);
     cJSON_ArrayForEach(model, resting)
     {
         if (cJSON_IsNumber(model) && model->valuedouble >= 0 && model->valuedouble < 64)
@@ -237,7 +237,7 @@ static bool read_run(replay *r, const char *path, const char *id, const char *na
     if (kf_store_means_latest(id))
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "replay:%s: name the run by its id, \"kforge list\" shows it; %s is understood alone",
+            "replay:%s: give the id of the run (\"kforge list\" shows it) instead of \"%s\"",
             r->name, id);
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run run = {0};
@@ -248,7 +248,7 @@ static bool read_run(replay *r, const char *path, const char *id, const char *na
     while (row == 1 && (row = kf_store_next_model_call(cursor, &call, error)) == 1)
         if (!take_call(r, store, &call, error)) return false;
     if (row == 0 && !r->count && !name)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s asked no model", kf_store_path(store),
+        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s has no model calls", kf_store_path(store),
                        run.id);
     return row == 0;
 }
@@ -417,7 +417,7 @@ static bool replay_resting(const void *state, uint64_t *models)
     const replay *r = state;
     for (size_t i = 0; i < r->count; i++) {
         const recording *rec = &r->recordings[i];
-        if (rec->used || rec->asked != r->progress || !rec->told) continue;
+        if (rec->used || rec->asked != r->progress || !rec->knows_resting) continue;
         *models = rec->resting;
         return true;
     }

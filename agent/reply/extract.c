@@ -306,7 +306,7 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
                 entry);
     } else if (best.rank == RANK_NONE) {
         kf_fail(error, KF_ERROR_INPUT,
-                "the reply holds %d fenced block%s, none of them CUDA code; answer with one "
+                "the reply holds %d fenced block%s, without CUDA code; answer with one "
                 "```cuda block that defines %s",
                 best.blocks, best.blocks == 1 ? "" : "s", entry);
     } else {

@@ -224,8 +224,8 @@ static bool complain_missing(int number, const lines *text, const lines *search,
         kf_span_trim(search->line[found->longest < search->count ? found->longest : 0]);
     if (!found->longest)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "edit %d does not apply: its first line `%.*s` is nowhere in the source; "
-                       "copy SEARCH lines exactly",
+                       "edit %d does not apply: its first line `%.*s` is not in the source; copy "
+                       "SEARCH lines exactly",
                        number, (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
     size_t at = found->longest_at + found->longest;
     kf_span there =

@@ -181,7 +181,7 @@ static cJSON *read_number(reading *r)
 }
 
 /* Skips the comma behind a member or element. True if another one may follow. */
-static bool goes_on(reading *r, char close, bool *well)
+static bool has_next(reading *r, char close, bool *well)
 {
     skip_blank(r);
     *well = true;
@@ -244,7 +244,7 @@ static cJSON *read_container(reading *r, bool is_object)
         r->at++;
     else if (well && r->at < r->end)
         do well = is_object ? read_member(r, container) : read_element(r, container);
-        while (well && goes_on(r, close, &well));
+        while (well && has_next(r, close, &well));
     r->depth--;
     return well ? kf_steal(&container) : NULL;
 }

@@ -46,14 +46,14 @@ bool kf_workers_times(char *spec, size_t *times, kf_error *error)
     return true;
 }
 
-static bool add_end(kf_workers *pool, kf_end *end, kf_error *error)
+static bool add_channel(kf_workers *pool, kf_channel *channel, kf_error *error)
 {
-    if (!end) return false;
-    if (pool->end_count == KF_WORKERS_MAX) {
-        end->kind->close(end);
+    if (!channel) return false;
+    if (pool->channel_count == KF_WORKERS_MAX) {
+        channel->kind->close(channel);
         return kf_fail(error, KF_ERROR_INPUT, "more than %d workers", KF_WORKERS_MAX);
     }
-    pool->ends[pool->end_count++] = end;
+    pool->channels[pool->channel_count++] = channel;
     return true;
 }
 
@@ -68,13 +68,13 @@ static bool open_spec(kf_workers *pool, const char *text, const kf_workers_optio
         return kf_fail(error, KF_ERROR_INPUT,
                        "workers \"%s\": expected local, a command or spool:DIR", text);
     if (strncmp(spec, "spool:", 6) == 0)
-        return add_end(pool, kf_spool_open(pool, spec + 6, times, options, error), error);
+        return add_channel(pool, kf_spool_open(pool, spec + 6, times, options, error), error);
     bool local = strcmp(spec, "local") == 0;
     size_t devices = local && options->device_count ? options->device_count : 1;
     for (size_t i = 0; i < times * devices; i++) {
         kf_workers_options one = *options;
         if (local && options->device_count) one.device = options->devices[i % devices];
-        if (!add_end(pool, kf_pipe_open(pool, local ? NULL : spec, &one, error), error))
+        if (!add_channel(pool, kf_pipe_open(pool, local ? NULL : spec, &one, error), error))
             return false;
     }
     return true;
@@ -85,8 +85,8 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count,
 {
     static const kf_workers_options defaults;
     kf_auto(kf_workers) pool = calloc(1, sizeof *pool);
-    if (pool) pool->ends = calloc(KF_WORKERS_MAX, sizeof *pool->ends);
-    if (!pool || !pool->ends) {
+    if (pool) pool->channels = calloc(KF_WORKERS_MAX, sizeof *pool->channels);
+    if (!pool || !pool->channels) {
         kf_fail_memory(error, "the workers");
         return NULL;
     }
@@ -103,20 +103,20 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count,
 void kf_workers_close(kf_workers *workers)
 {
     if (!workers) return;
-    for (size_t i = 0; i < workers->end_count; i++)
-        if (workers->ends[i]->kind->close_gently)
-            workers->ends[i]->kind->close_gently(workers->ends[i]);
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (workers->channels[i]->kind->begin_close)
+            workers->channels[i]->kind->begin_close(workers->channels[i]);
     double until = kf_now() + CLOSE_SECONDS;
-    for (size_t i = 0; i < workers->end_count; i++) {
-        kf_end *end = workers->ends[i];
-        struct pollfd fds[KF_END_FDS];
+    for (size_t i = 0; i < workers->channel_count; i++) {
+        kf_channel *channel = workers->channels[i];
+        struct pollfd fds[KF_CHANNEL_FDS];
         double wake = until;
-        while (end->kind->close_gently && end->kind->watch(end, fds, &wake) > 0 &&
+        while (channel->kind->begin_close && channel->kind->watch(channel, fds, &wake) > 0 &&
                kf_now() < until) {
-            end->kind->advance(end, kf_now());
+            channel->kind->advance(channel, kf_now());
             nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         }
-        end->kind->close(end);
+        channel->kind->close(channel);
     }
     for (kf_pending *job; (job = kf_pool_dequeue(workers));) kf_pending_free(job);
     for (kf_finished *f = workers->results, *next; f; f = next) {
@@ -124,7 +124,7 @@ void kf_workers_close(kf_workers *workers)
         kf_workers_result_free(&f->result);
         free(f);
     }
-    free(workers->ends);
+    free(workers->channels);
     free(workers->bundle);
     free(workers->hardware);
     free(workers->environment_id);
@@ -166,39 +166,42 @@ static size_t queue_length(const kf_workers *workers)
 size_t kf_workers_room(const kf_workers *workers)
 {
     size_t room = 0, waiting = queue_length(workers);
-    for (size_t i = 0; i < workers->end_count; i++)
-        if (!workers->ends[i]->given_up) room += workers->ends[i]->kind->room(workers->ends[i]);
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (!workers->channels[i]->given_up)
+            room += workers->channels[i]->kind->room(workers->channels[i]);
     return room > waiting ? room - waiting : 0;
 }
 
 size_t kf_workers_capacity(const kf_workers *workers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < workers->end_count; i++) {
-        const kf_end *end = workers->ends[i];
-        if (!end->given_up) count += end->kind->room(end) + end->kind->busy(end);
+    for (size_t i = 0; i < workers->channel_count; i++) {
+        const kf_channel *channel = workers->channels[i];
+        if (!channel->given_up)
+            count += channel->kind->room(channel) + channel->kind->busy(channel);
     }
     return count;
 }
 
-size_t kf_workers_strangers(const kf_workers *workers)
+size_t kf_workers_rejected(const kf_workers *workers)
 {
-    return workers->strangers;
+    return workers->rejected;
 }
 
-size_t kf_workers_worn(const kf_workers *workers)
+size_t kf_workers_retired(const kf_workers *workers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < workers->end_count; i++) count += workers->ends[i]->worn;
+    for (size_t i = 0; i < workers->channel_count; i++) count += workers->channels[i]->retiring;
     return count;
 }
 
 size_t kf_workers_absent(const kf_workers *workers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < workers->end_count; i++) {
-        const kf_end *end = workers->ends[i];
-        count += !end->given_up && !end->kind->room(end) && !end->kind->busy(end);
+    for (size_t i = 0; i < workers->channel_count; i++) {
+        const kf_channel *channel = workers->channels[i];
+        count +=
+            !channel->given_up && !channel->kind->room(channel) && !channel->kind->busy(channel);
     }
     return count;
 }
@@ -206,10 +209,12 @@ size_t kf_workers_absent(const kf_workers *workers)
 size_t kf_workers_devices(const kf_workers *workers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < workers->end_count; i++) {
-        const kf_end *end = workers->ends[i];
-        if (!end->given_up)
-            count += end->kind->takes ? 1 : end->kind->room(end) + end->kind->busy(end);
+    for (size_t i = 0; i < workers->channel_count; i++) {
+        const kf_channel *channel = workers->channels[i];
+        if (!channel->given_up)
+            count += channel->kind->takes
+                         ? 1
+                         : channel->kind->room(channel) + channel->kind->busy(channel);
     }
     return count;
 }
@@ -217,10 +222,12 @@ size_t kf_workers_devices(const kf_workers *workers)
 size_t kf_workers_least_jobs(const kf_workers *workers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < workers->end_count; i++) {
-        const kf_end *end = workers->ends[i];
-        if (!end->given_up)
-            count += end->kind->takes ? 1 : (end->kind->room(end) + end->kind->busy(end) + 1) / 2;
+    for (size_t i = 0; i < workers->channel_count; i++) {
+        const kf_channel *channel = workers->channels[i];
+        if (!channel->given_up)
+            count += channel->kind->takes
+                         ? 1
+                         : (channel->kind->room(channel) + channel->kind->busy(channel) + 1) / 2;
     }
     return count;
 }
@@ -228,8 +235,8 @@ size_t kf_workers_least_jobs(const kf_workers *workers)
 size_t kf_workers_in_flight(const kf_workers *workers)
 {
     size_t count = queue_length(workers);
-    for (size_t i = 0; i < workers->end_count; i++)
-        count += workers->ends[i]->kind->busy(workers->ends[i]);
+    for (size_t i = 0; i < workers->channel_count; i++)
+        count += workers->channels[i]->kind->busy(workers->channels[i]);
     for (const kf_finished *f = workers->results; f; f = f->next) count++;
     return count;
 }
@@ -247,22 +254,23 @@ static const char *bundle_of(kf_workers *workers, const kf_task *task)
 }
 
 /* Returns the first job in the queue that `channel` may take. NULL: there is no such job. */
-static kf_pending **next_for(kf_workers *workers, const kf_end *end)
+static kf_pending **next_for(kf_workers *workers, const kf_channel *channel)
 {
     for (kf_pending **at = &workers->queue; *at; at = &(*at)->next)
-        if ((*at)->spoilt_by != end || !kf_pool_has_other(workers, end)) return at;
+        if ((*at)->failed_on != channel || !kf_pool_has_other(workers, channel)) return at;
     return NULL;
 }
 
 /* Gives the jobs in the queue to channels with room. */
-static void hand_out(kf_workers *workers)
+static void distribute(kf_workers *workers)
 {
-    for (size_t i = 0; i < workers->end_count && workers->queue; i++) {
-        kf_end *end = workers->ends[i];
+    for (size_t i = 0; i < workers->channel_count && workers->queue; i++) {
+        kf_channel *channel = workers->channels[i];
         kf_pending **job;
-        while (!end->given_up && end->kind->room(end) && (job = next_for(workers, end)) &&
-               (!end->kind->takes || end->kind->takes(end, *job)))
-            end->kind->begin(end, kf_pool_unlink(workers, job));
+        while (!channel->given_up && channel->kind->room(channel) &&
+               (job = next_for(workers, channel)) &&
+               (!channel->kind->takes || channel->kind->takes(channel, *job)))
+            channel->kind->begin(channel, kf_pool_unlink(workers, job));
     }
 }
 
@@ -295,10 +303,8 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     pending->limit =
         o->build_seconds * (KF_BUILD_TIMEOUT_FACTOR + (o->torch ? KF_EXTENSION_BUILDS : 0)) +
         (o->timeout_seconds + o->seconds) * (o->verify ? 2 : 1);
-    if (kf_task_baseline_compiled(job->task,
-                                  /* A second measurement has processes of its own, and so has a
-                                   * measurement with frozen weights. */
-                                  o->baseline))
+    /* A second measurement has processes of its own, and so has one with frozen weights. */
+    if (kf_task_baseline_compiled(job->task, o->baseline))
         pending->limit +=
             KF_COMPILE_SECONDS * kf_task_workload_count(job->task) * (1 + o->verify + o->torch);
     if (o->torch && kf_compiles_when_called(job->source))
@@ -309,14 +315,14 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
     kf_pool_enqueue(workers, pending, false);
     /* If a worker has room, the job begins now. So a later kf_workers_withdraw does not depend on
      * timing. */
-    hand_out(workers);
+    distribute(workers);
     return true;
 }
 
 static bool any_left(const kf_workers *workers)
 {
-    for (size_t i = 0; i < workers->end_count; i++)
-        if (!workers->ends[i]->given_up) return true;
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (!workers->channels[i]->given_up) return true;
     return false;
 }
 
@@ -324,9 +330,10 @@ static bool any_left(const kf_workers *workers)
 static void advance(kf_workers *workers)
 {
     double now = kf_now();
-    for (size_t i = 0; i < workers->end_count; i++)
-        if (!workers->ends[i]->given_up) workers->ends[i]->kind->advance(workers->ends[i], now);
-    hand_out(workers);
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (!workers->channels[i]->given_up)
+            workers->channels[i]->kind->advance(workers->channels[i], now);
+    distribute(workers);
 }
 
 static bool take_result(kf_workers *workers, kf_workers_result *result)
@@ -342,8 +349,8 @@ static bool take_result(kf_workers *workers, kf_workers_result *result)
 
 void kf_workers_listen(kf_workers *workers, const struct pollfd *fds, size_t count, double wake)
 {
-    workers->listened = count < KF_WORKERS_LISTENED ? count : KF_WORKERS_LISTENED;
-    if (count) memcpy(workers->listening, fds, workers->listened * sizeof *fds);
+    workers->listen_count = count < KF_WORKERS_LISTENED ? count : KF_WORKERS_LISTENED;
+    if (count) memcpy(workers->listen_fds, fds, workers->listen_count * sizeof *fds);
     workers->listen_until = wake;
 }
 
@@ -351,16 +358,17 @@ void kf_workers_listen(kf_workers *workers, const struct pollfd *fds, size_t cou
 static bool wait_for(const kf_workers *workers, double until)
 {
     kf_autofree struct pollfd *fds =
-        calloc(workers->end_count * KF_END_FDS + workers->listened, sizeof *fds);
+        calloc(workers->channel_count * KF_CHANNEL_FDS + workers->listen_count, sizeof *fds);
     nfds_t count = 0;
     double wake = fmin(until, workers->listen_until);
-    for (size_t i = 0; fds && i < workers->end_count; i++)
-        if (!workers->ends[i]->given_up)
-            count += (nfds_t)workers->ends[i]->kind->watch(workers->ends[i], fds + count, &wake);
+    for (size_t i = 0; fds && i < workers->channel_count; i++)
+        if (!workers->channels[i]->given_up)
+            count +=
+                (nfds_t)workers->channels[i]->kind->watch(workers->channels[i], fds + count, &wake);
     nfds_t own = count;
-    if (fds && workers->listened)
-        memcpy(fds + own, workers->listening, workers->listened * sizeof *fds);
-    if (fds) count += workers->listened;
+    if (fds && workers->listen_count)
+        memcpy(fds + own, workers->listen_fds, workers->listen_count * sizeof *fds);
+    if (fds) count += workers->listen_count;
     double left = wake - kf_now();
     if (poll(fds, count, left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0) < 0) return false;
     for (nfds_t i = own; i < count; i++)
@@ -371,7 +379,7 @@ static bool wait_for(const kf_workers *workers, double until)
 int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *result, kf_error *error)
 {
     double until = kf_now() + (seconds > 0 ? seconds : 0);
-    workers->greeted = false;
+    workers->has_hello = false;
     for (;;) {
         advance(workers);
         if (take_result(workers, result)) return 1;
@@ -380,7 +388,7 @@ int kf_workers_wait(kf_workers *workers, double seconds, kf_workers_result *resu
             kf_fail_copy(error, &workers->last);
             return -1;
         }
-        if (workers->greeted || kf_now() >= until || !wait_for(workers, until)) break;
+        if (workers->has_hello || kf_now() >= until || !wait_for(workers, until)) break;
     }
     kf_workers_listen(workers, NULL, 0, INFINITY);
     return 0;
@@ -394,9 +402,9 @@ size_t kf_workers_withdraw(kf_workers *workers, int64_t *tickets, size_t most)
         tickets[count++] = job->ticket;
         kf_pending_free(job);
     }
-    for (size_t i = 0; i < workers->end_count; i++)
-        if (workers->ends[i]->kind->withdraw)
-            count +=
-                workers->ends[i]->kind->withdraw(workers->ends[i], tickets + count, most - count);
+    for (size_t i = 0; i < workers->channel_count; i++)
+        if (workers->channels[i]->kind->withdraw)
+            count += workers->channels[i]->kind->withdraw(workers->channels[i], tickets + count,
+                                                          most - count);
     return count;
 }

@@ -105,9 +105,9 @@ size_t kf_workers_room(const kf_workers *workers);
 size_t kf_workers_capacity(const kf_workers *workers);
 /* Returns how many workers were given up because their machine failed KF_MACHINE_FAILURES jobs in a
  * row (machine_failures.h). */
-size_t kf_workers_worn(const kf_workers *workers);
+size_t kf_workers_retired(const kf_workers *workers);
 /* Returns how often a worker was rejected because of another environment. */
-size_t kf_workers_strangers(const kf_workers *workers);
+size_t kf_workers_rejected(const kf_workers *workers);
 /* Returns how many workers have not sent a hello yet, or are being restarted. */
 size_t kf_workers_absent(const kf_workers *workers);
 size_t kf_workers_in_flight(const kf_workers *workers);

@@ -10,7 +10,7 @@
 #include "workers.h"
 
 /* The most descriptors that a channel waits for. */
-#define KF_END_FDS 4
+#define KF_CHANNEL_FDS 4
 #define KF_NEWS_BYTES 600
 
 /* A job without a verdict. */
@@ -21,7 +21,7 @@ typedef struct kf_pending {
     size_t size;
     char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
     int64_t ticket;
-    int deaths;
+    int failures;
     /* A worker failed with this job and others. It is next tried alone, which shows if it is the
      * cause. */
     bool alone;
@@ -29,48 +29,48 @@ typedef struct kf_pending {
     double limit;
     /* The channel of a machine that failed with this job. Another channel gets the job next, if
      * there is one. NULL: no machine failed. */
-    const struct kf_end *spoilt_by;
+    const struct kf_channel *failed_on;
 } kf_pending;
 
 void kf_pending_free(kf_pending *job);
 
-typedef struct kf_end kf_end;
-typedef struct kf_end_kind {
+typedef struct kf_channel kf_channel;
+typedef struct kf_channel_kind {
     /* Returns the number of jobs it would take now. */
-    size_t (*room)(const kf_end *end);
+    size_t (*room)(const kf_channel *channel);
     /* Returns the number of jobs it has. */
-    size_t (*busy)(const kf_end *end);
+    size_t (*busy)(const kf_channel *channel);
     /* True if it takes this job now. NULL: it takes any job while there is room. */
-    bool (*takes)(const kf_end *end, const kf_pending *job);
+    bool (*takes)(const kf_channel *channel, const kf_pending *job);
     /* Takes the job over. Only after `takes` was true. */
-    void (*begin)(kf_end *end, kf_pending *job);
+    void (*begin)(kf_channel *channel, kf_pending *job);
     /* Does all that needs no waiting. */
-    void (*advance)(kf_end *end, double now);
+    void (*advance)(kf_channel *channel, double now);
     /* Fills `fds` with what the next `advance` waits for and returns their number. Lowers *wake to
      * the time when `advance` is due in any case. */
-    int (*watch)(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake);
-    size_t (*withdraw)(kf_end *end, int64_t *tickets, size_t most);
+    int (*watch)(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake);
+    size_t (*withdraw)(kf_channel *channel, int64_t *tickets, size_t most);
     /* Tells the worker to end, without waiting. May be NULL. */
-    void (*close_gently)(kf_end *end);
-    void (*close)(kf_end *end);
-} kf_end_kind;
+    void (*begin_close)(kf_channel *channel);
+    void (*close)(kf_channel *channel);
+} kf_channel_kind;
 
-struct kf_end {
-    const kf_end_kind *kind;
+struct kf_channel {
+    const kf_channel_kind *kind;
     kf_workers *pool;
     /* As in the spec, for messages. */
     char *name;
     /* In a row. */
     int failures;
     /* Verdicts in a row that are failures of the machine (machine_failures.h). */
-    int faults;
+    int machine_failures;
     /* Limit of these. 0: KF_MACHINE_FAILURES. */
-    int faults_most;
+    int max_machine_failures;
     /* The limit is reached. The channel has to retire for the reason in `why`. */
-    bool worn;
+    bool retiring;
     kf_error why;
     /* Jobs at a time, as the hello said. */
-    size_t jobs_most;
+    size_t max_jobs;
     bool given_up;
 };
 
@@ -80,15 +80,15 @@ typedef struct kf_finished {
 } kf_finished;
 
 struct kf_workers {
-    kf_end **ends;
-    size_t end_count;
+    kf_channel **channels;
+    size_t channel_count;
     kf_pending *queue, **queue_end;
     kf_finished *results, **results_end;
     char *hardware, *device, *environment_id;
     /* A first hello came since the last wait. */
-    bool greeted;
+    bool has_hello;
     /* Workers rejected because of another environment. */
-    size_t strangers;
+    size_t rejected;
     kf_error last;
     bool has_news;
     char news[KF_NEWS_BYTES];
@@ -98,24 +98,25 @@ struct kf_workers {
     char *bundle;
     char bundle_hash[KF_HASH_HEX];
     /* The descriptors of kf_workers_listen. */
-    struct pollfd listening[KF_WORKERS_LISTENED];
-    size_t listened;
+    struct pollfd listen_fds[KF_WORKERS_LISTENED];
+    size_t listen_count;
     double listen_until;
 };
 
 /* Opens a channel. `command` NULL: local. NULL with *error on failure. */
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
-                     kf_error *error);
-kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
-                      const kf_workers_options *options, kf_error *error);
+kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                         kf_error *error);
+kf_channel *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
+                          const kf_workers_options *options, kf_error *error);
 
 /* Reads a hello line. False with the reason in *error: the channel then fails or is given up. */
-bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
-/* Reads an answer to `job`. True: the pool has taken the job over. If the channel is `worn` now, it
- * has to retire: it hands its other jobs back and calls kf_pool_failed with `why`. False with
- * *error: the answer is invalid, and the channel still owns the job. */
-bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size,
-                    kf_error *error);
+bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size_t size,
+                   kf_error *error);
+/* Reads an answer to `job`. True: the pool has taken the job over. If the channel is `retiring`
+ * now, it has to retire: it hands its other jobs back and calls kf_pool_failed with `why`. False
+ * with *error: the answer is invalid, and the channel still owns the job. */
+bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, const char *text,
+                    size_t size, kf_error *error);
 /* Puts the job back at the front of the queue, to be tried alone. For a channel that failed with
  * several jobs. */
 void kf_pool_return(kf_workers *pool, kf_pending *job);
@@ -128,10 +129,10 @@ kf_pending *kf_pool_unlink(kf_workers *pool, kf_pending **at);
 kf_pending *kf_pool_dequeue(kf_workers *pool);
 /* True if another channel has a worker that can do the job. Only workers that sent a hello count.
  */
-bool kf_pool_has_other(const kf_workers *pool, const kf_end *end);
+bool kf_pool_has_other(const kf_workers *pool, const kf_channel *channel);
 /* Counts a failure of the channel, and gives it up at the limit or if `wrong_machine`. Takes over
  * the `job` that it failed with, which may be NULL. */
-void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,
+void kf_pool_failed(kf_workers *pool, kf_channel *channel, kf_pending *job, bool wrong_machine,
                     const kf_error *why);
 
 #endif

@@ -32,17 +32,16 @@
 #define BANNER_LINES 200
 /* Limit for `local`. A command may wait in a batch queue. */
 #define HELLO_SECONDS 120
-#define BLIND_SECONDS                                                          \
-    0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-          */
+/* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
+#define POLL_SECONDS 0.02
 #define FIRST_PAUSE 0.1
 /* Time for a killed worker to end. */
 #define END_SECONDS 5
 
 typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
 
-typedef struct pipe_end {
-    kf_end end;
+typedef struct pipe_channel {
+    kf_channel channel;
     /* command NULL: local. */
     char *command, *program, *device;
     double grace;
@@ -58,11 +57,11 @@ typedef struct pipe_end {
     size_t written;
     kf_buffer line;
     size_t looked;
-    int banner;
+    int banner_lines;
     char tail[TAIL_BYTES + 1];
     size_t tail_size;
     bool closing;
-} pipe_end;
+} pipe_channel;
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
@@ -87,8 +86,8 @@ static char **without_secrets(void)
 }
 
 /* Becomes the worker. Runs between fork and exec, so it calls async-signal-safe functions only. */
-static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in,
-                          int out, int err)
+static void exec_worker(const pipe_channel *p, pid_t parent, char *const *environment, int in,
+                        int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -123,14 +122,14 @@ static bool make_pipe(int *read_end, int *write_end)
 }
 
 /* Takes a descriptor out of a variable that would close it. */
-static int keep(int *fd)
+static int move_fd(int *fd)
 {
     int kept = *fd;
     *fd = -1;
     return kept;
 }
 
-static bool start(pipe_end *p, double now, kf_error *error)
+static bool start(pipe_channel *p, double now, kf_error *error)
 {
     kf_autoclose int in_read = -1, in_write = -1, out_read = -1, out_write = -1, err_read = -1,
                      err_write = -1;
@@ -144,17 +143,17 @@ static bool start(pipe_end *p, double now, kf_error *error)
     if (!environment) return kf_fail_memory(error, "the environment of a worker");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
-    if (pid == 0) become_worker(p, parent, environment, in_read, out_write, err_write);
+    if (pid == 0) exec_worker(p, parent, environment, in_read, out_write, err_write);
     /* In both processes, because either may run first. */
     setpgid(pid, pid);
     p->pid = pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    p->in = keep(&in_write);
-    p->out = keep(&out_read);
-    p->err = keep(&err_read);
+    p->in = move_fd(&in_write);
+    p->out = move_fd(&out_read);
+    p->err = move_fd(&err_read);
     p->state = STARTING;
     p->deadline = p->command ? 0 : now + HELLO_SECONDS;
-    p->banner = 0;
+    p->banner_lines = 0;
     p->tail_size = 0;
     p->looked = 0;
     return true;
@@ -168,7 +167,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static bool has_ended(const pipe_end *p)
+static bool has_ended(const pipe_channel *p)
 {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -190,7 +189,7 @@ static int await_end(pid_t pid)
 
 /* Kills the group, then reaps its leader: until then the group's number is not reused. Returns the
  * wait status. */
-static int reap(pipe_end *p)
+static int reap(pipe_channel *p)
 {
     int status = 0;
     if (p->pid) {
@@ -210,7 +209,7 @@ static int reap(pipe_end *p)
 }
 
 /* Returns the last line of its stderr. */
-static const char *last_words(pipe_end *p)
+static const char *last_stderr_line(pipe_channel *p)
 {
     while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
         p->tail_size--;
@@ -219,14 +218,14 @@ static const char *last_words(pipe_end *p)
     return feed ? feed + 1 : p->tail;
 }
 
-static kf_pending *last_job(const pipe_end *p)
+static kf_pending *last_job(const pipe_channel *p)
 {
     kf_pending *job = p->jobs;
     while (job && job->next) job = job->next;
     return job;
 }
 
-static kf_pending *take_job(pipe_end *p, kf_pending *job)
+static kf_pending *take_job(pipe_channel *p, kf_pending *job)
 {
     kf_pending **at = &p->jobs;
     while (*at != job) at = &(*at)->next;
@@ -237,32 +236,32 @@ static kf_pending *take_job(pipe_end *p, kf_pending *job)
 }
 
 /* Fails the channel. With several jobs, any of them may be the cause. */
-static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
+static void fail(pipe_channel *p, bool wrong_machine, const kf_error *why)
 {
     reap(p);
     kf_pending *culprit = p->job_count == 1 ? take_job(p, p->jobs) : NULL;
     /* Each goes to the front, so the first one goes last. */
-    while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p)));
-    kf_pool_failed(p->end.pool, &p->end, culprit, wrong_machine, why);
-    double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
+    while (p->jobs) kf_pool_return(p->channel.pool, take_job(p, last_job(p)));
+    kf_pool_failed(p->channel.pool, &p->channel, culprit, wrong_machine, why);
+    double pause = FIRST_PAUSE * (double)(1 << (p->channel.failures > 8 ? 8 : p->channel.failures));
     p->restart_at = kf_now() + pause;
 }
 
 /* Gives the channel up because its machine failed too often. Others get its jobs. */
-static void retire(pipe_end *p)
+static void retire(pipe_channel *p)
 {
-    kf_error why = p->end.why;
+    kf_error why = p->channel.why;
     reap(p);
-    while (p->jobs) kf_pool_hand_back(p->end.pool, take_job(p, last_job(p)));
-    kf_pool_failed(p->end.pool, &p->end, NULL, true, &why);
+    while (p->jobs) kf_pool_hand_back(p->channel.pool, take_job(p, last_job(p)));
+    kf_pool_failed(p->channel.pool, &p->channel, NULL, true, &why);
 }
 
-static void fail_ended(pipe_end *p)
+static void fail_ended(pipe_channel *p)
 {
     kf_error why;
     bool starting = p->state == STARTING;
     int status = reap(p);
-    const char *words = last_words(p), *comma = *words ? ": " : "";
+    const char *words = last_stderr_line(p), *comma = *words ? ": " : "";
     /* kforge itself reports the reason, and a new start would fail the same way. */
     bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
                  strncmp(words, "kforge: ", 8) == 0;
@@ -281,10 +280,10 @@ static void fail_ended(pipe_end *p)
     fail(p, false, &why);
 }
 
-/* ---- talking --------------------------------------------------------------------------------- */
+/* ---- reading and writing --------------------------------------------------------------------- */
 
 /* Writes like write(), but without SIGPIPE if the reader is gone. */
-static ssize_t write_quietly(int fd, const void *data, size_t size)
+static ssize_t write_without_signal(int fd, const void *data, size_t size)
 {
     sigset_t pipe_signal, before, pending;
     sigemptyset(&pipe_signal);
@@ -300,11 +299,11 @@ static ssize_t write_quietly(int fd, const void *data, size_t size)
     return written;
 }
 
-static void write_job(pipe_end *p)
+static void write_job(pipe_channel *p)
 {
     const kf_pending *job = last_job(p);
     while (job && p->written < job->size) {
-        ssize_t size = write_quietly(p->in, job->line + p->written, job->size - p->written);
+        ssize_t size = write_without_signal(p->in, job->line + p->written, job->size - p->written);
         if (size < 0 && errno == EINTR) continue;
         /* The pipe is full, or the worker has ended or is about to. */
         if (size <= 0) return;
@@ -312,7 +311,7 @@ static void write_job(pipe_end *p)
     }
 }
 
-static void read_tail(pipe_end *p)
+static void read_tail(pipe_channel *p)
 {
     char data[4096];
     for (int round = 0; round < 16 && p->err >= 0; round++) {
@@ -333,7 +332,7 @@ static void read_tail(pipe_end *p)
 }
 
 /* Sets the deadline of the next answer: the longest limit of its jobs. */
-static void set_deadline(pipe_end *p)
+static void set_deadline(pipe_channel *p)
 {
     double longest = 0;
     for (const kf_pending *job = p->jobs; job; job = job->next) longest = fmax(longest, job->limit);
@@ -341,7 +340,7 @@ static void set_deadline(pipe_end *p)
 }
 
 /* Returns the job that an answer is for. If there is one job, the answer is for it. */
-static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
+static kf_pending *job_of(const pipe_channel *p, const char *text, size_t size)
 {
     if (p->job_count == 1) return p->jobs;
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "answer", NULL);
@@ -352,7 +351,7 @@ static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
 }
 
 /* Reads an answer to one of its jobs. False if the answer is invalid. */
-static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *why)
+static bool take_answer(pipe_channel *p, const char *text, size_t size, kf_error *why)
 {
     kf_pending *job = job_of(p, text, size), *before = NULL;
     if (!job->next && p->written < job->size)
@@ -360,7 +359,7 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
     bool last = !job->next;
     for (kf_pending *each = p->jobs; each != job; each = each->next) before = each;
     kf_pending *after = job->next;
-    if (!kf_pool_answer(p->end.pool, &p->end, job, text, size, why)) return false;
+    if (!kf_pool_answer(p->channel.pool, &p->channel, job, text, size, why)) return false;
     /* The job itself is freed. */
     if (before)
         before->next = after;
@@ -374,7 +373,7 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
 }
 
 /* Reads one line of the worker. False: the worker failed and is down. */
-static bool hear(pipe_end *p, const char *text, size_t size)
+static bool take_line(pipe_channel *p, const char *text, size_t size)
 {
     kf_error why = {0};
     size_t blank = 0;
@@ -382,8 +381,8 @@ static bool hear(pipe_end *p, const char *text, size_t size)
         blank++;
     if (blank == size) return true;
     if (p->state == STARTING) {
-        if (text[blank] != '{' && ++p->banner <= BANNER_LINES) return true;
-        if (kf_pool_hello(p->end.pool, &p->end, text, size, &why)) {
+        if (text[blank] != '{' && ++p->banner_lines <= BANNER_LINES) return true;
+        if (kf_pool_hello(p->channel.pool, &p->channel, text, size, &why)) {
             p->state = IDLE;
             p->deadline = 0;
             return true;
@@ -392,17 +391,17 @@ static bool hear(pipe_end *p, const char *text, size_t size)
         return false;
     }
     if (p->state != BUSY)
-        kf_fail(&why, KF_ERROR_INPUT, "it wrote a line that nobody asked for");
-    else if (hear_answer(p, text, size, &why)) {
-        if (p->end.worn) retire(p);
-        return !p->end.worn;
+        kf_fail(&why, KF_ERROR_INPUT, "it wrote a line without a job");
+    else if (take_answer(p, text, size, &why)) {
+        if (p->channel.retiring) retire(p);
+        return !p->channel.retiring;
     }
     fail(p, false, &why);
     return false;
 }
 
 /* Takes complete lines out of the buffer. False: the worker is down. */
-static bool hear_lines(pipe_end *p)
+static bool take_lines(pipe_channel *p)
 {
     size_t start = 0;
     for (char *feed; p->line.size > p->looked &&
@@ -410,7 +409,7 @@ static bool hear_lines(pipe_end *p)
         size_t end = (size_t)(feed - p->line.data);
         /* The buffer is freed if the worker fails. */
         kf_autofree char *text = strndup(p->line.data + start, end - start);
-        if (text && !hear(p, text, strlen(text))) return false;
+        if (text && !take_line(p, text, strlen(text))) return false;
         start = p->looked = end + 1;
     }
     if (start) {
@@ -427,7 +426,7 @@ static bool hear_lines(pipe_end *p)
 }
 
 /* Reads what has arrived. False: the worker is down now. */
-static bool read_lines(pipe_end *p)
+static bool read_lines(pipe_channel *p)
 {
     char data[READ_BYTES];
     for (int round = 0; round < 64 && p->out >= 0; round++) {
@@ -439,36 +438,36 @@ static bool read_lines(pipe_end *p)
             return true;
         }
         kf_buffer_append(&p->line, data, (size_t)size);
-        if (!hear_lines(p)) return false;
+        if (!take_lines(p)) return false;
     }
     return true;
 }
 
-/* ---- the end's interface --------------------------------------------------------------------- */
+/* ---- the channel's interface ----------------------------------------------------------------- */
 
-static size_t pipe_room(const kf_end *end)
+static size_t pipe_room(const kf_channel *channel)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     bool serves = p->state == IDLE || p->state == BUSY;
-    return serves && end->jobs_most > p->job_count ? end->jobs_most - p->job_count : 0;
+    return serves && channel->max_jobs > p->job_count ? channel->max_jobs - p->job_count : 0;
 }
 
-static size_t pipe_busy(const kf_end *end)
+static size_t pipe_busy(const kf_channel *channel)
 {
-    return ((const pipe_end *)end)->job_count;
+    return ((const pipe_channel *)channel)->job_count;
 }
 
-static bool pipe_takes(const kf_end *end, const kf_pending *job)
+static bool pipe_takes(const kf_channel *channel, const kf_pending *job)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     const kf_pending *last = last_job(p);
     if (!last) return true;
     return !last->alone && !job->alone && p->written == last->size;
 }
 
-static void pipe_begin(kf_end *end, kf_pending *job)
+static void pipe_begin(kf_channel *channel, kf_pending *job)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     kf_pending *last = last_job(p);
     job->next = NULL;
     if (last)
@@ -483,9 +482,9 @@ static void pipe_begin(kf_end *end, kf_pending *job)
     write_job(p);
 }
 
-static void pipe_advance(kf_end *end, double now)
+static void pipe_advance(kf_channel *channel, double now)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     kf_error why;
     if (p->closing) {
         if (p->pid && has_ended(p)) reap(p);
@@ -515,12 +514,12 @@ static void pipe_advance(kf_end *end, double now)
     }
 }
 
-static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)
+static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     int count = 0;
     double first = p->state == DOWN ? p->restart_at : p->deadline;
-    if (p->pid && p->pidfd < 0) first = kf_now() + BLIND_SECONDS;
+    if (p->pid && p->pidfd < 0) first = kf_now() + POLL_SECONDS;
     if (!p->closing && first > 0 && first < *wake) *wake = first;
     if (!p->pid) return 0;
     if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
@@ -534,9 +533,9 @@ static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *
 
 /* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
  * whatever the shell runs. */
-static void pipe_close_gently(kf_end *end)
+static void pipe_begin_close(kf_channel *channel)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
     if (!p->pid) return;
     close_fd(&p->in);
@@ -545,50 +544,50 @@ static void pipe_close_gently(kf_end *end)
     if (p->state != IDLE) kill(-p->pid, SIGTERM);
 }
 
-static void pipe_close(kf_end *end)
+static void pipe_close(kf_channel *channel)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     reap(p);
     while (p->jobs) kf_pending_free(take_job(p, p->jobs));
     free(p->command);
     free(p->program);
     free(p->device);
-    free(p->end.name);
+    free(p->channel.name);
     free(p);
 }
 
-static const kf_end_kind pipe_kind = {
+static const kf_channel_kind pipe_kind = {
     .room = pipe_room,
     .busy = pipe_busy,
     .takes = pipe_takes,
     .begin = pipe_begin,
     .advance = pipe_advance,
     .watch = pipe_watch,
-    .close_gently = pipe_close_gently,
+    .begin_close = pipe_begin_close,
     .close = pipe_close,
 };
 
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
-                     kf_error *error)
+kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                         kf_error *error)
 {
-    pipe_end *p = calloc(1, sizeof *p);
+    pipe_channel *p = calloc(1, sizeof *p);
     if (!p) {
         kf_fail_memory(error, "a worker");
         return NULL;
     }
-    *p = (pipe_end){
-        .end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
+    *p = (pipe_channel){
+        .channel = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
-    if (command || !options->device_count) p->end.name = strdup(command ? command : "local");
+    if (command || !options->device_count) p->channel.name = strdup(command ? command : "local");
     /* The device tells it from the others. */
-    else if (asprintf(&p->end.name, "local %s", options->device) < 0)
-        p->end.name = NULL;
+    else if (asprintf(&p->channel.name, "local %s", options->device) < 0)
+        p->channel.name = NULL;
     p->command = command ? strdup(command) : NULL;
     p->program = options->program ? strdup(options->program) : NULL;
     p->device = options->device && *options->device ? strdup(options->device) : NULL;
-    bool copied = p->end.name && (!command || p->command) && (!options->program || p->program);
+    bool copied = p->channel.name && (!command || p->command) && (!options->program || p->program);
     if (!copied) kf_fail_memory(error, "a worker");
-    if (copied && start(p, kf_now(), error)) return &p->end;
-    pipe_close(&p->end);
+    if (copied && start(p, kf_now(), error)) return &p->channel;
+    pipe_close(&p->channel);
     return NULL;
 }

@@ -68,7 +68,7 @@ static void finish(kf_workers *pool, kf_workers_result *result)
     pool->results_end = &f->next;
 }
 
-/* ---- what ends report ------------------------------------------------------------------------ */
+/* ---- reports of channels --------------------------------------------------------------------- */
 
 static const char *text_of(const cJSON *json, const char *key)
 {
@@ -91,11 +91,13 @@ static bool other_environment_id(const kf_workers *pool, const char *environment
     return kf_fail(
         error, KF_ERROR_MACHINE, "it judges on %s, this run on %s: their times can't be compared%s",
         environment_id, pool->environment_id,
-        same_hardware ? "; start a new run, which measures by today's rules, runtime and compiler"
-                      : "");
+        same_hardware
+            ? "; start a new run, which measures with the present protocol, runtime and compiler"
+            : "");
 }
 
-bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error)
+bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size_t size,
+                   kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "hello", error);
     if (!json) return false;
@@ -106,17 +108,18 @@ bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size,
     if (!environment_id) environment_id = hardware;
     if (!schema || strcmp(schema, KF_HELLO_SCHEMA) != 0 || !hardware || !*hardware || !device ||
         !*environment_id)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "its first line is no hello; is it another version of kforge?");
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "its first line is not a hello; check that it is the same version of kforge");
     if (pool->environment_id && strcmp(pool->environment_id, environment_id) != 0) {
-        pool->strangers++;
+        pool->rejected++;
         return other_environment_id(pool, environment_id, error);
     }
     const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(json, "jobs");
-    end->jobs_most = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1
-                         ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS)
-                         : 1;
-    pool->greeted = true;
+    channel->max_jobs = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1
+                            ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS)
+                            : 1;
+    pool->has_hello = true;
     if (!pool->environment_id) pool->environment_id = strdup(environment_id);
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
@@ -128,8 +131,8 @@ static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_e
 {
     const char *source = verdict->source_hash, *task = verdict->task_hash;
     if (strcmp(verdict->id, job->id) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "it answered job %.64s when asked about %s",
-                       verdict->id, job->id);
+        return kf_fail(error, KF_ERROR_INPUT, "it answered job %.64s instead of %s", verdict->id,
+                       job->id);
     if ((*source || verdict->status == KF_CORRECT) && strcmp(source, job->source_hash) != 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "its verdict is about another source than the one it was sent");
@@ -139,39 +142,43 @@ static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_e
     return true;
 }
 
-bool kf_pool_has_other(const kf_workers *pool, const kf_end *end)
+bool kf_pool_has_other(const kf_workers *pool, const kf_channel *channel)
 {
-    for (size_t i = 0; i < pool->end_count; i++) {
-        const kf_end *other = pool->ends[i];
-        if (other != end && !other->given_up && !other->worn &&
+    for (size_t i = 0; i < pool->channel_count; i++) {
+        const kf_channel *other = pool->channels[i];
+        if (other != channel && !other->given_up && !other->retiring &&
             (other->kind->room(other) || other->kind->busy(other)))
             return true;
     }
     return false;
 }
 
-static void tell(kf_workers *pool, const kf_end *end, const char *text, const char *follows)
+static void set_news(kf_workers *pool, const kf_channel *channel, const char *text,
+                     const char *follows)
 {
     pool->has_news = true;
-    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s; %s", end->name, text, follows);
+    snprintf(pool->news, sizeof pool->news, "worker %.200s: %.300s; %s", channel->name, text,
+             follows);
 }
 
 /* Counts failures of the machine. True: this verdict is one, and another machine gets the job. */
-static bool hand_on(kf_workers *pool, kf_end *end, kf_pending *job, const kf_verdict *verdict)
+static bool hand_to_other(kf_workers *pool, kf_channel *channel, kf_pending *job,
+                          const kf_verdict *verdict)
 {
-    end->worn = !kf_machine_failures_count(
-        &end->faults, end->faults_most ? end->faults_most : KF_MACHINE_FAILURES, verdict,
-        &end->why);
-    if (!kf_verdict_is_fault(verdict) || job->spoilt_by || !kf_pool_has_other(pool, end))
+    channel->retiring = !kf_machine_failures_count(
+        &channel->machine_failures,
+        channel->max_machine_failures ? channel->max_machine_failures : KF_MACHINE_FAILURES,
+        verdict, &channel->why);
+    if (!kf_verdict_is_fault(verdict) || job->failed_on || !kf_pool_has_other(pool, channel))
         return false;
-    job->spoilt_by = end;
-    tell(pool, end, verdict->message, "another gets the job");
+    job->failed_on = channel;
+    set_news(pool, channel, verdict->message, "another gets the job");
     kf_pool_enqueue(pool, job, true);
     return true;
 }
 
-bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size,
-                    kf_error *error)
+bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, const char *text,
+                    size_t size, kf_error *error)
 {
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "verdict", error);
     if (!json) return false;
@@ -180,12 +187,12 @@ bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *
                *why = text_of(json, "error");
     if (schema && strcmp(schema, KF_REFUSAL_SCHEMA) == 0 && id && strcmp(id, job->id) == 0 && why) {
         result.outcome = KF_WORKERS_REFUSED;
-        kf_fail(&result.error, KF_ERROR_INPUT, "worker %s: %s", end->name, why);
+        kf_fail(&result.error, KF_ERROR_INPUT, "worker %s: %s", channel->name, why);
     } else {
         kf_auto(kf_verdict) verdict = kf_verdict_from_json(json, error);
         if (!verdict || !check_verdict(job, verdict, error)) return false;
-        if (hand_on(pool, end, job, verdict)) {
-            end->failures = 0;
+        if (hand_to_other(pool, channel, job, verdict)) {
+            channel->failures = 0;
             return true;
         }
         result.json = malloc(size + 1);
@@ -196,7 +203,7 @@ bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *
         result.outcome = KF_WORKERS_JUDGED;
         result.verdict = kf_steal(&verdict);
     }
-    end->failures = 0;
+    channel->failures = 0;
     finish(pool, &result);
     kf_pending_free(job);
     return true;
@@ -213,21 +220,21 @@ void kf_pool_hand_back(kf_workers *pool, kf_pending *job)
     kf_pool_enqueue(pool, job, true);
 }
 
-void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,
+void kf_pool_failed(kf_workers *pool, kf_channel *channel, kf_pending *job, bool wrong_machine,
                     const kf_error *why)
 {
-    end->failures++;
-    end->given_up = wrong_machine || end->failures >= KF_WORKER_LIVES;
-    tell(pool, end, why->text, end->given_up ? "given up" : "started again");
+    channel->failures++;
+    channel->given_up = wrong_machine || channel->failures >= KF_WORKER_LIVES;
+    set_news(pool, channel, why->text, channel->given_up ? "given up" : "started again");
     pool->last = *why;
-    kf_fail_prefix(&pool->last, "worker %.200s", end->name);
+    kf_fail_prefix(&pool->last, "worker %.200s", channel->name);
     if (!job) return;
-    if (++job->deaths < KF_JOB_DEATHS) {
+    if (++job->failures < KF_JOB_DEATHS) {
         kf_pool_enqueue(pool, job, true);
         return;
     }
     kf_workers_result result = {.ticket = job->ticket, .outcome = KF_WORKERS_LOST, .error = *why};
-    kf_fail_prefix(&result.error, "%d workers failed with it, the last one", job->deaths);
+    kf_fail_prefix(&result.error, "%d workers failed with it, the last one", job->failures);
     finish(pool, &result);
     kf_pending_free(job);
 }

@@ -64,8 +64,8 @@ static void specs_are_checked(void **state)
         {"", "known forms are none, replay:FILE, exec:COMMAND, openai:MODEL"},
         {"gpt", "unknown model \"gpt\""},
         {"exce:cat", "did you mean exec?"},
-        {"exec", "names nothing behind the colon; the form is exec:COMMAND"},
-        {"exec:", "names nothing behind the colon"},
+        {"exec", "has nothing behind the colon; the form is exec:COMMAND"},
+        {"exec:", "has nothing behind the colon"},
         {"none:x", "the form is none"},
         {"exec,timeout:cat", "has no value"},
         {"exec,timeout=x:cat", "timeout=x is not a number"},
@@ -77,8 +77,9 @@ static void specs_are_checked(void **state)
         {"openai:m",
          "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
         {"openai,effort=huge:m@http://127.0.0.1:1/v1",
-         "openai: effort=huge is none of default, none, minimal, low, medium, high, xhigh"},
-        {"openai,price_in=1:m@http://127.0.0.1:1/v1", "price_in and price_out belong together"},
+         "openai: effort=huge is unknown; expected one of default, none, minimal, low, medium, "
+         "high, xhigh"},
+        {"openai,price_in=1:m@http://127.0.0.1:1/v1", "give both price_in and price_out"},
         {"compatible:m", "compatible: write MODEL@http://HOST:PORT/v1"},
         {"compatible:@http://127.0.0.1/v1", "the model's name is missing"},
         {"azure:m", "set AZURE_OPENAI_ENDPOINT"},
@@ -87,12 +88,12 @@ static void specs_are_checked(void **state)
         {"m@http://user:secret@127.0.0.1/v1", "must not hold a user or password"},
         {"m@http://", "is no address of a server"},
         {"exec,weight=0:cat", "weight=0 is not a number from 0.001 to 1000"},
-        {"exec,role=judge:cat", "role=judge is none of proposer, critic, both"},
+        {"exec,role=judge:cat", "role=judge is unknown; expected one of proposer, critic, both"},
         {"exec,wieght=2:cat", "unknown option \"wieght\"; did you mean weight"},
-        {"exec,temperature_from=1:cat", "temperature_from and temperature_to belong together"},
+        {"exec,temperature_from=1:cat", "give both temperature_from and temperature_to"},
         {"fallback:exce:cat", "fallback: unknown model \"exce:cat\""},
         {"fallback:exec:cat then none", NULL},
-        {"fallback:none then exec:cat", "\"none\" answers nothing"},
+        {"fallback:none then exec:cat", "\"none\" is no model; leave it out"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};

@@ -210,7 +210,7 @@ static void a_broken_circuit_is_busy(void **state)
     }
     assert_false(submit(llm, 1, &error));
     assert_int_equal(error.code, KF_ERROR_BUSY);
-    static const char told[] = "3 requests in a row failed; the next may try in ";
+    static const char told[] = "3 requests in a row failed; the next one is sent in ";
     const char *at = strstr(error.text, told);
     double left = at ? strtod(at + strlen(told), NULL) : 0; /* of 15 s since the third */
     if (left < 1 || left > 15) fail_msg("%s", error.text);
@@ -465,8 +465,7 @@ static void prices(void **state)
                               "write=2:o3 then exec:cat");
     setenv("KFORGE_PRICES", KFORGE_SOURCE_DIR "/tests/llm/bad_prices.json", 1);
     assert_false(kf_price_find("openai", "gpt-5", &price, &error));
-    assert_non_null(
-        strstr(error.text, "bad_prices.json: prices[0]: input and output are both needed"));
+    assert_non_null(strstr(error.text, "bad_prices.json: prices[0]: give both input and output"));
     unsetenv("KFORGE_PRICES");
 }
 

@@ -498,7 +498,8 @@ static void test_file_errors(void **state)
     } cases[] = {
         {"{\"llm\":\"x\"}", "llm: the key was removed; use \"model\""},
         {"{\"devise\":\"cpu\"}", "devise: unknown key; did you mean \"device\"?"},
-        {"{\"json\":true}", "json: no setting, only an option of the command line (--json)"},
+        {"{\"json\":true}",
+         "json: not a setting; give it as the option --json on the command line"},
         {"{\"zzzzzzzzz\":1}",
          "zzzzzzzzz: unknown key; \"kforge help settings\" lists the known ones"},
         {"{\"device\":1}", "device: expected a string"},

@@ -148,7 +148,7 @@ static void leaves_a_broken_machine_out(void **state)
         assert_int_equal(result.verdict->status, KF_CORRECT);
         kf_workers_result_free(&result);
     }
-    assert_int_equal(kf_workers_worn(workers), 1);
+    assert_int_equal(kf_workers_retired(workers), 1);
     assert_int_equal(kf_workers_devices(workers), 1);
     kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
     int lines = 0;
