@@ -64,7 +64,7 @@ typedef struct kf_option_list {
 typedef struct kf_option {
     /* The long name without dashes. Not "help", not "no-…". */
     const char *name;
-    /* The short form, 0 for none. Not 'h'. */
+    /* The short form, or 0. Not 'h'. */
     char letter;
     kf_option_type type;
     /* The name of the value in help texts: "SECONDS". NULL for flags. */

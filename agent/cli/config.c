@@ -238,7 +238,7 @@ static bool exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-/* Finds the project's file, malloc'd, NULL if there is none. False: out of memory. */
+/* Finds the project's file, malloc'd, or NULL. False: out of memory. */
 static bool project_file(const kf_surroundings *surroundings, char **found)
 {
     const char *home = kf_environment_get(surroundings, "HOME");
@@ -261,7 +261,7 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
     }
 }
 
-/* Finds the user's file, malloc'd, NULL if there is none. False: out of memory. */
+/* Finds the user's file, malloc'd, or NULL. False: out of memory. */
 static bool user_file(const kf_surroundings *surroundings, char **found)
 {
     const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"),

@@ -342,7 +342,7 @@ void kf_help_markdown(FILE *out, const kf_command *const *commands)
           out);
     for_each_option(out, commands, SCOPE_ALL, NULL, markdown_option);
     for_each_group(out, commands, markdown_group, markdown_option);
-    fputs("\n## Settings\n", out);
-    kf_paragraphs(kf_config_text, markdown_paragraph, out);
+    fputs("\n## Settings\n\n[Settings](settings.md) describes kforge.json and the environment.\n",
+          out);
     markdown_settings(out, commands);
 }

@@ -11,7 +11,7 @@ char *kf_named_task_path(const char *word, kf_error *error);
 /* Loads the task of `word`. Errors as kf_task_load. */
 kf_task *kf_named_task_load(const char *word, kf_error *error);
 /* Returns the folder of a suite, malloc'd, as kf_named_task_path. "tasks" is the installation's
- * folder if there is none here. */
+ * folder if there is no such folder here. */
 char *kf_named_suite_path(const char *word, kf_error *error);
 /* Returns the folder of the tasks that come with kforge, malloc'd. NULL: out of memory. */
 char *kf_installed_tasks(kf_error *error);

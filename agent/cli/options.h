@@ -85,7 +85,7 @@ void kf_parsed_clear(kf_parsed *parsed);
  * is its name in errors: "--seconds". */
 bool kf_option_set(const kf_option *option, const char *text, const char *source, void *target,
                    kf_error *error);
-/* Returns the option of that name in `command`. NULL: there is none. */
+/* Returns the option of that name in `command`. NULL: no such option. */
 const kf_option *kf_option_find(const kf_command *command, const char *name);
 /* The present name of a removed option ("model" for "llm"). NULL: no option had that name. */
 const char *kf_option_replacement(const char *removed);

@@ -43,7 +43,7 @@ static const char *put(const char *text, size_t size)
             mmap(NULL, KEY_PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED) return NULL;
         madvise(pages, KEY_PAGES_BYTES, MADV_DONTDUMP);
-        /* A forked child that has not called exec yet gets none of the keys. */
+        /* A forked child that has not called exec yet gets no key. */
         madvise(pages, KEY_PAGES_BYTES, MADV_WIPEONFORK);
         /* Fails if the limits forbid it. That is no error. */
         mlock(pages, KEY_PAGES_BYTES);

@@ -18,7 +18,7 @@
 #include "kforge/error.h"
 
 /* Moves all variables …_API_KEY from the environment into the process's own memory. May be called
- * again. Must not run beside other threads. */
+ * again. Call it before other threads run. */
 void kf_api_keys_hide(void);
 /* Returns the key, borrowed for the life of the process. NULL if there is no such key. NULL with
  * *error if a key file must not be used (wrong mode, unreadable). */

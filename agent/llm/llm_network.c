@@ -26,7 +26,7 @@ typedef struct service {
     const kf_dialect *dialect;
     /* NULL: the spec has to give it. */
     const char *base;
-    /* The environment variable that replaces it. NULL: none. */
+    /* The environment variable that replaces it. May be NULL. */
     const char *base_variable;
     /* Appended to the variable's value. */
     const char *base_end;

@@ -13,7 +13,7 @@ double kf_backoff(int attempt, double base, double fraction);
  * 501 and 505. */
 bool kf_status_is_passing(int status);
 /* Reads the seconds to wait from a header's value: "20", an HTTP date, an RFC 3339 time, "1m30.5s",
- * "250ms". Returns NaN if the value has none of these forms. */
+ * "250ms". Returns NaN for any other form. */
 double kf_wait_parse(const char *value, double wall);
 
 /* The limits that the server last reported. The reply headers, in lower case: Retry-After,

@@ -307,7 +307,7 @@ static void *replay_open(const char *argument, const double *options, kf_error *
 /* Returns the reply recorded for this prompt, else the next one for any prompt, else, unless
  * strict, the next of all. The recordings lie in the order of the replies. Calls in flight at the
  * same time often have equal prompts but different roles in the search. Their progress at the
- * request tells them apart. */
+ * request decides. */
 static recording *choose(replay *r, const char *prompt)
 {
     char hex[KF_HASH_HEX];

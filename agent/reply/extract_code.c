@@ -1,6 +1,6 @@
-/* A small lexer that tells code from comments and literals. It knows only what that needs: comment
- * starts, escapes, raw strings, line continuations, and digit separators (1'000 is no character
- * literal). */
+/* A small lexer that separates code from comments and literals. It knows only what that needs:
+ * comment starts, escapes, raw strings, line continuations, and digit separators (1'000 is no
+ * character literal). */
 #include "extract_code.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Tells code from comments and literals in a C, C++ or CUDA source. For reply extraction and the
- * tuner. Internal to agent/. */
+/* Separates code from comments and literals in a C, C++ or CUDA source. For reply extraction and
+ * the tuner. Internal to agent/. */
 #ifndef KFORGE_AGENT_EXTRACT_CODE_H
 #define KFORGE_AGENT_EXTRACT_CODE_H
 

@@ -202,7 +202,7 @@ static bool has_next(reading *r, char close, bool *well)
     return *well;
 }
 
-/* Reads one member into `object`. False if there is none. */
+/* Reads one member into `object`. False if no member follows. */
 static bool read_member(reading *r, cJSON *object)
 {
     kf_autobuffer key = {0};

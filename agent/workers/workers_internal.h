@@ -50,7 +50,7 @@ typedef struct kf_channel_kind {
      * the time when `advance` is due in any case. */
     int (*watch)(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake);
     size_t (*withdraw)(kf_channel *channel, int64_t *tickets, size_t most);
-    /* Tells the worker to end, without waiting. May be NULL. */
+    /* Asks the worker to end, without waiting. May be NULL. */
     void (*begin_close)(kf_channel *channel);
     void (*close)(kf_channel *channel);
 } kf_channel_kind;

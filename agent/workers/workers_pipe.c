@@ -579,7 +579,7 @@ kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers
         .channel = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
     if (command || !options->device_count) p->channel.name = strdup(command ? command : "local");
-    /* The device tells it from the others. */
+    /* The device distinguishes it from the others. */
     else if (asprintf(&p->channel.name, "local %s", options->device) < 0)
         p->channel.name = NULL;
     p->command = command ? strdup(command) : NULL;

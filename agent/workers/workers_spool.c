@@ -37,7 +37,7 @@ static void path_of(char path[PATH_MAX], const char *folder, const char *id)
     snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
 }
 
-/* Returns the path of the newest hello, NULL if there is none. *count is the number of hellos. */
+/* Returns the path of the newest hello, NULL without a hello. *count is the number of hellos. */
 static char *newest_hello(const spool_channel *s, int *count)
 {
     kf_autofree char *newest = NULL;

@@ -75,7 +75,7 @@ for word in last latest; do
     expect 2 export --run $word --store copied.db
     complains "no runs"
     expect 2 optimize --model "replay:copied.db#$word" "$root/tasks/axpy"
-    complains "by its id"
+    complains "give the id of the run"
 done
 
 # Candidates

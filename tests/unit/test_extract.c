@@ -257,7 +257,7 @@ static void edits_that_do_not_apply_say_why(void **state)
     assert_false(kf_extract_has_edits("a < b", 5));
 }
 
-/* Repetitive input of the largest size: linear, not quadratic. */
+/* Repetitive input of the largest size: linear time, not quadratic. */
 static void hostile_size_stays_quick(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void hostile_size_stays_quick(void **state)
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10);
 }
 
-static void code_is_told_from_comments(void **state)
+static void code_is_separated_from_comments(void **state)
 {
     (void)state;
     static const char text[] = "int a; // x\\\n y\n/* b\n */ \"c\\\"d\" 'e' 1'000 u8R\"(f\n)\" g";
@@ -348,8 +348,8 @@ static void objects_are_read_as_models_write_them(void **state)
     }
 }
 
-/* 0.4 s a piece on a slow machine; a sanitized build takes some ten times as long. What is
- * quadratic takes hours. */
+/* 0.4 s each on a slow machine, about ten times as long with a sanitizer. Quadratic time would be
+ * hours. */
 #ifdef __SANITIZE_ADDRESS__
 #define MAX_SECONDS 40
 #else
@@ -391,7 +391,7 @@ int main(void)
         cmocka_unit_test(edits_apply),
         cmocka_unit_test(edits_that_do_not_apply_say_why),
         cmocka_unit_test(hostile_size_stays_quick),
-        cmocka_unit_test(code_is_told_from_comments),
+        cmocka_unit_test(code_is_separated_from_comments),
         cmocka_unit_test(objects_are_read_as_models_write_them),
         cmocka_unit_test(hostile_objects_stay_cheap),
     };

@@ -1,6 +1,6 @@
-/* Everything that servers, proxies and networks do wrong: each row is a test of its own
- * (unit.llm_fault.NAME). What has to hold for all: the reply or its documented error, so many
- * requests and no more, and books that say what was charged, once, with nothing left reserved. */
+/* Faults of servers, proxies and networks. Each row is a test of its own (unit.llm_fault.NAME). All
+ * rows check the reply or its documented error, the number of requests, and that each charge is
+ * booked once with nothing left reserved. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +23,15 @@
 typedef struct row {
     const char *name, *scenario, *options;
     kf_llm_outcome outcome;
-    const char *text;  /* NULL: not looked at */
-    const char *error; /* part of it */
+    /* NULL: not checked. */
+    const char *text;
+    /* A part of it. */
+    const char *error;
     int requests;
-    /* -1: the server did not say; -1 and 0: it refused all, and no tokens are booked */
+    /* -1: the server did not say. -1 and 0: it refused everything, and no tokens are booked. */
     int64_t prompt, completion;
-    double least, most; /* seconds; 0: not looked at */
+    /* Seconds. 0: not checked. */
+    double least, most;
 } row;
 
 /* 1 USD a million tokens in, 2 out: 11 and 7 tokens cost 25e-6 USD. */
@@ -154,7 +157,7 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
         fail_msg("tokens %lld %lld", (long long)reply->prompt_tokens,
                  (long long)reply->completion_tokens);
     if (r->most > 0 && !(seconds >= r->least && seconds < r->most)) fail_msg("%g s", seconds);
-    /* The books. */
+    /* The bookings. */
     assert_true(budget->reserved.nanodollars == 0 && budget->reserved.tokens == 0 &&
                 budget->reserved.requests == 0);
     assert_int_equal(budget->spent.requests, r->requests);

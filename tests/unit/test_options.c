@@ -1,4 +1,4 @@
-/* Options: every kind of value, every source and its precedence, every error and its words. */
+/* Options: every kind of value, every source and its precedence, every error message. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static const kf_command *const commands[] = {&eval, &task_new, &task_lint, &secr
 static kf_parsed parsed;
 static kf_error failure;
 
-/* Words separated by one blank; "" for none. */
+/* Parses words separated by one blank. "": no words. */
 static bool parse_with(const kf_config *config, const char *const *environment, const char *line)
 {
     static char words[512];
@@ -313,8 +313,9 @@ static void test_precedence(void **state)
     assert_string_equal(s->store, "/p/runs.db");
     assert_int_equal(s->model.count, 2);
     assert_true(s->ratio == 0.5);
-    assert_string_equal(s->mode, "fast"); /* an empty variable is none */
-    assert_false(s->json);                /* not configurable */
+    /* An empty variable counts as unset. */
+    assert_string_equal(s->mode, "fast");
+    assert_false(s->json); /* not configurable */
     assert_true(parse_with(config, environment, "--model=z --no-counters --store=here.db"));
     s = parsed.settings;
     assert_int_equal(s->model.count, 1);
@@ -408,7 +409,8 @@ static void test_environment(void **state)
 
 /* ---- kforge.json ----------------------------------------------------------------------------- */
 
-static char *folder; /* of all files below */
+/* Of all files below. */
+static char *folder;
 
 static int make_folder(void **state)
 {
@@ -436,7 +438,7 @@ static void put(const char *name, const char *text)
     assert_true(kf_file_write(path, text, strlen(text), &error));
 }
 
-/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home; `given` is
+/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home. `given` is
  * KFORGE_CONFIG. */
 static kf_config *load(const char *directory, const char *given, kf_error *error)
 {
@@ -472,10 +474,10 @@ static void test_places(void **state)
     put("home/repo/sub/x", "");
     put("home/kforge.json", "{}");
     expect_files("", NULL, "kforge.json", NULL);
-    /* FOLDER/kforge.json is outside of any repository and of home */
+    /* FOLDER/kforge.json is outside of any repository and of home. */
     expect_files("loose/in", NULL, NULL, NULL);
     expect_files("home/work/deep/er", NULL, "home/work/kforge.json", NULL);
-    expect_files("home/repo/sub", NULL, NULL, NULL); /* stops at .git */
+    expect_files("home/repo/sub", NULL, NULL, NULL); /* Stops at .git. */
     expect_files("home", NULL, "home/kforge.json", NULL);
     put("home/repo/kforge.json", "{}");
     expect_files("home/repo/sub", NULL, "home/repo/kforge.json", NULL);
