@@ -316,7 +316,7 @@ static bool next_one(const judging *j, size_t *index)
 /* A worker was given up for its machine's faults: what it failed with is for the others. */
 static void try_others(judging *j)
 {
-    size_t worn = kf_workers_worn(j->workers);
+    size_t worn = kf_workers_retired(j->workers);
     if (worn == j->worn) return;
     j->worn = worn;
     for (size_t i = 0; i < j->solutions->count; i++) {
@@ -401,7 +401,7 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
     kf_random(&chance, sizeof chance);
     snprintf(j.session, sizeof j.session, "%08x", chance);
     j.store = store, j.workers = workers, j.states = states, j.left = left, j.tasks = loaded;
-    bool there = await_hello(&j, error) || (plan->hardware && kf_workers_strangers(workers) &&
+    bool there = await_hello(&j, error) || (plan->hardware && kf_workers_rejected(workers) &&
                                             kf_bench_begun_elsewhere(plan, error));
     bool ran = there && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);

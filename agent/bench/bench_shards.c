@@ -153,7 +153,7 @@ static bool agree(work *w, kf_error *error)
         if (*w->how->interrupts)
             return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
         if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
-        w->report.foreign = kf_workers_strangers(w->workers) > 0;
+        w->report.foreign = kf_workers_rejected(w->workers) > 0;
         return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
     }
     if (w->agreed) return true;
@@ -240,7 +240,7 @@ static bool carry_out(work *w, const shard_order *order)
         ran && result.end == KF_SEARCH_SPENT && result.progress.calls < w->plan->search.samples;
     w->report.text = ran ? result.why : error;
     w->report.lost = w->workers && !kf_workers_devices(w->workers);
-    w->report.worn = w->report.lost && kf_workers_worn(w->workers);
+    w->report.worn = w->report.lost && kf_workers_retired(w->workers);
     w->report.machine = w->report.lost || (w->report.stopped && result.machine_failed);
     kf_workers_result none;
     if (w->report.lost && !w->report.foreign &&

@@ -1,16 +1,15 @@
-/* Subcommands and their options as tables. A command is one file, agent/cmd_NAME.c, that exports
- * one `const kf_command kf_command_NAME`; a row in agent/main.c lists it. Its options are rows too,
- * and the parser, the help text, the man page, docs/reference/commands.md and the completions of
- * bash and zsh are all made from them, so that none can disagree.
+/* Subcommands and their options as tables. A command is one file, agent/commands/cmd_NAME.c, which
+ * exports a `const kf_command kf_command_NAME`. A row in agent/main.c lists it. Its options are
+ * rows, too. The parser, the help texts, the man page, docs/reference/commands.md and the
+ * completions of bash and zsh are made from them.
  *
- * Where an option's value comes from, weakest first: the default in its row, kforge.json (options
- * with `config`), the environment variable KFORGE_NAME (name in capitals, '-' as '_'; options with
- * `config`), the command line. Options of one name mean the same in every command that has them:
- * same type, same choices.
+ * The value of an option comes from the last of these that gives one: the default in its row,
+ * kforge.json, the environment variable KFORGE_NAME (in capitals, '-' as '_'), the command line.
+ * Options without `config` come from the command line only. Options of one name mean the same in
+ * every command: same type, same choices.
  *
- * A command that writes results to invocation->output need not check each write: main does once it
- * has returned.
- */
+ * A command may write to invocation->output without checks. main checks the stream after the
+ * command. */
 #ifndef KFORGE_COMMAND_H
 #define KFORGE_COMMAND_H
 
@@ -21,28 +20,38 @@
 
 #include "kforge/error.h"
 
-/* Exit status (docs/internals/architecture.md). */
+/* Exit statuses (docs/internals/architecture.md). */
 enum kf_exit {
-    KF_EXIT_DONE = 0,    /* for `eval`: correct */
-    KF_EXIT_NOTHING = 1, /* done, but nothing correct */
-    KF_EXIT_INPUT = 2,   /* usage or bad input */
-    KF_EXIT_MACHINE = 3, /* the machine lacks or refuses something */
-    KF_EXIT_BUDGET = 4,  /* budget spent before anything correct */
+    /* For `eval`: correct. */
+    KF_EXIT_DONE = 0,
+    /* Done, but nothing correct. */
+    KF_EXIT_NOTHING = 1,
+    /* Usage or bad input. */
+    KF_EXIT_INPUT = 2,
+    /* The machine lacks or refuses something. */
+    KF_EXIT_MACHINE = 3,
+    /* The budget was spent before anything was correct. */
+    KF_EXIT_BUDGET = 4,
     KF_EXIT_INTERRUPTED = 130,
 };
 
 typedef enum kf_option_type {
-    KF_OPTION_FLAG, /* bool; --no-NAME takes it back */
-    KF_OPTION_TEXT, /* const char *, NULL when there is no default */
-    /* kf_option_list: may be given again; a stronger source replaces the whole list of a weaker one
+    /* bool. --no-NAME sets it to false. */
+    KF_OPTION_FLAG,
+    /* const char *. NULL without a default. */
+    KF_OPTION_TEXT,
+    /* kf_option_list: may be repeated. A stronger source replaces the whole list of a weaker one.
      */
     KF_OPTION_LIST,
-    KF_OPTION_INTEGER, /* int64_t within [low, high] */
-    KF_OPTION_NUMBER,  /* double within [low, high] */
-    /* double seconds within [low, high]; "90", "90s", "1.5m", "2h", "1h30m", "500ms" */
+    /* int64_t within [low, high]. */
+    KF_OPTION_INTEGER,
+    /* double within [low, high]. */
+    KF_OPTION_NUMBER,
+    /* double seconds within [low, high]: "90", "90s", "1.5m", "2h", "1h30m", "500ms". */
     KF_OPTION_DURATION,
-    KF_OPTION_CHOICE, /* const char *, one of `choices` ("a|b|c") */
-    /* const char * as for text; a relative one in kforge.json is relative to that file */
+    /* const char *, one of `choices` ("a|b|c"). */
+    KF_OPTION_CHOICE,
+    /* const char *, as text. In kforge.json a relative path is relative to that file. */
     KF_OPTION_PATH,
 } kf_option_type;
 
@@ -53,124 +62,138 @@ typedef struct kf_option_list {
 } kf_option_list;
 
 typedef struct kf_option {
-    const char *name; /* long name without dashes; not "help", not "no-…" */
-    char letter;      /* short form, 0 none; not 'h' */
+    /* The long name without dashes. Not "help", not "no-…". */
+    const char *name;
+    /* The short form, or 0. Not 'h'. */
+    char letter;
     kf_option_type type;
-    const char *argument; /* what help calls the value: "SECONDS", NULL for flags */
-    size_t offset;        /* of the value in the command's settings struct */
-    /* default as one would write it on the command line, NULL none (0, NULL, false, empty list) */
+    /* The name of the value in help texts: "SECONDS". NULL for flags. */
+    const char *argument;
+    /* Of the value in the command's settings struct. */
+    size_t offset;
+    /* The default, as on the command line. NULL: 0, NULL, false or an empty list. */
     const char *fallback;
-    double low, high;    /* of numbers; both 0: no limits */
-    const char *choices; /* of KF_OPTION_CHOICE */
-    bool config;         /* may come from kforge.json and the environment */
-    const char *help;    /* one sentence or two, no newline */
+    /* Limits of a number. Both 0: no limits. */
+    double low, high;
+    /* For KF_OPTION_CHOICE. */
+    const char *choices;
+    /* May come from kforge.json and the environment. */
+    bool config;
+    /* One or two sentences, no newline. */
+    const char *help;
 } kf_option;
 
-typedef struct kf_config kf_config; /* agent/cli/options.h */
+/* agent/cli/options.h */
+typedef struct kf_config kf_config;
 typedef struct kf_command kf_command;
 
 typedef struct kf_invocation {
-    const char *program;          /* "kforge" */
-    const char *const *arguments; /* behind the options */
+    /* "kforge" */
+    const char *program;
+    /* Without the options. */
+    const char *const *arguments;
     size_t argument_count;
-    FILE *output, *log; /* results; progress and errors */
-    bool terminal;      /* log is a terminal: a progress line may be redrawn */
-    /* how often Ctrl-C (SIGINT) or SIGTERM came: 1 drain, 2 stop; the third ends the process */
+    /* Results, and progress and errors. */
+    FILE *output, *log;
+    /* log is a terminal: a progress line may be redrawn. */
+    bool terminal;
+    /* The number of Ctrl-C (SIGINT) or SIGTERM so far. 1: finish the work in flight. 2: stop. The
+     * third ends the process. */
     const volatile int *interrupts;
-    /* output may be coloured: a terminal, and NO_COLOR is not set */
+    /* output may be coloured: it is a terminal, and NO_COLOR is not set. */
     bool color;
-    /* columns of output; 0: not a terminal, nothing needs to be cut */
+    /* Columns of output. 0: no terminal, no line needs to be cut. */
     int width;
-    const kf_command *const *commands; /* all of them, ends with NULL */
-    /* files in force; NULL when they can't be read (only for tolerant commands) */
+    /* All commands. Ends with NULL. */
+    const kf_command *const *commands;
+    /* The files in force. NULL if they can't be read, for tolerant commands only. */
     const kf_config *config;
-    const kf_error *config_error; /* why not */
+    /* The reason if `config` is NULL. */
+    const kf_error *config_error;
 } kf_invocation;
 
 struct kf_command {
-    const char *name; /* one word, or two for a group: "task new" */
-    /* the arguments: "TASK FILE.cu"; a word with TASK, FILE, DIR or RUN in it is completed as such
-     */
+    /* One word, or two for a group: "task new". */
+    const char *name;
+    /* The arguments: "TASK FILE.cu". The words TASK, FILE, DIR and RUN select the completion. */
     const char *synopsis;
-    const char *summary; /* half a line */
-    /* paragraphs separated by blank lines; a line that begins with two spaces stays as it is */
+    /* Half a line. */
+    const char *summary;
+    /* Paragraphs with blank lines between them. A line that begins with two blanks is kept as it
+     * is. */
     const char *description;
-    const char *examples; /* lines "command<TAB>what it does", NULL none */
+    /* Lines "command<TAB>what it does". May be NULL. */
+    const char *examples;
     size_t least_arguments, most_arguments;
-    const kf_option *options; /* ends with a row without a name; NULL none */
+    /* Ends with a row without a name. May be NULL. */
+    const kf_option *options;
     size_t settings_size;
-    bool hidden;   /* not in overviews */
-    bool tolerant; /* runs even when kforge.json or the environment is at fault: `help`, `doctor` */
-    /* Returns an exit status; or -1 with `error` filled, which main prints as one line and maps to
-     * a status. */
+    /* Not in overviews. */
+    bool hidden;
+    /* Runs even if kforge.json or the environment is wrong: `help`, `doctor`. */
+    bool tolerant;
+    /* Returns an exit status. Or returns -1 and fills *error: main prints it as one line and maps
+     * it to a status. */
     int (*run)(const kf_invocation *invocation, const void *settings, kf_error *error);
 };
 
-/* Budgets of 0 are refused: "no limit" would be the opposite of what `--cost 0` seems to say. */
+/* A budget of 0 is refused: it would mean "no limit", the opposite of what `--cost 0` says. */
 #define KF_MIN_SECONDS 0.001
 #define KF_MIN_USD 0.000001
 
-/* Rows that several commands share. SETTINGS is the command's settings struct with a member of that
- * name. */
-#define KF_ROW_STORE(SETTINGS)                                        \
-    {                                                                 \
-        .name = "store", .type = KF_OPTION_PATH, .argument = "FILE",  \
-        .offset = offsetof(SETTINGS, store), .config = true,          \
-        .help = "The database with all runs and candidates; default " \
-                "$XDG_DATA_HOME/kforge/kforge.db or "                 \
-                "~/.local/share/kforge/kforge.db."                    \
+/* Rows that several commands share. SETTINGS is the settings struct of the command and has a member
+ * of that name. */
+#define KF_ROW_STORE(SETTINGS)                                                           \
+    {                                                                                    \
+        .name = "store", .type = KF_OPTION_PATH, .argument = "FILE",                     \
+        .offset = offsetof(SETTINGS, store), .config = true,                             \
+        .help = "The database with all runs and candidates. Default: "                   \
+                "$XDG_DATA_HOME/kforge/kforge.db, else ~/.local/share/kforge/kforge.db." \
     }
 #define KF_ROW_JSON(SETTINGS)                                                       \
     {                                                                               \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, json), \
         .help = "Write one JSON value instead of text."                             \
     }
-#define KF_ROW_DEVICE(SETTINGS)                                                                \
-    {                                                                                          \
-        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",         \
-        .offset = offsetof(SETTINGS, device), .config = true,                                  \
-        .help = "Where kernels run: cpu, cuda or cuda:N; default the first GPU, else the CPU." \
+#define KF_ROW_DEVICE(SETTINGS)                                                          \
+    {                                                                                    \
+        .name = "device", .letter = 'd', .type = KF_OPTION_TEXT, .argument = "DEVICE",   \
+        .offset = offsetof(SETTINGS, device), .config = true,                            \
+        .help = "The device: cpu, cuda or cuda:N. Default: the first GPU, else the CPU." \
     }
-#define KF_ROW_WORKERS(SETTINGS)                                                                   \
-    {                                                                                              \
-        .name = "workers", .letter = 'w', .type = KF_OPTION_LIST, .argument = "SPEC",              \
-        .offset = offsetof(SETTINGS, workers), .config = true,                                     \
-        .help = "Who judges: local, a command that speaks JSON lines ('ssh host kforge worker'), " \
-                "or spool:DIR; *N behind it for "                                                  \
-                "N of them."                                                                       \
+#define KF_ROW_WORKERS(SETTINGS)                                                              \
+    {                                                                                         \
+        .name = "workers", .letter = 'w', .type = KF_OPTION_LIST, .argument = "SPEC",         \
+        .offset = offsetof(SETTINGS, workers), .config = true,                                \
+        .help = "The workers that judge: local, a command that speaks JSON lines ('ssh host " \
+                "kforge worker'), or spool:DIR. Append *N for N of them."                     \
     }
-#define KF_ROW_BASELINE(SETTINGS)                                        \
-    {                                                                    \
-        .name = "baseline", .type = KF_OPTION_TEXT, .argument = "NAME",  \
-        .offset = offsetof(SETTINGS, baseline),                          \
-        .help = "Time against this one of the task's further baselines." \
+#define KF_ROW_BASELINE(SETTINGS)                                       \
+    {                                                                   \
+        .name = "baseline", .type = KF_OPTION_TEXT, .argument = "NAME", \
+        .offset = offsetof(SETTINGS, baseline),                         \
+        .help = "Time against this further baseline of the task."       \
     }
 #define KF_ROW_SANDBOX(SETTINGS)                                                                  \
     {                                                                                             \
         .name = "sandbox", .type = KF_OPTION_CHOICE, .argument = "HOW", .choices = "best|strict", \
         .fallback = "best", .offset = offsetof(SETTINGS, sandbox), .config = true,                \
-        .help = "strict: judge nothing unless every layer of the sandbox is there; best: with "   \
-                "those the machine has."                                                          \
+        .help = "strict: judge only if every layer of the sandbox works. best: use the layers "   \
+                "that work."                                                                      \
     }
-#define KF_ROW_LLM(SETTINGS)                                                               \
-    {                                                                                      \
-        .name = "llm", .type = KF_OPTION_LIST, .argument = "SPEC",                         \
-        .offset = offsetof(SETTINGS, llms), .config = true, .help = "The same as --model." \
-    }
-#define KF_ROW_ENSEMBLE(SETTINGS)                                                                 \
-    {                                                                                             \
-        .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW",                          \
-        .choices = "bandit|share", .fallback = "bandit", .offset = offsetof(SETTINGS, ensemble),  \
-        .config = true,                                                                           \
-        .help = "Which of several models is asked: the one that promises most for its money, or " \
-                "each by its share, weight=W in its "                                             \
-                "SPEC."                                                                           \
+#define KF_ROW_ENSEMBLE(SETTINGS)                                                                  \
+    {                                                                                              \
+        .name = "ensemble", .type = KF_OPTION_CHOICE, .argument = "HOW",                           \
+        .choices = "bandit|share", .fallback = "bandit", .offset = offsetof(SETTINGS, ensemble),   \
+        .config = true,                                                                            \
+        .help = "How to choose among several models. bandit: by success for the money. share: by " \
+                "weight=W in their SPEC."                                                          \
     }
 #define KF_ROW_TIMEOUT(SETTINGS)                                                            \
     {                                                                                       \
         .name = "timeout", .type = KF_OPTION_DURATION, .argument = "SECONDS",               \
         .offset = offsetof(SETTINGS, timeout), .fallback = "30", .low = 0.1, .high = 86400, \
-        .help = "Most time for a candidate from loading to the last result."                \
+        .help = "Limit for a candidate, from loading to its last result."                   \
     }
 #define KF_ROW_PROMPTS(SETTINGS)                                                    \
     {                                                                               \

@@ -5,7 +5,7 @@
 
 #include "kforge/buffer.h"
 
-/* Between single quotes everything is itself but a single quote. */
+/* Within single quotes only the single quote itself has a meaning. */
 static void append_word(kf_buffer *out, const char *word)
 {
     static const char plain[] =
@@ -30,7 +30,7 @@ static void append_option(kf_buffer *out, const char *name, const char *value)
     append_word(out, value);
 }
 
-/* As short as it can be and be the same number again. */
+/* Writes the shortest form that reads back as the same number. */
 static void append_number(kf_buffer *out, const char *name, double value)
 {
     char text[40];
@@ -91,6 +91,6 @@ char *kf_command_line(const kf_command *command, const void *settings,
         append_word(&out, arguments[i]);
     }
     char *line = kf_buffer_take(&out);
-    if (!line) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!line) kf_fail_memory(error, "a command line");
     return line;
 }

@@ -1,11 +1,10 @@
 /* kforge.json and KFORGE_ variables.
  *
- * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json (else ~/.config/kforge/kforge.json). The
- * project's is the first kforge.json on the way from the working directory up to the folder that
- * holds .git, or to the home directory; outside both only the working directory itself is looked
- * at, so that nobody's file in /tmp is ever in force. $KFORGE_CONFIG names the one file to read
- * instead of both; "none" reads none.
- */
+ * The user's file is $XDG_CONFIG_HOME/kforge/kforge.json, by default ~/.config/kforge/kforge.json.
+ * The project's file is the first kforge.json on the way from the working directory up to the
+ * folder with .git, or to the home directory. Outside both, kforge looks in the working directory
+ * only, so that a file that another user put into /tmp has no effect. $KFORGE_CONFIG names one file
+ * to read instead of both. "none" reads no file. */
 #include "options.h"
 
 #include <ctype.h>
@@ -20,27 +19,22 @@
 #define MAX_KEYS 192
 
 const kf_variable kf_variables[] = {
-    {"KFORGE_API_KEY",
-     "The key of a model server that is given by its address on this machine or by a number."},
-    {"KFORGE_CA_FILE", "Certificates of authorities that model servers are checked against, "
-                       "instead of the system's."},
-    {"KFORGE_CONFIG",
-     "The one kforge.json to read instead of the user's and the project's; \"none\" reads none."},
-    {"KFORGE_CUPTI",
-     "The libcupti.so that hardware counters are taken with, instead of the CUDA toolkit's."},
-    {"KFORGE_DRIVER_SECONDS", "Seconds that a call into the NVIDIA driver may take before kforge "
-                              "gives up waiting for it (60)."},
-    {"KFORGE_EXEC_TIMEOUT", "Seconds that one call of an exec: model may take (600)."},
-    {"KFORGE_KEY_FILE", "Keys of model providers, lines NAME=VALUE, mode 600; default kforge/keys "
-                        "in the folder of settings."},
-    {"KFORGE_PLAIN_HTTP", "1: model servers on other machines may be asked without encryption."},
-    {"KFORGE_PRICES", "A price table in place of the built-in one (docs/reference/settings.md)."},
-    {"KFORGE_PYTHON", "The Python that has PyTorch for problem files, and pyarrow for `export` to "
-                      "Parquet (python3)."},
-    {"KFORGE_ROOT", "The folder that holds kforge's own bin/ and lib/kforge/, where they are not "
-                    "beside the program."},
-    {"KFORGE_SELFTEST", "The folder that holds the corpora of `selftest`, where they are not with "
-                        "the program (its tests/)."},
+    {"KFORGE_API_KEY", "The key of a model server on this machine or with a numeric address."},
+    {"KFORGE_CA_FILE", "Certificates of authorities for model servers, instead of the system's."},
+    {"KFORGE_CONFIG", "The only kforge.json to read. \"none\": read no file."},
+    {"KFORGE_CUPTI", "The libcupti.so for hardware counters, instead of the CUDA toolkit's."},
+    {"KFORGE_DRIVER_SECONDS", "Limit of a call into the NVIDIA driver, in seconds (60)."},
+    {"KFORGE_EXEC_TIMEOUT", "Limit of one call of an exec: model, in seconds (600)."},
+    {"KFORGE_KEY_FILE",
+     "File of keys, lines NAME=VALUE, mode 600. Default: kforge/keys in the folder of settings."},
+    {"KFORGE_PLAIN_HTTP", "1: allow plain http to model servers on other machines."},
+    {"KFORGE_PRICES", "A price table instead of the built-in one (docs/reference/settings.md)."},
+    {"KFORGE_PYTHON",
+     "The Python with PyTorch, and with pyarrow for `export` to Parquet (python3)."},
+    {"KFORGE_ROOT",
+     "The folder with kforge's bin/ and lib/kforge/, if they are not next to the program."},
+    {"KFORGE_SELFTEST",
+     "The folder tests/ with the candidates of `selftest`, if it is not with the program."},
     {"KFORGE_STORE_PATIENCE", "Seconds to wait for another process that writes to the store (30)."},
     {NULL, NULL},
 };
@@ -64,8 +58,7 @@ bool kf_environment_name(const char *option, char *name, size_t size)
     return true;
 }
 
-/* Names of all settings that may come from outside, each once. Options: as they are; variables:
- * KFORGE_… into `memory`. */
+/* Collects the names of all settings, each once. With `variables`: as KFORGE_… in `memory`. */
 static size_t known_names(const kf_command *const *commands, bool variables,
                           const char *names[MAX_KEYS], kf_buffer *memory)
 {
@@ -90,6 +83,21 @@ static size_t known_names(const kf_command *const *commands, bool variables,
     return count;
 }
 
+/* True if an option of an earlier version had this variable. *error then names the present one. */
+static bool fail_removed_variable(const char *given, kf_error *error)
+{
+    char option[128], present[128];
+    size_t length = 0;
+    for (const char *c = given + strlen("KFORGE_"); *c; c++)
+        option[length++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    option[length] = '\0';
+    const char *replacement = kf_option_replacement(option);
+    if (!replacement || !kf_environment_name(replacement, present, sizeof present)) return false;
+    kf_fail(error, KF_ERROR_INPUT, "environment: the variable %s was removed; use %s", given,
+            present);
+    return true;
+}
+
 bool kf_environment_check(const kf_command *const *commands, const kf_surroundings *surroundings,
                           kf_error *error)
 {
@@ -100,7 +108,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         const char *equals = strchr(*row, '=');
         if (strncmp(*row, "KFORGE_", 7) != 0 || !equals) continue;
         if (!count) count = known_names(commands, true, names, &memory);
-        if (memory.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (memory.failed) return kf_fail_memory(error, "the names of settings");
         size_t length = (size_t)(equals - *row);
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
@@ -108,6 +116,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
         if (known) continue;
         char given[128];
         snprintf(given, sizeof given, "%.*s", (int)length, *row);
+        if (fail_removed_variable(given, error)) return false;
         const char *near = kf_nearest(given, names, count);
         if (near)
             return kf_fail(error, KF_ERROR_INPUT,
@@ -122,8 +131,7 @@ bool kf_environment_check(const kf_command *const *commands, const kf_surroundin
 
 /* ---- kforge.json ----------------------------------------------------------------------------- */
 
-/* Is `value` of the JSON type that the option takes? The text of a string is checked by
- * kf_option_set. */
+/* True if `value` has the JSON type of the option. kf_option_set checks the text of a string. */
 static bool right_type(const kf_option *option, const cJSON *value, const char **expected)
 {
     switch (option->type) {
@@ -185,9 +193,14 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
         if (!option) {
             for (const kf_command *const *row = commands; *row; row++)
                 if (kf_option_find(*row, value->string))
-                    return kf_fail(error, KF_ERROR_INPUT,
-                                   "%s: no setting, only an option of the command line (--%s)",
-                                   source, value->string);
+                    return kf_fail(
+                        error, KF_ERROR_INPUT,
+                        "%s: not a setting; give it as the option --%s on the command line", source,
+                        value->string);
+            const char *present = kf_option_replacement(value->string);
+            if (present)
+                return kf_fail(error, KF_ERROR_INPUT, "%s: the key was removed; use \"%s\"", source,
+                               present);
             const char *names[MAX_KEYS],
                 *near = kf_nearest(value->string, names, known_names(commands, false, names, NULL));
             if (near)
@@ -202,14 +215,14 @@ static bool check_file(const kf_command *const *commands, const kf_config_file *
     return true;
 }
 
-/* Takes `path` over. */
+/* Reads and checks one file. Takes `path` over. */
 static bool add_file(kf_config *config, const kf_command *const *commands, char *path,
                      kf_error *error)
 {
     kf_config_file *file = &config->files[config->count++];
     file->path = path;
     file->folder = path ? strdup(path) : NULL;
-    if (!file->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!file->folder) return kf_fail_memory(error, "a path");
     char *slash = strrchr(file->folder, '/');
     if (slash) *(slash == file->folder ? slash + 1 : slash) = '\0';
     size_t size;
@@ -225,8 +238,7 @@ static bool exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-/* The project's file in *found, malloc'd; NULL when there is none. False only when out of memory.
- */
+/* Finds the project's file, malloc'd, or NULL. False: out of memory. */
 static bool project_file(const kf_surroundings *surroundings, char **found)
 {
     const char *home = kf_environment_get(surroundings, "HOME");
@@ -237,7 +249,8 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
                          *repository = kf_path_join(folder, ".git");
         if (!file || !repository) return false;
         if (!candidate && exists(file)) candidate = kf_steal(&file);
-        /* A file further up counts only once the search is known to end at a repository or home. */
+        /* A file further up counts only if the search ends at a repository or the home directory.
+         */
         if ((first && candidate) || exists(repository) || (home && strcmp(folder, home) == 0)) {
             *found = kf_steal(&candidate);
             return true;
@@ -248,7 +261,7 @@ static bool project_file(const kf_surroundings *surroundings, char **found)
     }
 }
 
-/* Likewise the user's. */
+/* Finds the user's file, malloc'd, or NULL. False: out of memory. */
 static bool user_file(const kf_surroundings *surroundings, char **found)
 {
     const char *base = kf_environment_get(surroundings, "XDG_CONFIG_HOME"),
@@ -271,7 +284,7 @@ kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundin
     bool none = given && strcmp(given, "none") == 0;
     if (!config ||
         (!given && (!user_file(surroundings, &user) || !project_file(surroundings, &project)))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the settings");
         return NULL;
     }
     bool good = true;

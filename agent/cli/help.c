@@ -19,24 +19,16 @@ const kf_exit_row kf_exit_rows[] = {
 };
 
 const char kf_config_text[] =
-    "A setting comes from the command line, else from the environment variable KFORGE_NAME (the "
-    "option's "
-    "name in capitals, '-' as '_'), else from "
-    "kforge.json, else from its default. An unknown key, an unknown KFORGE_ variable or a value "
-    "that "
-    "does not fit is an error, whichever command "
-    "runs.\n\n"
-    "kforge.json is one JSON object whose keys are the options' names. Two files are read: the "
-    "user's, "
-    "$XDG_CONFIG_HOME/kforge/kforge.json (else "
-    "~/.config/kforge/kforge.json), and the project's, which wins: the first kforge.json on the "
-    "way from "
-    "the working directory up to the folder "
-    "that holds .git, or to the home directory. Outside both, only the working directory itself is "
-    "looked at. Relative paths in the file are "
-    "relative to it. An option that may be given again takes a string or an array of strings, one "
-    "in the "
-    "environment a single value.\n\n"
+    "The value of a setting comes from the first of: the command line, the environment, the "
+    "project's kforge.json, the user's kforge.json, the default. The environment variable of "
+    "--build-seconds is KFORGE_BUILD_SECONDS. Every command refuses an unknown key, an unknown "
+    "KFORGE_ variable and a value that does not fit.\n\n"
+    "kforge.json is one JSON object. Its keys are names of options. The user's file is "
+    "$XDG_CONFIG_HOME/kforge/kforge.json, by default ~/.config/kforge/kforge.json. The project's "
+    "file is the first kforge.json on the way from the working directory up to the folder with "
+    ".git, or to the home directory. Outside both, kforge looks in the working directory only. "
+    "Relative paths in the file are relative to it. An option that may be repeated takes a string "
+    "or an array of strings, in the environment one string.\n\n"
     "  {\"device\": \"cpu\", \"store\": \"runs.db\"}";
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -60,7 +52,8 @@ void kf_option_usage(const kf_option *option, kf_buffer *text)
     if (option->argument) kf_buffer_format(text, "=%s", option->argument);
 }
 
-#define NO_LIMIT 1e9 /* a range that ends there or later is not worth telling */
+/* A range up to there is not shown. */
+#define NO_LIMIT 1e9
 
 void kf_option_explanation(const kf_option *option, kf_buffer *text)
 {
@@ -99,7 +92,7 @@ typedef struct page {
     int width, indent;
 } page;
 
-/* Long lines are hard to read: never wider than 100 columns. */
+/* Lines over 100 columns are hard to read. */
 static page start_page(FILE *out, int width)
 {
     return (page){.out = out, .width = width <= 0 ? 80 : width > 100 ? 100 : width};
@@ -115,7 +108,7 @@ static void print_paragraph(void *context, const char *text, size_t size, bool v
         kf_text_wrap(p->out, text, size, p->width, p->indent, false);
 }
 
-/* "  NAME   TEXT" with the text wrapped beside or, when the name is too long, below it. */
+/* Prints "  NAME   TEXT". A long name gets a line of its own. */
 static void print_entry(const page *p, const char *name, const char *text, int column)
 {
     int used = fprintf(p->out, "  %s", name);
@@ -139,7 +132,7 @@ static void print_examples(const page *p, const char *examples)
     }
 }
 
-/* Those whose name begins with `group` and a blank, or all when it is NULL; returns how many. */
+/* Prints the commands of a group, all with `group` NULL. Returns their number. */
 static int list_commands(const page *p, const kf_command *const *commands, const char *group)
 {
     size_t length = group ? strlen(group) : 0;
@@ -163,10 +156,10 @@ bool kf_help_group(FILE *out, const kf_command *const *commands, const char *gro
 {
     page p = start_page(out, width);
     for (const kf_command *const *row = commands; *row; row++)
-        if (strcmp((*row)->name, group) == 0)
-            return false; /* a command that is called like a group */
+        if (strcmp((*row)->name, group) == 0) /* The word is a command, not a group. */
+            return false;
     if (list_commands(&p, commands, group) == 0) return false;
-    fprintf(out, "\n\"kforge help %s COMMAND\" tells more of one.\n", group);
+    fprintf(out, "\n\"kforge help %s COMMAND\" explains one command.\n", group);
     return true;
 }
 
@@ -176,8 +169,8 @@ void kf_help_overview(FILE *out, const kf_command *const *commands, int width)
     fprintf(out, "kforge %s %s.\n\nUsage: kforge COMMAND [OPTION…] [ARGUMENT…]\n\n", KFORGE_VERSION,
             kf_tagline);
     list_commands(&p, commands, NULL);
-    static const char more[] = "\"kforge help COMMAND\" tells more of one, \"kforge help "
-                               "settings\" of kforge.json and the environment.";
+    static const char more[] = "\"kforge help COMMAND\" explains one command, \"kforge help "
+                               "settings\" kforge.json and the environment.";
     fputc('\n', out);
     kf_text_wrap(out, more, sizeof more - 1, p.width, 0, false);
 }
@@ -209,7 +202,7 @@ void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
     page p = start_page(out, width);
     fputs("Settings of kforge.json and the environment\n", out);
     kf_paragraphs(kf_config_text, print_paragraph, &p);
-    fputs("\nSettings, and the commands that look at them:\n", out);
+    fputs("\nSettings, and the commands that use them:\n", out);
     for (const kf_command *const *row = commands; *row; row++)
         for (const kf_option *option = (*row)->options; option && option->name; option++) {
             if (!option->config || kf_option_configurable(commands, option->name) != option)
@@ -228,7 +221,7 @@ void kf_help_settings(FILE *out, const kf_command *const *commands, int width)
             }
             if (text.data) print_entry(&p, option->name, text.data, 24);
         }
-    fputs("\nVariables of the environment alone:\n", out);
+    fputs("\nOther variables:\n", out);
     for (const kf_variable *variable = kf_variables; variable->name; variable++)
         print_entry(&p, variable->name, variable->help, 24);
 }

@@ -1,13 +1,11 @@
-/* Completions of bash and zsh. Both are one function over tables that are written as shell case
- * statements: which commands there are, which options a command has, what the value of an option is
- * (choices, a path, or nothing that could be known), and what its arguments are (a task, a file, a
- * folder, a run).
- */
+/* Completions of bash and zsh. Both are one function over tables, which are shell case statements:
+ * the commands, the options of a command, the values of an option (choices, a path or unknown), and
+ * the kind of its arguments (a task, a file, a folder, a run). */
 #include <string.h>
 
 #include "help.h"
 
-/* What a word of a synopsis, or the name of an option's value, is completed as. */
+/* Returns how a word of a synopsis, or the value of an option, is completed. */
 static const char *value_kind(const char *words)
 {
     if (!words) return "any";
@@ -26,7 +24,7 @@ static void list_options(FILE *out, const kf_command *command)
     fputs("--help", out);
 }
 
-/* case "$command:$option" in … esac: sets `kind` or `values`. */
+/* Writes case "$command:$option" in … esac, which sets `kind` or `values`. */
 static void list_values(FILE *out, const kf_command *const *commands)
 {
     fputs("    case \"$command:$option\" in\n", out);
@@ -64,7 +62,7 @@ static void list_commands(FILE *out, const kf_command *const *commands)
     fputs("    esac\n", out);
 }
 
-/* First words, each once; or the second words of groups as a case statement. */
+/* Lists the first words of commands, each once. */
 static void list_first_words(FILE *out, const kf_command *const *commands)
 {
     const char *last = "";
@@ -93,10 +91,11 @@ static void list_groups(FILE *out, const kf_command *const *commands)
         const char *name = (*row)->name, *space = strchr(name, ' ');
         if (!space ||
             (row > commands && strncmp(row[-1]->name, name, (size_t)(space - name) + 1) == 0))
-            continue; /* groups stand together */
+            /* The commands of a group follow each other. */
+            continue;
         size_t length = (size_t)(space - name);
-        /* Where the first word is a command of its own, only a member's name as the second makes it
-         * a group. */
+        /* If the first word is also a command, only a member's name as the second word makes it a
+         * group. */
         bool both = is_command(commands, name, length);
         fprintf(out, both ? "    '%.*s') case \" " : "    '%.*s') group='", (int)length, name);
         for (const kf_command *const *member = commands; *member; member++)
@@ -113,9 +112,9 @@ static void list_groups(FILE *out, const kf_command *const *commands)
     fputs("    esac\n", out);
 }
 
-/* Finds the command (one word or two), the kind of what is to be completed, and its candidate
- * words. Plain enough for both shells: _kforge_word N prints word number N (0: the program), and
- * cword is the number of the word being completed. */
+/* Finds the command (one word or two), the kind of the word to complete, and its candidates. Both
+ * shells understand it. _kforge_word N prints word number N (0: the program). cword is the number
+ * of the word to complete. */
 static void shared_functions(FILE *out, const kf_command *const *commands)
 {
     fputs("# Sets kind and values for word number $cword.\n"

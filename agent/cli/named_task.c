@@ -31,7 +31,7 @@ KF_DEFINE_AUTO(name_list, name_list_free)
 char *kf_installed_tasks(kf_error *error)
 {
     char *path = kf_path_join(kf_root(), "share/kforge/tasks");
-    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) kf_fail_memory(error, "a path");
     return path;
 }
 
@@ -43,7 +43,7 @@ static bool holds_task(const char *folder, const char *name)
     return file && access(file, F_OK) == 0;
 }
 
-/* Appends the names of the tasks in `folder`. Names that do not fit are left out. */
+/* Appends the names of the tasks in `folder`, as many as fit. */
 static void collect_names(const char *folder, name_list *list)
 {
     DIR *entries = opendir(folder);
@@ -59,7 +59,7 @@ static void collect_names(const char *folder, name_list *list)
 static bool fail_unknown(const char *word, const char *installed, kf_error *error)
 {
     kf_auto(name_list) list = calloc(1, sizeof *list);
-    if (!list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list) return kf_fail_memory(error, "a list of tasks");
     collect_names(LOCAL_TASKS, list);
     collect_names(installed, list);
     const char *near = kf_nearest(word, (const char *const *)list->items, list->count);
@@ -74,7 +74,7 @@ char *kf_named_task_path(const char *word, kf_error *error)
 {
     char *path;
     if (strchr(word, '/') || !word[0] || access(word, F_OK) == 0) {
-        if (!(path = strdup(word))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!(path = strdup(word))) kf_fail_memory(error, "a path");
         return path;
     }
     kf_autofree char *installed = kf_installed_tasks(error);
@@ -82,8 +82,7 @@ char *kf_named_task_path(const char *word, kf_error *error)
     const char *const folders[] = {LOCAL_TASKS, installed};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         if (!holds_task(folders[i], word)) continue;
-        if (!(path = kf_path_join(folders[i], word)))
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!(path = kf_path_join(folders[i], word))) kf_fail_memory(error, "a path");
         return path;
     }
     fail_unknown(word, installed, error);

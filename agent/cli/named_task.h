@@ -1,20 +1,19 @@
-/* Tasks by name, from any folder: "row_softmax" is the folder or file of that name, else
- * tasks/row_softmax, else the installation's share/kforge/tasks/row_softmax. A word with a '/' is a
- * path and nothing else. */
+/* Tasks by name. "row_softmax" is the folder or file of that name, else tasks/row_softmax, else
+ * share/kforge/tasks/row_softmax of the installation. A word with a '/' is always a path. */
 #ifndef KFORGE_NAMED_TASK_H
 #define KFORGE_NAMED_TASK_H
 
 #include "kforge/task.h"
 
-/* Returns the path that `word` stands for, malloc'd. An error names the places that were searched
- * and the task with the nearest name. */
+/* Returns the path of `word`, malloc'd. An error names the folders searched and the task with the
+ * nearest name. */
 char *kf_named_task_path(const char *word, kf_error *error);
-/* Loads the task that `word` stands for; as kf_task_load otherwise. */
+/* Loads the task of `word`. Errors as kf_task_load. */
 kf_task *kf_named_task_load(const char *word, kf_error *error);
-/* Returns the folder of a suite, malloc'd: as kf_named_task_path, and "tasks" is the installation's
- * where there is no such folder here. */
+/* Returns the folder of a suite, malloc'd, as kf_named_task_path. "tasks" is the installation's
+ * folder if there is no such folder here. */
 char *kf_named_suite_path(const char *word, kf_error *error);
-/* Returns the folder of the tasks that come with kforge, malloc'd; NULL: out of memory. */
+/* Returns the folder of the tasks that come with kforge, malloc'd. NULL: out of memory. */
 char *kf_installed_tasks(kf_error *error);
 
 #endif

@@ -1,187 +1,17 @@
-/* Options are read in four passes over one settings struct, weakest source first, so that a later
- * pass overwrites what an earlier one left: defaults, kforge.json, environment, command line. A
- * list is the exception: the first item that a source gives empties it.
- */
+/* Four passes read the options into one settings struct, weakest source first: defaults,
+ * kforge.json, environment, command line. A later pass overwrites an earlier one. Exception: the
+ * first item that a source gives for a list empties the list. */
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 #define MAX_OPTIONS 64
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-static bool within(const kf_option *option, double value)
-{
-    return (option->low == 0 && option->high == 0) ||
-           (value >= option->low && value <= option->high);
-}
-
-static bool out_of_range(const kf_option *option, const char *text, const char *source,
-                         kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range; expected %.15g to %.15g", source,
-                   text, option->low, option->high);
-}
-
-/* strtod takes "nan", "inf", hexadecimal and leading blanks as well; a setting may not. */
-static bool read_number(const char *text, const char **end, double *value)
-{
-    if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || strspn(text, "+-") > 1 ||
-        text[strcspn(text, "xX")])
-        return false;
-    char *stop;
-    *value = strtod(text, &stop);
-    *end = stop;
-    return isfinite(*value);
-}
-
-static bool read_duration(const char *text, double *seconds)
-{
-    static const struct {
-        const char *name;
-        double seconds;
-    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-    double sum = 0, least = INFINITY; /* units fall: 1h30m, not 30m1h */
-    const char *at = text;
-    do {
-        double value;
-        if (!read_number(at, &at, &value) || value < 0) return false;
-        double unit = 1;
-        if (*at) {
-            unit = 0;
-            for (size_t i = 0; i < sizeof units / sizeof *units && unit == 0; i++) {
-                size_t length = strlen(units[i].name);
-                if (strncmp(at, units[i].name, length) != 0 || isalpha((unsigned char)at[length]))
-                    continue;
-                unit = units[i].seconds;
-                at += length;
-            }
-        } else if (at != text && isfinite(least)) {
-            return false; /* "1h30" */
-        }
-        if (unit == 0 || unit >= least) return false;
-        least = unit;
-        sum += value * unit;
-    } while (*at);
-    *seconds = sum;
-    return isfinite(sum);
-}
-
-static bool set_choice(const kf_option *option, const char *text, const char *source,
-                       const char **target, kf_error *error)
-{
-    const char *words[MAX_OPTIONS];
-    kf_autofree char *copy = strdup(option->choices);
-    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    size_t count = 0, length = strlen(text);
-    for (char *rest = copy, *word; (word = strsep(&rest, "|")) && count < MAX_OPTIONS;)
-        words[count++] = word;
-    for (size_t i = 0; i < count; i++)
-        if (strlen(words[i]) == length && strcmp(words[i], text) == 0) {
-            *target = text;
-            return true;
-        }
-    const char *near = kf_nearest(text, words, count);
-    kf_autobuffer all = {0};
-    for (size_t i = 0; i < count; i++)
-        kf_buffer_format(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
-    if (all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (near)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; did you mean %s? (%s)",
-                       source, text, near, all.data);
-    return kf_fail(error, KF_ERROR_INPUT, "%s: unknown value \"%s\"; expected %s", source, text,
-                   all.data);
-}
-
-static bool set_flag(const char *text, const char *source, bool *target, kf_error *error)
-{
-    static const char *const words[] = {"true", "false", "1", "0", "yes", "no", "on", "off"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *target = i % 2 == 0;
-            return true;
-        }
-    return kf_fail(error, KF_ERROR_INPUT, "%s: expected true or false, found \"%s\"", source, text);
-}
-
-bool kf_option_set(const kf_option *option, const char *text, const char *source, void *target,
-                   kf_error *error)
-{
-    const char *end;
-    double number;
-    switch (option->type) {
-    case KF_OPTION_FLAG: return set_flag(text, source, target, error);
-    case KF_OPTION_TEXT:
-    case KF_OPTION_PATH:
-        if (option->type == KF_OPTION_PATH && !*text)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: the path is empty", source);
-        *(const char **)target = text;
-        return true;
-    case KF_OPTION_LIST: {
-        kf_option_list *list = target;
-        if (list->count == KF_OPTION_LIST_MAX)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: given more than %d times", source,
-                           KF_OPTION_LIST_MAX);
-        list->items[list->count++] = text;
-        return true;
-    }
-    case KF_OPTION_INTEGER: {
-        char *stop;
-        errno = 0;
-        long long value = strtoll(text, &stop, 10);
-        if (stop == text || *stop || isspace((unsigned char)*text))
-            return kf_fail(error, KF_ERROR_INPUT, "%s: expected an integer, found \"%s\"", source,
-                           text);
-        if (errno == ERANGE)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s is out of range", source, text);
-        if (!within(option, (double)value)) return out_of_range(option, text, source, error);
-        *(int64_t *)target = value;
-        return true;
-    }
-    case KF_OPTION_NUMBER:
-        if (!read_number(text, &end, &number) || *end)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: expected a number, found \"%s\"", source,
-                           text);
-        break;
-    case KF_OPTION_DURATION:
-        if (!read_duration(text, &number))
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "%s: expected a duration such as 90, 90s, 5m, 1h30m or 500ms, found \"%s\"", source,
-                text);
-        break;
-    case KF_OPTION_CHOICE: return set_choice(option, text, source, target, error);
-    default: return kf_fail(error, KF_ERROR_INTERNAL, "%s: option of an unknown type", source);
-    }
-    if (!within(option, number)) return out_of_range(option, text, source, error);
-    *(double *)target = number;
-    return true;
-}
-
-/* ---- look-ups -------------------------------------------------------------------------------- */
-
-const kf_option *kf_option_find(const kf_command *command, const char *name)
-{
-    for (const kf_option *option = command->options; option && option->name; option++)
-        if (strcmp(option->name, name) == 0) return option;
-    return NULL;
-}
-
-const kf_option *kf_option_configurable(const kf_command *const *commands, const char *name)
-{
-    for (; *commands; commands++) {
-        const kf_option *option = kf_option_find(*commands, name);
-        if (option && option->config) return option;
-    }
-    return NULL;
-}
 
 static const kf_option *find_letter(const kf_command *command, char letter)
 {
@@ -194,7 +24,8 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
                                   size_t count, size_t *used, kf_error *error)
 {
     const char *first = words[0], *names[MAX_OPTIONS];
-    kf_autobuffer group = {0}; /* second words of the group that `first` names */
+    /* The second words of the group `first`. */
+    kf_autobuffer group = {0};
     size_t length = strlen(first), name_count = 0, group_count = 0;
     const char *group_names[MAX_OPTIONS];
     for (const kf_command *const *row = commands; *row; row++) {
@@ -214,7 +45,7 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
         group_names[group_count++] = name + length + 1;
     }
     if (group.failed) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the names of commands");
         return NULL;
     }
     if (group_count) {
@@ -243,7 +74,8 @@ const kf_command *kf_command_find(const kf_command *const *commands, const char 
 typedef struct parser {
     const kf_command *command;
     kf_parsed *parsed;
-    bool listed[MAX_OPTIONS]; /* by option number: this source has given the list an item */
+    /* By option number: this source has given the list an item. */
+    bool listed[MAX_OPTIONS];
     kf_error *error;
 } parser;
 
@@ -265,22 +97,20 @@ static bool set_defaults(parser *p)
     return true;
 }
 
-/* Keeps a text that was put together here until kf_parsed_clear. Takes `text` over. */
+/* Keeps a text until kf_parsed_clear. Takes it over. */
 static const char *keep(parser *p, char *text)
 {
-    char **grown =
-        text ? realloc(p->parsed->texts, (p->parsed->text_count + 1) * sizeof *grown) : NULL;
-    if (!grown) {
+    kf_parsed *parsed = p->parsed;
+    if (!text || !kf_list_grow(&parsed->texts, parsed->text_count)) {
         free(text);
-        kf_fail(p->error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(p->error, "an option");
         return NULL;
     }
-    p->parsed->texts = grown;
-    return grown[p->parsed->text_count++] = text;
+    return parsed->texts[parsed->text_count++] = text;
 }
 
-/* One value of kforge.json as the text that the command line would hold; borrowed from the tree
- * where it is a string. */
+/* Returns one value of kforge.json as the command line would hold it. A string is borrowed from the
+ * tree. */
 static const char *config_text(parser *p, const kf_option *option, const cJSON *value,
                                const char *folder)
 {
@@ -337,7 +167,10 @@ static bool set_from_environment(parser *p, const kf_surroundings *surroundings)
 
 static bool unknown_option(const parser *p, const char *given)
 {
-    const char *names[MAX_OPTIONS];
+    const char *names[MAX_OPTIONS], *present = kf_option_replacement(given);
+    if (present && kf_option_find(p->command, present))
+        return kf_fail(p->error, KF_ERROR_INPUT, "%s: the option --%s was removed; use --%s",
+                       p->command->name, given, present);
     size_t count = 0;
     for (const kf_option *option = p->command->options;
          option && option->name && count < MAX_OPTIONS - 1; option++)
@@ -352,7 +185,7 @@ static bool unknown_option(const parser *p, const char *given)
                    given, p->command->name);
 }
 
-/* --name, --name=value, --name value, --no-name. *next is the argument behind it, taken when
+/* Reads --name, --name=value, --name value or --no-name. *next is the next argument, taken if
  * needed. */
 static bool set_long(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
@@ -384,10 +217,10 @@ static bool set_long(parser *p, const char *argument, const char *const *next, b
     return set(p, option, value, source);
 }
 
-/* -x, -xyz of flags, -nVALUE, -n VALUE. */
+/* Reads -x, -xyz of flags, -nVALUE or -n VALUE. */
 static bool set_short(parser *p, const char *argument, const char *const *next, bool *took_next)
 {
-    /* "-device" for "--device", which would read as -d evice. */
+    /* "-device" instead of "--device" would read as -d evice. */
     if (argument[2] && kf_option_find(p->command, argument + 1))
         return kf_fail(p->error, KF_ERROR_INPUT, "%s: unknown option %s; did you mean -%s?",
                        p->command->name, argument, argument);
@@ -414,8 +247,8 @@ static bool set_short(parser *p, const char *argument, const char *const *next, 
     return true;
 }
 
-/* Before anything else, so that help is there whatever else is wrong. An option's value is never
- * taken for it: "--name --help" is rare enough. */
+/* True if help is requested. Checked first, so help works whatever else is wrong. The value of an
+ * option counts, too: "--name --help" is rare. */
 static bool asks_for_help(const char *const *arguments, size_t count)
 {
     for (size_t i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
@@ -474,8 +307,7 @@ bool kf_options_parse(const kf_command *command, const kf_config *config,
     parser p = {.command = command, .parsed = parsed, .error = error};
     parsed->settings = calloc(1, command->settings_size ? command->settings_size : 1);
     parsed->arguments = calloc(count + 1, sizeof *parsed->arguments);
-    if (!parsed->settings || !parsed->arguments)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!parsed->settings || !parsed->arguments) return kf_fail_memory(error, "the options");
     return set_defaults(&p) && set_from_config(&p, config) &&
            set_from_environment(&p, surroundings) && set_from_arguments(&p, arguments, count) &&
            check_count(&p);

@@ -21,7 +21,7 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
 {
     kf_auto(cJSON) owned __attribute__((unused)) = json;
     char *text = json ? cJSON_Print(json) : NULL;
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the output");
     fprintf(out, "%s\n", text);
     cJSON_free(text);
     return true;
@@ -83,7 +83,7 @@ cJSON *kf_run_json(const kf_store_run *run)
     kf_add_interval(json, "best_speedup", run->best_speedup);
     cJSON_AddBoolToObject(json, "best_reverified", run->best_reverified);
     char seed[24];
-    /* beyond 2^53 a JSON number is another one */
+    /* Beyond 2^53 a JSON number is not exact. */
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
     cJSON_AddStringToObject(json, "seed", seed);
     kf_add_embedded(json, "options", run->options);

@@ -1,5 +1,5 @@
-/* Output that several commands share: where and how wide text is printed, JSON with null for
- * unknown figures, and the store opened for reading. */
+/* Output that several commands share: the form of text, JSON with null for unknown figures, and the
+ * store opened for reading. */
 #ifndef KFORGE_OUTPUT_H
 #define KFORGE_OUTPUT_H
 
@@ -14,8 +14,10 @@
 
 typedef struct kf_view {
     FILE *out;
-    int width;  /* 0: nothing is cut */
-    bool color; /* bold titles */
+    /* 0: no line is cut. */
+    int width;
+    /* Bold titles. */
+    bool color;
     bool json;
 } kf_view;
 
@@ -27,24 +29,25 @@ static inline kf_view kf_view_of(const kf_invocation *invocation, bool json)
                      .json = json};
 }
 
-/* "finished"; a run whose process is gone without a word is "died". */
+/* Returns the state as in "finished". A run that ended without a final state is "died". */
 const char *kf_run_state(const kf_store_run *run);
 void kf_heading(const kf_view *view, const char *text);
-/* Takes `json` over, prints it and a newline. KF_ERROR_MEMORY when it is NULL. */
+/* Prints `json` and a newline. Takes it over. KF_ERROR_MEMORY if it is NULL. */
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error);
-void kf_add_figure(cJSON *object, const char *key, double value); /* null for NaN */
-/* {"value","low","high"}, null for NaN */
+/* NaN becomes null. */
+void kf_add_figure(cJSON *object, const char *key, double value);
+/* Adds {"value","low","high"}. NaN becomes null. */
 void kf_add_interval(cJSON *object, const char *key, kf_interval interval);
-/* JSON text from the store; null for "" */
+/* Adds JSON text from the store. "" becomes null. */
 void kf_add_embedded(cJSON *object, const char *key, const char *json);
-/* ["-DA=1","-G"] as "-DA=1 -G" */
+/* Writes ["-DA=1","-G"] as "-DA=1 -G". */
 void kf_flags_text(const char *json, kf_buffer *text);
 cJSON *kf_run_json(const kf_store_run *run);
 
-/* Opens the store for reading. *store stays NULL, without an error, when `path` is NULL and there
- * is no store yet at the default place. */
+/* Opens the store for reading. *store stays NULL, without an error, if `path` is NULL and there is
+ * no store at the default place. */
 bool kf_open_to_read(const char *path, kf_store **store, kf_error *error);
-/* The task of a stored bundle. */
+/* Returns the task of a stored bundle. */
 kf_task *kf_stored_task(kf_store *store, const char *hash, kf_error *error);
 
 #endif

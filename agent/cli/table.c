@@ -6,10 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "kforge/list.h"
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Characters, not bytes; wide East Asian characters and emoji take two columns, combining marks
- * none (ranges after Unicode's EastAsianWidth). */
+/* Returns the columns of a character: two for wide East Asian characters and emoji, no column for
+ * combining marks. The ranges follow Unicode's EastAsianWidth. */
 static int character_width(uint32_t code)
 {
     if (code >= 0x300 && code < 0x370) return 0;
@@ -20,8 +22,8 @@ static int character_width(uint32_t code)
     return wide ? 2 : 1;
 }
 
-/* The character at `text`: its code, and its bytes in *length. Broken UTF-8 counts as one character
- * a byte. */
+/* Returns the code of the character at `text`, and its bytes in *length. Each byte of broken UTF-8
+ * counts as one character. */
 static uint32_t character(const char *text, size_t left, size_t *length)
 {
     unsigned char first = (unsigned char)*text;
@@ -45,7 +47,7 @@ size_t kf_text_width(const char *text, size_t size)
     return width;
 }
 
-/* Bytes of `text` that fit in `width` columns. */
+/* Returns the bytes of `text` that fit in `width` columns. */
 static size_t fitting(const char *text, size_t size, size_t width)
 {
     size_t i = 0, length, used = 0;
@@ -96,16 +98,11 @@ void kf_table_add_column(kf_table *table, const char *title, kf_align align, boo
 
 void kf_table_cell(kf_table *table, const char *format, ...)
 {
-    if (table->failed) return; /* a cell left out would move all that follow */
-    if (table->cell_count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 64;
-        char **grown = realloc(table->cells, capacity * sizeof *grown);
-        if (!grown) {
-            table->failed = true;
-            return;
-        }
-        table->cells = grown;
-        table->capacity = capacity;
+    /* A missing cell would move all that follow. */
+    if (table->failed) return;
+    if (!kf_list_grow(&table->cells, table->cell_count)) {
+        table->failed = true;
+        return;
     }
     va_list arguments;
     va_start(arguments, format);
@@ -116,12 +113,13 @@ void kf_table_cell(kf_table *table, const char *format, ...)
         table->failed = true;
         return;
     }
-    /* Names and messages come from files and models: none may move the cursor or end a row. */
+    /* Names and messages come from files and models. They must not move the cursor or end a row. */
     for (unsigned char *c = (unsigned char *)text; *c; c++)
         if (*c < 0x20 || *c == 0x7f)
             *c = ' ';
         else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-            c[0] = c[1] = ' '; /* C1 control characters in UTF-8 */
+            /* C1 control characters in UTF-8. */
+            c[0] = c[1] = ' ';
     table->cells[table->cell_count++] = text;
 }
 
@@ -161,8 +159,7 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
         total += (int)widths[c] + (total > indent ? 2 : 0);
         last = c;
     }
-    /* What is too much is taken from the flexible columns, the last first, which keep 8 columns
-     * each. */
+    /* Flexible columns give up the excess, the last one first. Each keeps 8 columns. */
     for (int c = columns - 1; c >= 0 && width > 0 && total > width; c--) {
         if (!table->columns[c].flexible || widths[c] <= 8) continue;
         int excess = total - width, spare = (int)widths[c] - 8,
@@ -203,7 +200,7 @@ static const char *no_figure(char *text)
     return text;
 }
 
-/* Three significant digits, as people write them: 1.24, 12.4, 124. */
+/* Returns the decimals for three significant digits: 1.24, 12.4, 124. */
 static int decimals(double value)
 {
     return fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;

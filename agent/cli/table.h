@@ -1,5 +1,5 @@
-/* Text for terminals: tables, wrapped paragraphs and figures in units that people read. Widths
- * count characters, not bytes. */
+/* Text for terminals: tables, wrapped paragraphs, and figures with units. Widths count characters,
+ * not bytes. */
 #ifndef KFORGE_TABLE_H
 #define KFORGE_TABLE_H
 
@@ -16,24 +16,28 @@ typedef enum kf_align { KF_LEFT, KF_RIGHT } kf_align;
 
 #define KF_TABLE_COLUMNS 16
 typedef struct kf_table_column {
-    const char *title; /* borrowed; a column whose cells are all empty is left out */
+    /* Borrowed. A column without text in its cells is left out. */
+    const char *title;
     kf_align align;
-    bool flexible; /* cut with "…" when the table is too wide */
+    /* Cut with "…" if the table is too wide. */
+    bool flexible;
 } kf_table_column;
 
 typedef struct kf_table {
     kf_table_column columns[KF_TABLE_COLUMNS];
     int column_count;
-    char **cells; /* owned, row by row */
-    size_t cell_count, capacity;
-    bool failed; /* out of memory: prints what there is */
+    /* Owned, row by row. */
+    char **cells;
+    size_t cell_count;
+    /* Out of memory: prints the cells so far. */
+    bool failed;
 } kf_table;
 
-/* Columns first, then cells from left to right, row by row. */
+/* Add columns first, then cells from left to right, row by row. */
 void kf_table_add_column(kf_table *table, const char *title, kf_align align, bool flexible);
 void kf_table_cell(kf_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* `width` 0: nothing is cut. `indent`: blanks before each line. A table without rows prints
- * nothing. */
+/* Prints the table. `width` 0: no cell is cut. `indent`: blanks before each line. A table without
+ * rows prints nothing. */
 void kf_table_print(const kf_table *table, FILE *out, int width, int indent, bool bold_titles);
 void kf_table_free(kf_table *table);
 #define kf_autotable __attribute__((cleanup(kf_table_free))) kf_table
@@ -41,21 +45,25 @@ void kf_table_free(kf_table *table);
 /* ---- text ------------------------------------------------------------------------------------ */
 
 size_t kf_text_width(const char *text, size_t size);
-/* Breaks `text` at blanks so that lines hold `width` columns, `indent` blanks before each line but,
- * with `hang`, the first. */
+/* Breaks `text` at blanks into lines of `width` columns, with `indent` blanks before each line.
+ * `hang`: but not before the first. */
 void kf_text_wrap(FILE *out, const char *text, size_t size, int width, int indent, bool hang);
 
-/* Each writes into `text` and returns it. NaN gives "-". */
+/* Each function writes into `text` and returns it. NaN gives "-". */
 #define KF_FIGURE 64
 /* "1.24 ms", "12.3 s", "1 h 05 min" */
 const char *kf_figure_seconds(double seconds, char text[KF_FIGURE]);
-const char *kf_figure_bytes(double bytes, char text[KF_FIGURE]);          /* "16.0 MiB" */
-const char *kf_figure_count(double count, char text[KF_FIGURE]);          /* "12,345" */
-const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE]); /* "1.84x" */
-/* "[1.82, 1.86]", "" when there is none */
+/* "16.0 MiB" */
+const char *kf_figure_bytes(double bytes, char text[KF_FIGURE]);
+/* "12,345" */
+const char *kf_figure_count(double count, char text[KF_FIGURE]);
+/* "1.84x" */
+const char *kf_figure_speedup(kf_interval speedup, char text[KF_FIGURE]);
+/* "[1.82, 1.86]". "" without an interval. */
 const char *kf_figure_interval(kf_interval interval, char text[KF_FIGURE]);
-const char *kf_figure_age(double when, double now, char text[KF_FIGURE]); /* "3 min ago" */
-/* "2026-03-01 12:34:56" local time */
+/* "3 min ago" */
+const char *kf_figure_age(double when, double now, char text[KF_FIGURE]);
+/* "2026-03-01 12:34:56", local time */
 const char *kf_figure_time(double when, char text[KF_FIGURE]);
 
 #endif

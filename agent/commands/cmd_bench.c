@@ -20,7 +20,7 @@ typedef struct settings {
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
-    kf_option_list models, llms, workers, only, against;
+    kf_option_list models, workers, only, against;
     kf_bench_outputs outputs;
 } settings;
 
@@ -59,12 +59,10 @@ static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
 
 static bool set_models(kf_bench_plan *plan, const settings *wanted, kf_error *error)
 {
-    if (!wanted->models.count && !wanted->llms.count) return true;
+    if (!wanted->models.count) return true;
     plan->search.model_count = 0;
     for (size_t i = 0; i < wanted->models.count; i++)
         if (!add_model(plan, wanted->models.items[i], error)) return false;
-    for (size_t i = 0; i < wanted->llms.count; i++)
-        if (!add_model(plan, wanted->llms.items[i], error)) return false;
     return true;
 }
 
@@ -77,7 +75,7 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     if (wanted->name && !(plan->name = kf_text_clean(wanted->name, strlen(wanted->name), true)))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     if (wanted->solutions) {
-        if (wanted->models.count || wanted->llms.count)
+        if (wanted->models.count)
             return kf_fail(
                 error, KF_ERROR_INPUT,
                 "--solutions and --model: existing solutions are judged, or models are asked");
@@ -265,7 +263,6 @@ static const kf_option options[] = {
      .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the "
              "task's name, as in "
              "replay:replies/{task}.jsonl. Without one the tuner works alone."},
-    KF_ROW_LLM(settings),
     {.name = "samples",
      .letter = 'k',
      .type = KF_OPTION_INTEGER,
@@ -431,7 +428,7 @@ const kf_command kf_command_bench = {
         "samples of each task\n"
         "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, "
         "without a model\n"
-        "kforge bench tasks --llm qwen2.5-coder@http://localhost:11434/v1 -k 10 --html "
+        "kforge bench tasks --model qwen2.5-coder@http://localhost:11434/v1 -k 10 --html "
         "report.html\twrites the report as a page\n"
         "kforge bench suite --solutions runs/mine --kernelbench scores\tjudges existing solutions\n"
         "kforge bench --resume last\tgoes on with what was interrupted\n",

@@ -386,7 +386,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, full),
      .help = "Check the whole store: every page, reference and hash."},
-    {.name = "llm",
+    {.name = "model",
+     .letter = 'm',
      .type = KF_OPTION_TEXT,
      .argument = "SPEC",
      .offset = offsetof(settings, model),
@@ -407,9 +408,9 @@ const kf_command kf_command_doctor = {
                    "works without it, with less) or "
                    "fault (to be mended). The "
                    "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, "
-                   "or when the model of --llm "
+                   "or when the model of --model "
                    "does not answer.",
-    .examples = "kforge doctor --llm openai:gpt-5-mini\twhether key, model and network work\n"
+    .examples = "kforge doctor --model openai:gpt-5-mini\twhether key, model and network work\n"
                 "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
     .options = options,
     .settings_size = sizeof(settings),

@@ -19,11 +19,11 @@
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *counters, *sandbox, *flags,
         *resume, *output, *prompts;
-    double time, cost, budget_usd, gpu_seconds, seconds, timeout;
-    int64_t candidates, tokens, budget_tokens, budget_requests, seed, calls;
+    double time, cost, gpu_seconds, seconds, timeout;
+    int64_t candidates, tokens, budget_requests, seed, calls;
     bool json;
     const char *ensemble;
-    kf_option_list models, llms, workers;
+    kf_option_list models, workers;
 } settings;
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
@@ -61,20 +61,11 @@ static bool add_model(plan *p, char *spec, kf_error *error)
     return true;
 }
 
-/* The i-th of --model and --llm; NULL behind the last. */
-static const char *model_given(const settings *wanted, size_t i)
-{
-    if (i < wanted->models.count) return wanted->models.items[i];
-    i -= wanted->models.count;
-    return i < wanted->llms.count ? wanted->llms.items[i] : NULL;
-}
-
 static bool set_models(plan *p, const settings *wanted, kf_error *error)
 {
-    const char *spec;
     p->search.model_count = 0;
-    for (size_t i = 0; (spec = model_given(wanted, i)); i++) {
-        char *frozen = kf_llm_freeze(spec, error);
+    for (size_t i = 0; i < wanted->models.count; i++) {
+        char *frozen = kf_llm_freeze(wanted->models.items[i], error);
         if (!frozen || !add_model(p, frozen, error)) return false;
     }
     return true;
@@ -93,9 +84,7 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->time > 0) budget->seconds = wanted->time;
     if (wanted->candidates > 0) budget->candidates = wanted->candidates;
     if (wanted->cost > 0) budget->cost_usd = wanted->cost;
-    if (wanted->budget_usd > 0) budget->cost_usd = wanted->budget_usd;
     if (wanted->tokens > 0) budget->tokens = wanted->tokens;
-    if (wanted->budget_tokens > 0) budget->tokens = wanted->budget_tokens;
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
@@ -177,8 +166,8 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
 static bool plan_new(plan *p, const kf_invocation *invocation, const settings *wanted,
                      kf_error *error)
 {
-    const char *only = model_given(wanted, 0);
-    kf_autofree char *repeated = only && !model_given(wanted, 1) ? kf_llm_replayed_run(only) : NULL;
+    const char *only = wanted->models.count == 1 ? wanted->models.items[0] : NULL;
+    kf_autofree char *repeated = only ? kf_llm_replayed_run(only) : NULL;
     if (repeated) return plan_replay(p, invocation, wanted, only, repeated, error);
     if (invocation->argument_count == 0)
         return kf_fail(
@@ -232,7 +221,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     p->task = kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
-    if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
+    if (wanted->models.count && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
@@ -331,7 +320,6 @@ static const kf_option options[] = {
              "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, "
              "or last), with its task, settings and "
              "replies."},
-    KF_ROW_LLM(settings),
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
      .type = KF_OPTION_TEXT,
@@ -381,22 +369,6 @@ static const kf_option options[] = {
      .high = 1e15,
      .config = true,
      .help = "Stop before the models read and write more than this many tokens."},
-    {.name = "budget-usd",
-     .type = KF_OPTION_NUMBER,
-     .argument = "USD",
-     .offset = offsetof(settings, budget_usd),
-     .low = KF_MIN_USD,
-     .high = 1e9,
-     .config = true,
-     .help = "The same as --cost, which it replaces where both are given."},
-    {.name = "budget-tokens",
-     .type = KF_OPTION_INTEGER,
-     .argument = "N",
-     .offset = offsetof(settings, budget_tokens),
-     .low = 1,
-     .high = 1e15,
-     .config = true,
-     .help = "The same as --tokens, which it replaces where both are given."},
     {.name = "budget-requests",
      .type = KF_OPTION_INTEGER,
      .argument = "N",

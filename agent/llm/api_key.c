@@ -14,14 +14,14 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 
-#define VAULT_BYTES 65536
+#define KEY_PAGES_BYTES 65536
 #define MAX_KEYS 64
 #define FILE_BYTES 65536
-/* shorter values are no keys but place holders, and redacting them would mangle texts */
-#define SHORTEST 8
+/* A shorter value is a placeholder. Redacting it would damage texts. */
+#define MIN_KEY_BYTES 8
 
-/* Names and values one after the other in pages of our own. */
-static char *vault;
+/* Names and values, one after the other, in pages of their own. */
+static char *key_pages;
 static size_t vault_used;
 static struct {
     const char *name, *value;
@@ -38,18 +38,19 @@ static bool is_key_name(const char *name, size_t length)
 
 static const char *put(const char *text, size_t size)
 {
-    if (!vault) {
+    if (!key_pages) {
         void *pages =
-            mmap(NULL, VAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            mmap(NULL, KEY_PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED) return NULL;
-        madvise(pages, VAULT_BYTES, MADV_DONTDUMP);
-        /* a child that has not become another program yet has none either */
-        madvise(pages, VAULT_BYTES, MADV_WIPEONFORK);
-        mlock(pages, VAULT_BYTES); /* where the limits allow it */
-        vault = pages;
+        madvise(pages, KEY_PAGES_BYTES, MADV_DONTDUMP);
+        /* A forked child that has not called exec yet gets no key. */
+        madvise(pages, KEY_PAGES_BYTES, MADV_WIPEONFORK);
+        /* Fails if the limits forbid it. That is no error. */
+        mlock(pages, KEY_PAGES_BYTES);
+        key_pages = pages;
     }
-    if (size + 1 > VAULT_BYTES - vault_used) return NULL;
-    char *at = vault + vault_used;
+    if (size + 1 > KEY_PAGES_BYTES - vault_used) return NULL;
+    char *at = key_pages + vault_used;
     memcpy(at, text, size);
     at[size] = '\0';
     vault_used += size + 1;
@@ -85,7 +86,7 @@ void kf_api_keys_hide(void)
         }
         size_t size = strlen(equals + 1);
         *equals = '\0';
-        for (size_t i = 0; i < key_count; i++) /* a newer value replaces an older one */
+        for (size_t i = 0; i < key_count; i++) /* A newer value replaces an older one. */
             if (strcmp(keys[i].name, *from) == 0) keys[i].name = "";
         keep(*from, strlen(*from), equals + 1, size);
         *equals = '=';
@@ -97,7 +98,7 @@ void kf_api_keys_hide(void)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The value of `name` in a text of lines [export ]NAME=VALUE, kept. */
+/* Returns the value of `name` in a text of lines [export ]NAME=VALUE. */
 static const char *find_in(char *text, const char *name)
 {
     const char *kept = NULL;
@@ -127,8 +128,8 @@ static const char *find_in(char *text, const char *name)
     return kept;
 }
 
-/* NULL with an error when the file is there and may not be used. `private`: it has to be the user's
- * alone. */
+/* Returns the key in the file, or NULL. Fills *error if the file exists and must not be used.
+ * `private`: only the user may have access to it. */
 static const char *from_file(const char *path, bool private, const char *name, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -141,7 +142,7 @@ static const char *from_file(const char *path, bool private, const char *name, k
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
     if (private && (status.st_uid != geteuid() || (status.st_mode & 077))) {
         kf_fail(error, KF_ERROR_INPUT,
-                "%s: a key file must be yours and readable by nobody else; chmod 600 it (its mode "
+                "%s: only you may have access to a key file; run chmod 600 on it (its mode "
                 "is %o)",
                 path, (unsigned)(status.st_mode & 07777));
         return NULL;
@@ -195,7 +196,7 @@ const char *kf_api_key(const char *name, kf_error *error)
 
 void kf_api_keys_guard(void)
 {
-#ifndef IS_SANITIZED /* the leak checker looks into its own process */
+#ifndef IS_SANITIZED /* The leak checker reads the memory of its own process. */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
 }
@@ -207,7 +208,7 @@ size_t kf_api_keys_redact_bytes(char *text, size_t size)
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < key_count; i++) {
         size_t length = strlen(keys[i].value);
-        if (length < SHORTEST) continue;
+        if (length < MIN_KEY_BYTES) continue;
         for (char *at = text; (at = memmem(at, (size_t)(text + size - at), keys[i].value, length));
              at += MARK) {
             memcpy(at, mark, MARK);
@@ -229,7 +230,7 @@ size_t kf_api_keys_known(const char **values, size_t most)
     size_t count = 0;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < key_count && count < most; i++)
-        if (strlen(keys[i].value) >= SHORTEST) values[count++] = keys[i].value;
+        if (strlen(keys[i].value) >= MIN_KEY_BYTES) values[count++] = keys[i].value;
     pthread_mutex_unlock(&lock);
     return count;
 }

@@ -2,14 +2,14 @@
 
 #include <math.h>
 
-/* Sums saturate: a provider's absurd count must not wrap around and open the budget again. */
+/* Adds and saturates: an absurd count of a provider must not wrap around and open the budget. */
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static kf_budget_answer ask(int64_t limit, int64_t spent, int64_t reserved, int64_t most)
+static kf_budget_answer check_limit(int64_t limit, int64_t spent, int64_t reserved, int64_t most)
 {
     if (limit <= 0) return KF_BUDGET_GRANTED;
     if (add(spent, most) > limit) return KF_BUDGET_SPENT;
@@ -18,12 +18,12 @@ static kf_budget_answer ask(int64_t limit, int64_t spent, int64_t reserved, int6
 
 kf_budget_answer kf_budget_reserve(kf_budget *b, const kf_amount *most, kf_error *error)
 {
-    kf_budget_answer money =
-        ask(b->limit.nanodollars, b->spent.nanodollars, b->reserved.nanodollars, most->nanodollars);
+    kf_budget_answer money = check_limit(b->limit.nanodollars, b->spent.nanodollars,
+                                         b->reserved.nanodollars, most->nanodollars);
     kf_budget_answer tokens =
-        ask(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
+        check_limit(b->limit.tokens, b->spent.tokens, b->reserved.tokens, most->tokens);
     kf_budget_answer requests =
-        ask(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
+        check_limit(b->limit.requests, b->spent.requests, b->reserved.requests, most->requests);
     if (requests == KF_BUDGET_SPENT)
         kf_fail(error, KF_ERROR_LIMIT, "the budget of %lld requests is spent",
                 (long long)b->limit.requests);
@@ -61,7 +61,7 @@ void kf_budget_settle(kf_budget *b, const kf_amount *reserved, const kf_amount *
 int64_t kf_nanodollars(double usd)
 {
     if (!(usd > 0)) return 0;
-    /* 0.1 USD are 1e8, not 1e8 + 1 by the last bit of a product */
+    /* 0.1 USD is 1e8 nanodollars. Without the offset the last bit of the product gives 1e8 + 1. */
     double nano = ceil(usd * 1e9 - 1e-3);
     return nano < 9e18 ? (int64_t)nano : INT64_MAX;
 }

@@ -1,11 +1,10 @@
-/* Money, tokens and requests: reserved before a request leaves, settled after it. Pure arithmetic
- * on integers, so that sums are exact: however many requests are in flight, spent + reserved never
- * passes a limit, and when all are settled nothing is left reserved.
+/* Budgets of money, tokens and requests. A request is reserved before it is sent and settled after
+ * it. Pure integer arithmetic, so sums are exact. At any time spent + reserved is within the
+ * limits. After all requests are settled, the reservation is 0.
  *
- * What is reserved is the most a request can use (prompt and all of its token limit at the price);
- * what is settled is what it used. A provider that charges more than the most it was asked for is
- * booked with what it charged: the books say what happened.
- */
+ * A reservation is the most that a request can use: its prompt and its whole token limit, at the
+ * price. The settlement is what it used. If a provider charges more than the reservation, the
+ * charge is booked. */
 #ifndef KFORGE_BUDGET_H
 #define KFORGE_BUDGET_H
 
@@ -18,23 +17,27 @@ typedef struct kf_amount {
     int64_t nanodollars, tokens, requests;
 } kf_amount;
 
-typedef struct kf_budget kf_budget; /* kforge/llm.h names it, too */
+/* llm.h names it, too. */
+typedef struct kf_budget kf_budget;
 struct kf_budget {
-    kf_amount limit; /* 0 in a field: none */
+    /* 0 in a field: no limit. */
+    kf_amount limit;
     kf_amount spent, reserved;
 };
 
 typedef enum kf_budget_answer {
     KF_BUDGET_GRANTED,
-    KF_BUDGET_WAIT,  /* not now: what others have reserved and may not use would be enough */
-    KF_BUDGET_SPENT, /* never: what is spent leaves no room for so much */
+    /* Not now. It fits if others use less than they have reserved. */
+    KF_BUDGET_WAIT,
+    /* Never. What is spent leaves too little. */
+    KF_BUDGET_SPENT,
 } kf_budget_answer;
 
-/* GRANTED: reserved, to be settled once. SPENT fills *error (KF_ERROR_LIMIT) with the limit that
- * stands in the way. */
+/* Reserves `most`. GRANTED: settle it once. SPENT fills *error (KF_ERROR_LIMIT) with the limit that
+ * is exceeded. */
 kf_budget_answer kf_budget_reserve(kf_budget *budget, const kf_amount *most, kf_error *error);
 void kf_budget_settle(kf_budget *budget, const kf_amount *reserved, const kf_amount *used);
-/* USD to the next nanodollar, up; saturates. 0 for NaN and negative numbers. */
+/* Converts USD to nanodollars, rounded up. Saturates. NaN and negative numbers give 0. */
 int64_t kf_nanodollars(double usd);
 double kf_dollars(int64_t nanodollars);
 

@@ -10,7 +10,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-    /* Debian's names for one ABI: with OpenSSL, with GnuTLS. */
+    /* Debian's two names for one ABI: with OpenSSL, with GnuTLS. */
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(failure, sizeof failure, "%s", dlerror());

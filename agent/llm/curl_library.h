@@ -1,6 +1,5 @@
-/* libcurl, loaded when the first request needs it. Linking it would cost every start of the program
- * some 6 ms and thirty more libraries, `kforge --version` included. Internal to agent/.
- */
+/* libcurl, loaded when the first request needs it. Linking would load thirty more libraries and
+ * cost 6 ms at every start, even for `kforge --version`. Internal to agent/. */
 #ifndef KFORGE_CURL_LIBRARY_H
 #define KFORGE_CURL_LIBRARY_H
 
@@ -16,7 +15,8 @@
     ROW(multi_socket_action) ROW(multi_info_read) ROW(url) ROW(url_cleanup) ROW(url_set) ROW(url_get) ROW(free) ROW(getdate)
 // clang-format on
 
-#undef curl_easy_setopt /* macros that check types; they would not see through the table */
+/* These macros check types, which fails for the members of the table. */
+#undef curl_easy_setopt
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
@@ -26,8 +26,8 @@ typedef struct kf_curl_library {
 #undef MEMBER
 } kf_curl_library;
 
-/* The table; NULL and KF_ERROR_MACHINE when libcurl is not installed. May be called from any
- * thread. */
+/* Returns the table. NULL with KF_ERROR_MACHINE if libcurl is not installed. Any thread may call
+ * it. */
 const kf_curl_library *kf_curl_load(kf_error *error);
 
 #endif

@@ -1,11 +1,10 @@
-/* curl_multi_socket_action over epoll: curl says which sockets to watch and when its next timer is
- * due; what is ready goes back to it. Per request limits that curl has no option for (first byte,
- * stall) are deadlines of our own; `next_check` is a time before which none can have passed, so
- * that a busy loop does not look at all transfers each time.
+/* curl_multi_socket_action over epoll. curl says which sockets to watch and when its next timer is
+ * due. The ready sockets go back to curl. curl has no option for the limits on the first byte and
+ * on a stall, so this file keeps those deadlines. `next_check` is a time before which no deadline
+ * can have passed, so a busy loop does not look at all transfers each time.
  *
  * curl's callbacks only note what happened. Handlers that may start or end transfers (`done`) run
- * outside them.
- */
+ * outside them. */
 #include "http.h"
 
 #include <arpa/inet.h>
@@ -26,16 +25,20 @@
 struct kf_http_transfer {
     kf_http_transfer *next, **previous;
     kf_http *http;
-    kf_http_request request; /* borrowed pointers in it are not used after the start */
+    /* Its borrowed pointers are not used after the start. */
+    kf_http_request request;
     CURL *easy;
     struct curl_slist *headers;
     char *body;
-    double started, first, last; /* last: when a byte last came */
+    /* last: the time of the last byte. */
+    double started, first, last;
     uint64_t bytes;
-    kf_http_fault fault; /* found by us */
+    /* A fault that kforge found, not curl. */
+    kf_http_fault fault;
     char why[CURL_ERROR_SIZE];
     char location[200];
-    bool ended; /* to be finished in the next step */
+    /* The next step finishes it. */
+    bool ended;
     bool answering;
 };
 
@@ -43,11 +46,14 @@ struct kf_http {
     const kf_curl_library *curl;
     CURLM *multi;
     int epoll;
-    double timer;      /* when curl wants to be called; INFINITY none */
-    double next_check; /* of our own deadlines */
+    /* When curl wants to be called. INFINITY: never. */
+    double timer;
+    /* Of the deadlines of this file. */
+    double next_check;
     kf_http_transfer *transfers;
     size_t in_flight;
-    bool broken; /* curl or epoll failed for a reason that can't be told of a single transfer */
+    /* curl or epoll failed, and the fault belongs to no single transfer. */
+    bool broken;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -71,9 +77,9 @@ typedef struct url_parts {
     bool has_user, plain, loopback;
 } url_parts;
 
-/* Taken apart by curl itself, so that what is checked is what is connected to. */
-static bool take_apart(const kf_curl_library *curl, const char *url, url_parts *parts,
-                       kf_error *error)
+/* Splits a URL. curl does it, so kforge checks the address that curl connects to. */
+static bool split_url(const kf_curl_library *curl, const char *url, url_parts *parts,
+                      kf_error *error)
 {
     char *scheme = NULL, *host = NULL, *user = NULL;
     CURLU *parser = curl->url();
@@ -100,7 +106,7 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
 {
     url_parts parts;
     const kf_curl_library *curl = kf_curl_load(error);
-    if (!curl || !take_apart(curl, url, &parts, error)) return false;
+    if (!curl || !split_url(curl, url, &parts, error)) return false;
     if (parts.has_user)
         return kf_fail(error, KF_ERROR_INPUT,
                        "an address must not hold a user or password; keys come from the "
@@ -114,14 +120,15 @@ bool kf_http_check_url(const char *url, bool allow_plain, kf_error *error)
     return true;
 }
 
-/* ---- what curl calls ------------------------------------------------------------------------- */
+/* ---- callbacks of curl ----------------------------------------------------------------------- */
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
 {
     (void)easy;
     kf_http *http = context;
     if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* may be closed already */
+        /* The socket may be closed already. */
+        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL);
         return 0;
     }
     struct epoll_event event = {.data.fd = fd};
@@ -166,7 +173,8 @@ static size_t take_header(char *line, size_t size, size_t count, void *context)
     memcpy(value, line + start, value_length);
     value[value_length] = '\0';
     if (strcmp(name, "location") == 0) {
-        size_t kept = strcspn(value, "?#"); /* what follows may hold secrets */
+        /* The rest may hold secrets. */
+        size_t kept = strcspn(value, "?#");
         if (kept >= sizeof t->location) kept = sizeof t->location - 1;
         memcpy(t->location, value, kept);
         t->location[kept] = '\0';
@@ -186,10 +194,11 @@ static size_t take_data(char *data, size_t size, size_t count, void *context)
         t->fault = KF_HTTP_TOO_LARGE;
     else if (!t->request.data(t->request.context, data, length))
         t->fault = KF_HTTP_STOPPED;
-    return t->fault ? 0 : length; /* anything else than length ends the transfer */
+    /* Any other value ends the transfer. */
+    return t->fault ? 0 : length;
 }
 
-/* ---- beginning and ending -------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 kf_http *kf_http_new(kf_error *error)
 {
@@ -241,7 +250,7 @@ void kf_http_free(kf_http *http)
     free(http);
 }
 
-static double or_default(double given, double fallback)
+static double value_or(double given, double fallback)
 {
     return given > 0 ? given : fallback;
 }
@@ -272,11 +281,11 @@ static void set_options(const kf_curl_library *curl, kf_http_transfer *t, bool l
     curl->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    /* A connection a request: one that stalls holds up nobody else, which streams multiplexed over
-     * one connection would. */
+    /* One connection for each request: a stalled request must not delay others, as streams on one
+     * connection would. */
     curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    /* Compression is not asked for (a request header says so), since proxies hold streams back to
-     * compress them; it is understood. */
+    /* Compression is accepted but not requested (a request header says so): proxies hold streams
+     * back to compress them. */
     curl->easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(r->connect_seconds * 1000));
     curl->easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(r->total_seconds * 1000));
@@ -309,30 +318,31 @@ static bool copy_headers(const kf_curl_library *curl, kf_http_transfer *t,
     return true;
 }
 
-/* The longest silence that is allowed now. */
-static double patience_of(const kf_http_transfer *t)
+/* Returns the longest silence that is allowed now. */
+static double longest_silence(const kf_http_transfer *t)
 {
     return t->answering ? t->request.stall_seconds : t->request.first_byte_seconds;
 }
 
-/* When the transfer's limits pass, given what has come until now. */
+/* Returns when the transfer's limits pass, given the bytes so far. */
 static double deadline_of(const kf_http_transfer *t)
 {
-    return (isnan(t->first) ? t->started : t->last) + patience_of(t);
+    return (isnan(t->first) ? t->started : t->last) + longest_silence(t);
 }
 
 void kf_http_answering(kf_http_transfer *t)
 {
     if (t->answering) return;
     t->answering = true;
-    t->http->next_check = fmin(t->http->next_check, deadline_of(t)); /* sooner than it was */
+    /* It is sooner than before. */
+    t->http->next_check = fmin(t->http->next_check, deadline_of(t));
 }
 
 kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, kf_error *error)
 {
     const kf_curl_library *curl = http->curl;
     url_parts parts = {0};
-    if (!take_apart(curl, request->url, &parts, error)) return NULL;
+    if (!split_url(curl, request->url, &parts, error)) return NULL;
     kf_http_transfer *t = calloc(1, sizeof *t);
     if (!t) goto no_memory;
     double now = kf_now();
@@ -343,10 +353,10 @@ kf_http_transfer *kf_http_start(kf_http *http, const kf_http_request *request, k
                             .first = NAN,
                             .easy = curl->easy_init()};
     kf_http_request *r = &t->request;
-    r->connect_seconds = or_default(r->connect_seconds, 15);
-    r->first_byte_seconds = or_default(r->first_byte_seconds, 600);
-    r->stall_seconds = or_default(r->stall_seconds, 120);
-    r->total_seconds = or_default(r->total_seconds, 1800);
+    r->connect_seconds = value_or(r->connect_seconds, 15);
+    r->first_byte_seconds = value_or(r->first_byte_seconds, 600);
+    r->stall_seconds = value_or(r->stall_seconds, 120);
+    r->total_seconds = value_or(r->total_seconds, 1800);
     if (!r->most_bytes) r->most_bytes = 64u << 20;
     if (request->body) t->body = malloc(request->body_size + 1);
     if (!t->easy || (request->body && !t->body) || !copy_headers(curl, t, request->headers))
@@ -368,7 +378,7 @@ no_memory:
         free(t->body);
         free(t);
     }
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    kf_fail_memory(error, "a request");
     return NULL;
 }
 
@@ -384,7 +394,7 @@ size_t kf_http_in_flight(const kf_http *http)
     return http->in_flight;
 }
 
-/* ---- how it went ----------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was_sent)
 {
@@ -411,7 +421,7 @@ static kf_http_fault fault_of(CURLcode code, const kf_http_transfer *t, bool was
     }
 }
 
-static void word_fault(kf_http_result *result, const kf_http_transfer *t, const char *curl_says)
+static void describe_fault(kf_http_result *result, const kf_http_transfer *t, const char *curl_says)
 {
     const kf_http_request *r = &t->request;
     kf_error *error = &result->error;
@@ -429,7 +439,7 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
         break;
     case KF_HTTP_STALL:
         kf_fail(error, KF_ERROR_LIMIT, "the reply stalled: nothing for %g s after %llu bytes",
-                patience_of(t), (unsigned long long)t->bytes);
+                longest_silence(t), (unsigned long long)t->bytes);
         break;
     case KF_HTTP_TOTAL:
         kf_fail(error, KF_ERROR_LIMIT, "the reply took longer than %g s", r->total_seconds);
@@ -443,8 +453,8 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
         break;
     case KF_HTTP_REDIRECT:
         kf_fail(error, KF_ERROR_INPUT,
-                "the server redirects to %s (status %d), and a key is not sent on; give that "
-                "address itself",
+                "the server redirects to %s (status %d), and kforge sends no key there; give that "
+                "address instead",
                 *t->location ? t->location : "elsewhere", result->status);
         break;
     case KF_HTTP_STOPPED: kf_fail(error, KF_ERROR_LIMIT, "stopped"); break;
@@ -452,7 +462,7 @@ static void word_fault(kf_http_result *result, const kf_http_transfer *t, const 
     }
 }
 
-/* Hands the result out; the transfer is gone afterwards, before the handler runs. */
+/* Calls the handler with the result. The transfer ends before the call. */
 static void finish(kf_http *http, kf_http_transfer *t, CURLcode code)
 {
     const kf_curl_library *curl = http->curl;
@@ -466,7 +476,7 @@ static void finish(kf_http *http, kf_http_transfer *t, CURLcode code)
                              .was_sent = sent > 0 || status > 0};
     result.fault = t->fault ? t->fault : fault_of(code, t, result.was_sent);
     if (!result.fault && status >= 300 && status < 400) result.fault = KF_HTTP_REDIRECT;
-    word_fault(&result, t, t->why[0] ? t->why : curl->easy_strerror(code));
+    describe_fault(&result, t, t->why[0] ? t->why : curl->easy_strerror(code));
     void (*done)(void *, const kf_http_result *) = t->request.done;
     void *context = t->request.context;
     drop(http, t);
@@ -481,12 +491,12 @@ static void read_messages(kf_http *http)
         kf_http_transfer *t = NULL;
         CURLcode code = message->data.result;
         http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
-        finish(http, t, code); /* may end others: their messages go with them */
+        /* May end other transfers; their messages go with them. */
+        finish(http, t, code);
     }
 }
 
-/* Transfers over a limit of ours. A handler may end any of them, so one at a time, from the start.
- */
+/* Ends the transfers over a limit. A handler may end any of them, so each search starts anew. */
 static void check_deadlines(kf_http *http)
 {
     for (;;) {
@@ -530,7 +540,8 @@ bool kf_http_step(kf_http *http, double seconds)
         http->curl->multi_socket_action(http->multi, events[i].data.fd, what, &running);
     }
     if (kf_now() >= http->timer) {
-        http->timer = INFINITY; /* curl sets the next one */
+        /* curl sets the next one. */
+        http->timer = INFINITY;
         http->curl->multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     read_messages(http);

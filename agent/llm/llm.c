@@ -1,4 +1,4 @@
-/* The provider table, and the spec syntax in front of it. */
+/* The provider table and the syntax of specs. */
 #include "llm.h"
 
 #include <math.h>
@@ -61,11 +61,12 @@ static const kf_llm_provider *const providers[] = {
 struct kf_llm {
     const kf_llm_provider *provider;
     void *state;
-    kf_budget *budget; /* of a provider that does not keep it itself */
+    /* For a provider that does not reserve and settle by itself. */
+    kf_budget *budget;
     kf_llm_traits traits;
 };
 
-/* What a call without a price of its own reserves. */
+/* Reserved for each call of a provider that does not reserve by itself. */
 static const kf_amount one_request = {.requests = 1};
 
 /* ---- specs ----------------------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ static bool complain_unknown(const char *spec, size_t length, kf_error *error)
                    forms.data ? forms.data : "");
 }
 
-/* Of every provider: what a caller with several models wants to know. */
+/* Options of every provider, for a caller with several models. */
 static const char *const roles[] = {"proposer", "critic", "both", NULL};
 enum {
     TRAIT_WEIGHT,
@@ -111,13 +112,13 @@ static const kf_llm_option traits[TRAIT_COUNT] = {
     [TRAIT_TEMPERATURE_CALLS] = {"temperature_calls", 32, 1, 1e6, NULL},
 };
 
-/* One `NAME=NUMBER` of `length` bytes; `values` are of the provider's options, and behind
- * KF_LLM_OPTIONS the traits. */
+/* Reads one `NAME=VALUE` of `length` bytes. `values` holds the provider's options, and from
+ * KF_LLM_OPTIONS on the traits. */
 static bool read_option(const kf_llm_provider *provider, const char *text, size_t length,
                         double *values, kf_error *error)
 {
     kf_autofree char *word = strndup(text, length);
-    if (!word) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!word) return kf_fail_memory(error, "a model option");
     const kf_llm_option *rows[KF_LLM_OPTIONS + TRAIT_COUNT];
     const char *known[KF_LLM_OPTIONS + TRAIT_COUNT];
     size_t count = 0;
@@ -142,8 +143,8 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
             kf_autobuffer list = {0};
             for (int k = 0; choices[k]; k++)
                 kf_buffer_format(&list, "%s%s", k ? ", " : "", choices[k]);
-            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is none of %s", provider->name, word,
-                           equals + 1, list.data ? list.data : "");
+            return kf_fail(error, KF_ERROR_INPUT, "%s: %s=%s is unknown; expected one of %s",
+                           provider->name, word, equals + 1, list.data ? list.data : "");
         }
         char *end;
         double given = strtod(equals + 1, &end), low = rows[i]->low, high = rows[i]->high;
@@ -158,7 +159,7 @@ static bool read_option(const kf_llm_provider *provider, const char *text, size_
                    near ? "; did you mean " : "", near ? near : "");
 }
 
-/* "MODEL@http://…", whose model may hold colons of its own. */
+/* True for "MODEL@http://…". The model may hold colons. */
 static bool is_address(const char *spec)
 {
     const char *at = strstr(spec, "@http");
@@ -187,21 +188,20 @@ kf_llm *kf_llm_open(const char *spec, kf_error *error)
     }
     const char *argument = bare ? spec : *at == ':' ? at + 1 : "";
     if (isnan(traits_given[TRAIT_TEMPERATURE_FROM]) != isnan(traits_given[TRAIT_TEMPERATURE_TO])) {
-        kf_fail(error, KF_ERROR_INPUT, "%s: temperature_from and temperature_to belong together",
+        kf_fail(error, KF_ERROR_INPUT, "%s: give both temperature_from and temperature_to",
                 provider->name);
         return NULL;
     }
     if (provider->takes_argument != (*argument != '\0')) {
         kf_fail(error, KF_ERROR_INPUT,
-                provider->takes_argument
-                    ? "\"%.200s\" names nothing behind the colon; the form is %s"
-                    : "\"%.200s\": the form is %s",
+                provider->takes_argument ? "\"%.200s\" has nothing behind the colon; the form is %s"
+                                         : "\"%.200s\": the form is %s",
                 spec, provider->form);
         return NULL;
     }
     kf_auto(kf_llm) llm = calloc(1, sizeof *llm);
     if (!llm) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     llm->state = provider->open(argument, values, error);
@@ -276,7 +276,7 @@ int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply)
     int got = llm->provider->poll(llm->state, seconds, reply);
     if (got != 1) return got;
     if (llm->budget) settle(llm, reply);
-    /* Before anybody sees it: what comes of a reply is shown, stored and sent to other models. */
+    /* The text is shown, stored and sent to other models, so redact it before any use. */
     if (reply->text) reply->size = kf_api_keys_redact_bytes(reply->text, reply->size);
     if (reply->model) kf_api_keys_redact(reply->model);
     kf_api_keys_redact(reply->error.text);
@@ -341,7 +341,7 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
     if (!frozen) {
         kf_buffer_string(&text, spec);
     } else if (llm->provider == &kf_llm_fallback) {
-        /* Its members' are put together anew, behind what stands before its colon. */
+        /* The members' specs are written anew, behind the text before the colon. */
         kf_buffer_format(&text, "%.*s%s", (int)strcspn(spec, ":"), spec, strchr(options.data, ':'));
     } else {
         bool bare = !find_provider(spec, strcspn(spec, ",:"));
@@ -351,55 +351,6 @@ char *kf_llm_freeze(const char *spec, kf_error *error)
         kf_buffer_string(&text, spec + head);
     }
     char *result = options.failed ? NULL : kf_buffer_take(&text);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a model spec");
     return result;
-}
-
-/* ---- replies --------------------------------------------------------------------------------- */
-
-static const char *const outcome_names[] = {
-    [KF_LLM_OK] = "ok",       [KF_LLM_TRUNCATED] = "truncated", [KF_LLM_REFUSED] = "refused",
-    [KF_LLM_EMPTY] = "empty", [KF_LLM_FAILED] = "failed",       [KF_LLM_EXHAUSTED] = "exhausted",
-};
-#define OUTCOME_COUNT (sizeof outcome_names / sizeof *outcome_names)
-
-const char *kf_llm_outcome_name(kf_llm_outcome outcome)
-{
-    return (size_t)outcome < OUTCOME_COUNT ? outcome_names[outcome] : "unknown";
-}
-
-bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome)
-{
-    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
-        if (strcmp(outcome_names[i], name) != 0) continue;
-        *outcome = (kf_llm_outcome)i;
-        return true;
-    }
-    return false;
-}
-
-kf_llm_reply kf_llm_reply_empty(int64_t tag)
-{
-    return (kf_llm_reply){.tag = tag,
-                          .outcome = KF_LLM_FAILED,
-                          .prompt_tokens = -1,
-                          .completion_tokens = -1,
-                          .cost_usd = NAN,
-                          .requests = 1};
-}
-
-void kf_llm_reply_set_text(kf_llm_reply *reply, char *text, size_t size)
-{
-    free(reply->text);
-    reply->text = text;
-    reply->size = size;
-    reply->outcome = strspn(text, " \t\r\n") == size ? KF_LLM_EMPTY : KF_LLM_OK;
-}
-
-void kf_llm_reply_free(kf_llm_reply *reply)
-{
-    free(reply->text);
-    free(reply->model);
-    free(reply->settings);
-    *reply = (kf_llm_reply){0};
 }

@@ -1,25 +1,30 @@
-/* Models: a provider answers a prompt. Providers are rows of one table (agent/llm/llm.c).
+/* Language models: a provider answers a prompt. llm.c has the table of providers.
  *
- * A spec is PROVIDER[,OPTION=VALUE…]:ARGUMENT (docs/reference/settings.md has all options).
+ * A spec is PROVIDER[,OPTION=VALUE…]:ARGUMENT. docs/reference/settings.md lists all options.
  *   openai:MODEL, anthropic:MODEL, gemini:MODEL, openrouter:MODEL, azure:DEPLOYMENT
- *                                            over the network; MODEL@http://HOST… asks that server
- * instead of the provider's own MODEL@http://HOST:PORT/v1                any server that is
- * compatible with OpenAI's chat completions; with options: compatible,…:MODEL@… fallback:SPEC then
- * SPEC…                 the first that answers none                                     no model
- *   replay[,skip=N][,strict=1]:FILE          recorded replies (docs/reference/replay-format.md);
- * skip: calls already made before a resume; strict: only replies whose "match" is the prompt's hash
- *   replay:RUN, replay:STORE#RUN[#NAME]      what the models of a stored run answered, or the one
- * of that name; RUN alone: in the default store exec[,timeout=S][,parallel=N]:COMMAND    /bin/sh -c
- * COMMAND, system text and prompt on its stdin, reply on its stdout: plain, or one JSON object
- * {"text", "model", "usage": {"prompt_tokens", "completion_tokens"}, "cost_usd", "outcome"}. It
- * runs with the user's environment and rights. Default timeout: $KFORGE_EXEC_TIMEOUT or 600 s
+ *       A service. MODEL@https://HOST… sends the requests to that server instead.
+ *   MODEL@http://HOST:PORT/v1
+ *       A server that is compatible with OpenAI's chat completions. With options:
+ *       compatible,…:MODEL@…
+ *   fallback:SPEC then SPEC…
+ *       The first model that answers.
+ *   none
+ *       No model. Every request is refused.
+ *   replay[,skip=N][,strict=1]:FILE
+ *       Recorded replies (docs/reference/replay-format.md). skip: the calls made before a resume.
+ *       strict: only replies recorded for the same prompt.
+ *   replay:RUN, replay:STORE#RUN[#NAME]
+ *       The replies of a stored run, of all its models or of the model NAME.
+ *   exec[,timeout=S][,parallel=N]:COMMAND
+ *       /bin/sh -c COMMAND, with the system text and the prompt on stdin. Its stdout is the reply:
+ *       plain text, or one JSON object {"text", "model", "usage": {"prompt_tokens",
+ *       "completion_tokens"}, "cost_usd", "outcome"}. The command runs with the user's environment
+ *       and rights. The default timeout is $KFORGE_EXEC_TIMEOUT or 600 s.
+ * Every provider takes weight=W, role=proposer|critic|both, temperature_from=A, temperature_to=B
+ * and temperature_calls=N, for a caller that has several models (kf_llm_traits).
  *
- * Options of any of them, for a caller that has several: weight=W, role=proposer|critic|both,
- * temperature_from=A,temperature_to=B over temperature_calls=N (kf_llm_traits).
- *
- * Asynchronous by construction: submit many, poll for finished ones; nothing blocks longer than
- * asked, so one slow reply never holds up others. An object belongs to one thread.
- */
+ * The calls are asynchronous: submit many requests, poll for finished ones. No call waits longer
+ * than its limit, so one slow reply does not delay the others. An object belongs to one thread. */
 #ifndef KFORGE_LLM_H
 #define KFORGE_LLM_H
 
@@ -34,85 +39,100 @@
 typedef struct kf_llm kf_llm;
 
 typedef struct kf_llm_request {
-    const char *system; /* may be NULL */
+    /* May be NULL. */
+    const char *system;
     const char *prompt;
-    double temperature; /* negative: the provider's default */
-    int64_t max_tokens; /* 0: the provider's default */
-    int64_t tag;        /* the caller's, comes back with the reply */
+    /* Negative: the provider's default. */
+    double temperature;
+    /* 0: the provider's default. */
+    int64_t max_tokens;
+    /* Belongs to the caller. The reply repeats it. */
+    int64_t tag;
 } kf_llm_request;
 
 typedef enum kf_llm_outcome {
     KF_LLM_OK,
-    KF_LLM_TRUNCATED, /* token limit: text is what came */
-    KF_LLM_REFUSED,   /* the model declined or a filter did */
+    /* The reply reached the token limit. `text` is the part until there. */
+    KF_LLM_TRUNCATED,
+    /* The model or a filter refused. */
+    KF_LLM_REFUSED,
     KF_LLM_EMPTY,
-    KF_LLM_FAILED, /* transport, timeout, bad reply: `error` says which */
-    /* replay: no recorded reply is left for this prompt; a budget has no room for the request, and
-       nothing was sent */
+    /* Transport, timeout or a broken reply. `error` describes it. */
+    KF_LLM_FAILED,
+    /* Replay: no recorded reply is left for this prompt. Budget: the request does not fit, and
+     * kforge sent nothing. */
     KF_LLM_EXHAUSTED,
 } kf_llm_outcome;
 
-/* "ok", "truncated", … as in cassettes and the store. */
+/* Returns "ok", "truncated", … as cassettes and the store spell it. */
 const char *kf_llm_outcome_name(kf_llm_outcome outcome);
 bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome);
 
 typedef struct kf_llm_reply {
     int64_t tag;
     kf_llm_outcome outcome;
-    char *text; /* owned by the reply; NUL-terminated */
+    /* Owned by the reply, NUL-terminated. */
+    char *text;
     size_t size;
-    char *model; /* what answered, as the provider names it */
-    /* what the request asked of the model, as sent: a JSON object; NULL not known */
+    /* The name of the model that answered, as the provider gives it. */
+    char *model;
+    /* The sampling settings of the request as sent, a JSON object. NULL: unknown. */
     char *settings;
-    int64_t prompt_tokens, completion_tokens; /* -1 unknown; all attempts that were charged */
-    /* NaN unknown; estimated from the bytes where a price is known and tokens are not */
+    /* -1: unknown. The sum over all attempts that were charged. */
+    int64_t prompt_tokens, completion_tokens;
+    /* NaN: unknown. An estimate from the sizes if the price is known and the token counts are not.
+     */
     double cost_usd;
-    /* sent for it, retries included; 1 where a provider does not count */
+    /* Requests sent for this reply, retries included. 1 if the provider does not count. */
     int64_t requests;
     double seconds;
     kf_error error;
 } kf_llm_reply;
 
-/* Opens a provider spec. KF_ERROR_INPUT names the known forms when the spec has none. "none" opens
- * too: it refuses every request. */
+/* Opens a provider spec. KF_ERROR_INPUT lists the known forms if the spec has no known form. "none"
+ * opens, too: it refuses every request. */
 kf_llm *kf_llm_open(const char *spec, kf_error *error);
-void kf_llm_close(kf_llm *llm); /* aborts what is in flight, leaves no child behind */
+/* Ends all requests and child processes. */
+void kf_llm_close(kf_llm *llm);
 KF_DEFINE_AUTO(kf_llm, kf_llm_close)
 bool kf_llm_is_none(const kf_llm *llm);
-/* What a spec says of the model's part among several. The caller acts on it; to the provider it
- * means nothing. */
+/* The part of a model among several. Only the caller uses it. */
 typedef enum kf_llm_role { KF_LLM_PROPOSER = 1, KF_LLM_CRITIC = 2, KF_LLM_BOTH = 3 } kf_llm_role;
 typedef struct kf_llm_traits {
-    double weight; /* 1 */
+    /* Default 1. */
+    double weight;
     kf_llm_role role;
-    double temperature_from, temperature_to; /* NaN: none */
-    /* from the one to the other, linearly; then it stays */
+    /* NaN: no schedule. */
+    double temperature_from, temperature_to;
+    /* The temperature changes linearly over so many calls, then stays. */
     int64_t temperature_calls;
 } kf_llm_traits;
-const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm); /* borrowed */
-/* Of the call after `calls` others; -1, the provider's own, where there is no schedule. */
+/* Borrowed from `llm`. */
+const kf_llm_traits *kf_llm_traits_of(const kf_llm *llm);
+/* Returns the temperature after `calls` earlier calls. -1 means the provider's default: there is no
+ * schedule. */
 double kf_llm_temperature(const kf_llm_traits *traits, int64_t calls);
-/* Copies the request. KF_ERROR_BUSY: as many are in flight as the provider takes; poll first. */
+/* Copies and sends the request. KF_ERROR_BUSY: the provider takes no more at a time. Poll first. */
 bool kf_llm_submit(kf_llm *llm, const kf_llm_request *request, kf_error *error);
 int kf_llm_in_flight(const kf_llm *llm);
-/* Waits up to `seconds` for one finished reply: 1 and *reply filled, 0 nothing yet, in flight or
- * not. Free with kf_llm_reply_free. */
+/* Waits up to `seconds` for one finished reply. Returns 1 and fills *reply, or returns 0 if no
+ * reply came. Release the reply with kf_llm_reply_free. */
 int kf_llm_poll(kf_llm *llm, double seconds, kf_llm_reply *reply);
 void kf_llm_reply_free(kf_llm_reply *reply);
-/* For callers that wait for other things, too: descriptors (at most `most`; how many are returned)
- * that tell that kf_llm_poll is due, and *wake, lowered to when it is due in any case (kf_now). */
+/* For callers with an event loop. Fills `fds` with up to `most` descriptors and returns their
+ * number. kf_llm_poll is due as soon as one is ready. Lowers *wake (kf_now) to the time when it is
+ * due in any case. */
 size_t kf_llm_watch(const kf_llm *llm, struct pollfd *fds, size_t most, double *wake);
-/* How far the caller's work is, in any unit that grows: recorded replies that came at some point of
- * it come there again, so that what was done while a model was thinking is done again before its
- * reply is there. Never told: they come at once. INT64_MAX: nothing else is left to do. */
+/* Sets the caller's progress, in any unit that grows. A recorded reply that came at some progress
+ * comes at the same progress again. So a replayed run repeats the work it did while a model was
+ * answering. Without a call, recorded replies come at once. INT64_MAX: no other work is left. */
 void kf_llm_progress(kf_llm *llm, int64_t done);
-/* Does it hand recorded replies out, each once? */
+/* True if the model hands out recorded replies, each once. */
 bool kf_llm_is_recorded(const kf_llm *llm);
-/* A recorded model was asked this in an earlier session, when the work was as far as it was told
- * last: that reply is not handed out again. */
+/* Skips the recorded reply to `prompt`: an earlier session received it at the present progress. */
 void kf_llm_pass(kf_llm *llm, const char *prompt);
-/* Was it asked when the work was as far as it is? A live model has no opinion. USED_UP: it was not
- * asked again before its run ended. */
+/* Whether the recorded run sent a request at the present progress. A live model is always
+ * KF_LLM_LIVE. USED_UP: the recorded run sent no further request. */
 typedef enum kf_llm_readiness {
     KF_LLM_LIVE,
     KF_LLM_READY,
@@ -120,26 +140,26 @@ typedef enum kf_llm_readiness {
     KF_LLM_USED_UP
 } kf_llm_readiness;
 kf_llm_readiness kf_llm_ready(const kf_llm *llm);
-/* Of a recorded model that is READY: which of its run's models were left alone then, a bit each;
- * false when that is not known. */
+/* Reads which models the recorded run left unused at this request, one bit each. Only for a
+ * recorded model that is READY. False if the recording does not say so. */
 bool kf_llm_resting(const kf_llm *llm, uint64_t *models);
-/* Ends all that is in flight: each request becomes a reply, KF_LLM_FAILED with what it has cost,
- * that kf_llm_poll hands out without waiting. */
+/* Ends all requests in flight. Each becomes a reply KF_LLM_FAILED with its cost. kf_llm_poll then
+ * returns them without waiting. */
 void kf_llm_cancel(kf_llm *llm);
 
-/* Reserves each request in `budget` before it leaves and settles it after (agent/llm/budget.h);
- * borrowed, may be shared by several objects of one thread. NULL: none. */
+/* Sets the budget, in which every request is reserved before it is sent and settled after it
+ * (budget.h). Borrowed. Several objects of one thread may share it. NULL: no budget. */
 typedef struct kf_budget kf_budget;
 void kf_llm_set_budget(kf_llm *llm, kf_budget *budget);
-/* Can this budget be kept? KF_ERROR_INPUT when it limits money and the model's price is not known:
- * how to give it. */
+/* True if the budget can be enforced. KF_ERROR_INPUT if it limits money and the price of the model
+ * is unknown. The error says how to give the price. */
 bool kf_llm_check_budget(const kf_llm *llm, const kf_budget *budget, kf_error *error);
-/* The spec with the prices in it that it would be charged by now; malloc'd. So a run keeps the
- * prices that it began with. */
+/* Returns the spec with its present prices in it, malloc'd. So a resumed run keeps the prices of
+ * its start. */
 char *kf_llm_freeze(const char *spec, kf_error *error);
 
-/* The run that a spec "replay:RUN" names, when there is no file of that name; malloc'd, NULL for
- * every other spec. */
+/* Returns the run that "replay:RUN" names, malloc'd. NULL for any other spec, and if a file has
+ * that name. */
 char *kf_llm_replayed_run(const char *spec);
 
 #endif

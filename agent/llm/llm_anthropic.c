@@ -10,7 +10,7 @@ static void path_of(const kf_call_settings *settings, kf_buffer *path)
     kf_buffer_string(path, "/messages");
 }
 
-/* Tokens to think with; a budget has to be at least 1024 and below max_tokens. 0: no thinking. */
+/* Returns the tokens for reasoning: at least 1024 and below max_tokens. 0: no reasoning. */
 static int64_t thinking_of(const kf_call_settings *s)
 {
     static const int64_t by_effort[] = {[KF_EFFORT_MINIMAL] = 1024,
@@ -33,7 +33,7 @@ static bool body_of(const kf_call_settings *s, const kf_dialect_request *request
     good &= cJSON_AddNumberToObject(json, "max_tokens", (double)s->max_tokens) != NULL;
     good &= cJSON_AddTrueToObject(json, "stream") != NULL;
     if (request->system && *request->system) {
-        /* The same in all requests of a run: cached up to its end. */
+        /* Equal in all requests of a run, so the server caches it. */
         cJSON *block = cJSON_CreateObject(), *system = cJSON_AddArrayToObject(json, "system");
         good &= cJSON_AddStringToObject(block, "type", "text") != NULL;
         good &= cJSON_AddStringToObject(block, "text", request->system) != NULL;
@@ -66,7 +66,7 @@ static void usage(kf_answer *a, const cJSON *json)
             written = kf_dialect_member_count(json, "cache_creation_input_tokens");
     if (read >= 0) a->cached_tokens = read;
     if (written >= 0) a->cache_write_tokens = written;
-    /* input_tokens leaves both caches out */
+    /* input_tokens does not include the two kinds of cached tokens. */
     if (input >= 0)
         a->prompt_tokens = input + (a->cached_tokens > 0 ? a->cached_tokens : 0) +
                            (a->cache_write_tokens > 0 ? a->cache_write_tokens : 0);
@@ -110,7 +110,8 @@ static void event_of(kf_answer *a, const char *name, const cJSON *json)
         usage(a, kf_dialect_member(json, "usage"));
     } else if (strcmp(type, "message_stop") == 0) {
         a->ended = true;
-    } else if (strcmp(type, "message") == 0) { /* not streamed */
+        /* Not streamed. */
+    } else if (strcmp(type, "message") == 0) {
         cJSON_ArrayForEach(block, kf_dialect_member(json, "content"))
             kf_answer_text(a, kf_dialect_member_text(block, "text"));
         kf_answer_model(a, kf_dialect_member_text(json, "model"));

@@ -1,11 +1,10 @@
-/* One attempt. Its body is read as what it is: events, a whole JSON reply, or the words of a proxy;
- * the status, the server's error and the answer's own end decide together whether it is a reply,
- * whether to ask again, and what it cost.
+/* One attempt. The first byte of the body decides how it is read: as events, as a whole JSON reply,
+ * or as the text of a proxy. The status, the server's error and the end of the answer decide if it
+ * is a reply, if the request is sent again, and what it cost.
  *
- * What is booked: what the server counted; else, for a reply that had begun, an estimate from its
- * bytes; for a request that was sent and not answered, an estimate of its prompt; nothing for one
- * that was refused. Each attempt is settled exactly once, in `settle`.
- */
+ * Booked is what the server counted. If it did not count: for a reply that had begun, an estimate
+ * from its bytes; for a request without a reply, an estimate of its prompt; for a refused request,
+ * nothing. `settle` books each attempt exactly once. */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -22,41 +21,49 @@
 #include "llm_network.h"
 #include "api_key.h"
 
-#define ERROR_BYTES 65536u          /* of an error's body that is read */
-#define OVERHEAD_TOKENS 512         /* of a chat template, at most */
-#define LONGEST_WAIT 600            /* a server that asks for more is not waited for */
-#define WHOLE_BYTES (16u << 20)     /* of a reply that is not streamed */
-#define REPLY_BYTES_ALL (64u << 20) /* with all the wrapping of its events */
+/* Limit of an error's body. */
+#define ERROR_BYTES 65536u
+/* The most that a chat template adds. */
+#define OVERHEAD_TOKENS 512
+/* If a server asks for a longer wait, the request fails. */
+#define MAX_WAIT_SECONDS 600
+/* Limit of a reply that is not streamed. */
+#define WHOLE_BYTES (16u << 20)
+/* The same with the text around its events. */
+#define REPLY_BYTES_ALL (64u << 20)
 
 /* ---- money ----------------------------------------------------------------------------------- */
 
-static size_t prompt_bytes(const kf_request *ask)
+static size_t prompt_bytes(const kf_request *request)
 {
-    size_t again = ask->begun.size ? ask->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
-    return strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0) + again;
+    size_t continuation =
+        request->begun.size ? request->begun.size + strlen(KF_CONTINUE_PROMPT) : 0;
+    return strlen(request->prompt) + (request->system ? strlen(request->system) : 0) + continuation;
 }
 
-kf_amount kf_request_most(const kf_request *ask, int64_t max_tokens)
+kf_amount kf_request_most(const kf_request *request, int64_t max_tokens)
 {
     /* No vocabulary in use makes more than one token of a byte. */
-    int64_t prompt = (int64_t)prompt_bytes(ask) + OVERHEAD_TOKENS;
-    const kf_price *price = &ask->network->price;
-    double dearest = fmax(price->input, price->cache_write); /* of a prompt's tokens */
-    double usd =
-        price->known ? ((double)prompt * dearest + (double)max_tokens * price->output) * 1e-6 : 0;
+    int64_t prompt = (int64_t)prompt_bytes(request) + OVERHEAD_TOKENS;
+    const kf_price *price = &request->network->price;
+    /* Of a token of the prompt. */
+    double prompt_price = fmax(price->input, price->cache_write);
+    double usd = price->known
+                     ? ((double)prompt * prompt_price + (double)max_tokens * price->output) * 1e-6
+                     : 0;
     return (kf_amount){kf_nanodollars(usd), prompt + max_tokens, 1};
 }
 
-/* Books the attempt; once. */
-static void settle(kf_request *ask, bool was_charged)
+/* Books the attempt, once. */
+static void settle(kf_request *request, bool was_charged)
 {
-    kf_network *n = ask->network;
-    const kf_answer *a = &ask->answer;
+    kf_network *n = request->network;
+    const kf_answer *a = &request->attempt.answer;
     kf_amount used = {0, 0, 1};
     bool counted = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
     if (was_charged || counted) {
         int64_t prompt =
-            a->prompt_tokens >= 0 ? a->prompt_tokens : kf_prompt_tokens(prompt_bytes(ask));
+            a->prompt_tokens >= 0 ? a->prompt_tokens : kf_prompt_tokens(prompt_bytes(request));
         int64_t completion = kf_prompt_tokens(a->text.size + a->hidden_bytes);
         if (a->completion_tokens > completion || counted) completion = a->completion_tokens;
         double usd = !isnan(a->cost_usd) ? a->cost_usd
@@ -65,94 +72,101 @@ static void settle(kf_request *ask, bool was_charged)
                                          : 0;
         used.tokens = prompt + completion;
         used.nanodollars = kf_nanodollars(usd);
-        /* An estimate never says more than could have been charged. */
-        if (!counted && used.tokens > ask->reserved.tokens) used.tokens = ask->reserved.tokens;
+        /* An estimate must not exceed the reservation. */
+        if (!counted && used.tokens > request->attempt.reserved.tokens)
+            used.tokens = request->attempt.reserved.tokens;
         if (!counted && n->price.known && isnan(a->cost_usd) &&
-            used.nanodollars > ask->reserved.nanodollars)
-            used.nanodollars = ask->reserved.nanodollars;
-        if (n->price.known || !isnan(a->cost_usd)) ask->any_cost = true;
-        if (!counted) ask->counted = false;
-        if (ask->counted) {
-            ask->prompt_tokens += a->prompt_tokens;
-            ask->completion_tokens += a->completion_tokens;
+            used.nanodollars > request->attempt.reserved.nanodollars)
+            used.nanodollars = request->attempt.reserved.nanodollars;
+        if (n->price.known || !isnan(a->cost_usd)) request->usage.any_cost = true;
+        if (!counted) request->usage.counted = false;
+        if (request->usage.counted) {
+            request->usage.prompt_tokens += a->prompt_tokens;
+            request->usage.completion_tokens += a->completion_tokens;
         }
-        kf_bucket_take(&n->tokens, (double)completion, kf_now());
+        kf_bucket_take(&n->pace.tokens, (double)completion, kf_now());
     }
-    ask->used.nanodollars += used.nanodollars;
-    ask->used.tokens += used.tokens;
-    ask->used.requests++;
-    if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &used);
-    ask->reserved = (kf_amount){0};
+    request->usage.used.nanodollars += used.nanodollars;
+    request->usage.used.tokens += used.tokens;
+    request->usage.used.requests++;
+    if (n->budget) kf_budget_settle(n->budget, &request->attempt.reserved, &used);
+    request->attempt.reserved = (kf_amount){0};
 }
 
-static void release_attempt(kf_request *ask)
+static void release_attempt(kf_request *request)
 {
-    kf_answer_close(&ask->answer);
-    kf_sse_close(&ask->sse);
-    kf_buffer_free(&ask->body);
-    ask->transfer = NULL;
+    kf_answer_close(&request->attempt.answer);
+    kf_sse_close(&request->attempt.sse);
+    kf_buffer_free(&request->attempt.body);
+    request->attempt.transfer = NULL;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static bool take_event(void *context, const char *name, const char *data, size_t size)
 {
-    kf_request *ask = context;
-    /* An object that can't be read may be a part of the text, which must not be missing; a few
-     * words of another kind may be a greeting. */
-    if (!kf_answer_event(&ask->answer, ask->network->dialect, name, data, size) &&
-        (*data == '{' || ++ask->bad_events > 3))
-        return kf_fail(&ask->fault, KF_ERROR_IO, "the stream holds events that are no JSON: %.100s",
-                       data);
-    if (ask->answer.text.failed)
-        return kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes of text",
-                       KF_REPLY_BYTES);
-    return !ask->answer.failed;
+    kf_request *request = context;
+    /* A broken object may be a part of the text, and no part may be missing. A few words of another
+     * kind may be a greeting. */
+    if (!kf_answer_event(&request->attempt.answer, request->network->dialect, name, data, size) &&
+        (*data == '{' || ++request->attempt.bad_events > 3))
+        return kf_fail(&request->attempt.fault, KF_ERROR_IO,
+                       "the stream holds events that are not JSON: %.100s", data);
+    if (request->attempt.answer.text.failed)
+        return kf_fail(&request->attempt.fault, KF_ERROR_LIMIT,
+                       "the reply has more than %u bytes of text", KF_REPLY_BYTES);
+    return !request->attempt.answer.failed;
 }
 
 static void take_header(void *context, const char *name, const char *value)
 {
-    kf_request *ask = context;
+    kf_request *request = context;
     if (strcmp(name, "content-type") == 0)
-        snprintf(ask->content_type, sizeof ask->content_type, "%s", value);
-    kf_server_limits_header(&ask->limits, name, value, (double)time(NULL));
+        snprintf(request->attempt.content_type, sizeof request->attempt.content_type, "%s", value);
+    kf_server_limits_header(&request->attempt.limits, name, value, (double)time(NULL));
 }
 
-static kf_body_kind kind_of(const kf_request *ask, char first)
+static kf_body_kind kind_of(const kf_request *request, char first)
 {
-    if (strncasecmp(ask->content_type, "text/event-stream", 17) == 0) return KF_BODY_EVENTS;
+    if (strncasecmp(request->attempt.content_type, "text/event-stream", 17) == 0)
+        return KF_BODY_EVENTS;
     return first == '{' || first == '[' || first == '<' ? KF_BODY_WHOLE : KF_BODY_EVENTS;
 }
 
-static bool take_piece(kf_request *ask, const char *data, size_t size)
+static bool take_piece(kf_request *request, const char *data, size_t size)
 {
-    if (!ask->status) ask->status = kf_http_status(ask->network->http, ask->transfer);
-    if (ask->status != 200) {
-        kf_buffer_append(&ask->body, data, size);
-        return !ask->body.failed; /* as much of an error as anybody reads */
+    if (!request->attempt.status)
+        request->attempt.status = kf_http_status(request->network->http, request->attempt.transfer);
+    if (request->attempt.status != 200) {
+        kf_buffer_append(&request->attempt.body, data, size);
+        /* Longer errors are cut. */
+        return !request->attempt.body.failed;
     }
-    if (ask->kind == KF_BODY_UNKNOWN) {
+    if (request->attempt.kind == KF_BODY_UNKNOWN) {
         size_t blank = 0;
         while (blank < size && isspace((unsigned char)data[blank])) blank++;
         if (blank == size) return true;
-        ask->kind = kind_of(ask, data[blank]);
-        ask->body.limit = WHOLE_BYTES;
+        request->attempt.kind = kind_of(request, data[blank]);
+        request->attempt.body.limit = WHOLE_BYTES;
     }
-    if (ask->kind == KF_BODY_EVENTS) return kf_sse_feed(&ask->sse, data, size, &ask->fault);
-    kf_buffer_append(&ask->body, data, size);
-    return !ask->body.failed ||
-           kf_fail(&ask->fault, KF_ERROR_LIMIT, "the reply has more than %u bytes", WHOLE_BYTES);
+    if (request->attempt.kind == KF_BODY_EVENTS)
+        return kf_sse_feed(&request->attempt.sse, data, size, &request->attempt.fault);
+    kf_buffer_append(&request->attempt.body, data, size);
+    return !request->attempt.body.failed ||
+           kf_fail(&request->attempt.fault, KF_ERROR_LIMIT, "the reply has more than %u bytes",
+                   WHOLE_BYTES);
 }
 
 static bool take_data(void *context, const char *data, size_t size)
 {
-    kf_request *ask = context;
-    bool taken = take_piece(ask, data, size);
-    if (ask->answer.text.size || ask->body.size) kf_http_answering(ask->transfer);
+    kf_request *request = context;
+    bool taken = take_piece(request, data, size);
+    if (request->attempt.answer.text.size || request->attempt.body.size)
+        kf_http_answering(request->attempt.transfer);
     return taken;
 }
 
-/* ---- what it means --------------------------------------------------------------------------- */
+/* ---- meaning --------------------------------------------------------------------------------- */
 
 typedef enum verdict { ACCEPT, AGAIN, AGAIN_AT_ONCE, FAIL } verdict;
 
@@ -161,18 +175,18 @@ static bool has(const char *text, const char *word)
     return text && strcasestr(text, word);
 }
 
-/* The part of a body that a person can read, for an error. */
-static void excerpt(const kf_request *ask, char *text, size_t size)
+/* Copies the readable start of the body, for an error. */
+static void excerpt(const kf_request *request, char *text, size_t size)
 {
-    const char *body = ask->body.data ? ask->body.data : "";
+    const char *body = request->attempt.body.data ? request->attempt.body.data : "";
     while (isspace((unsigned char)*body)) body++;
     snprintf(text, size, "%.200s%s", *body ? body : "(an empty body)",
              strlen(body) > 200 ? "..." : "");
 }
 
-/* Some servers refuse a parameter instead of ignoring it: it is left out from then on. True when
- * there was such a one. */
-static bool leave_out(kf_request *ask, const char *message)
+/* Leaves out a parameter that the server refused, now and in later requests. True if the message
+ * names one. */
+static bool omit_parameter(kf_request *request, const char *message)
 {
     static const struct {
         const char *word;
@@ -190,9 +204,9 @@ static bool leave_out(kf_request *ask, const char *message)
     for (size_t i = 0; i < sizeof complaints / sizeof *complaints; i++)
         complains |= has(message, complaints[i]);
     for (size_t i = 0; complains && i < sizeof rows / sizeof *rows; i++) {
-        if (!has(message, rows[i].word) || (ask->network->settings.without & rows[i].flag))
+        if (!has(message, rows[i].word) || (request->network->settings.without & rows[i].flag))
             continue;
-        ask->network->settings.without |= rows[i].flag;
+        request->network->settings.without |= rows[i].flag;
         return true;
     }
     return false;
@@ -213,41 +227,47 @@ static bool is_too_long(const char *kind, const char *message)
     return false;
 }
 
-/* Google says in the body what others say in a header: {"details": [{"@type": "…RetryInfo",
- * "retryDelay": "34s"}]}. */
-static void take_delay(kf_request *ask, const cJSON *error)
+/* Reads the wait that Google writes in the body instead of a header: {"details": [{"@type":
+ * "…RetryInfo", "retryDelay": "34s"}]}. */
+static void read_delay(kf_request *request, const cJSON *error)
 {
     const cJSON *detail;
     cJSON_ArrayForEach(detail, kf_dialect_member(error, "details"))
     {
         const char *delay = kf_dialect_member_text(detail, "retryDelay");
-        if (delay) kf_server_limits_header(&ask->limits, "retry-after", delay, (double)time(NULL));
+        if (delay)
+            kf_server_limits_header(&request->attempt.limits, "retry-after", delay,
+                                    (double)time(NULL));
     }
 }
 
-/* A reply with another status than 200. */
-static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm_outcome *outcome)
+/* Judges a reply with a status other than 200. */
+static verdict judge_error(kf_request *request, int status, kf_error *error,
+                           kf_llm_outcome *outcome)
 {
-    const kf_network *n = ask->network;
+    const kf_network *n = request->network;
     kf_auto(cJSON) json =
-        ask->body.data ? cJSON_ParseWithLength(ask->body.data, ask->body.size) : NULL;
-    /* Gemini wraps errors in a list */
+        request->attempt.body.data
+            ? cJSON_ParseWithLength(request->attempt.body.data, request->attempt.body.size)
+            : NULL;
+    /* Gemini wraps errors in a list. */
     const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json;
     const cJSON *member = kf_dialect_member(object, "error");
     char words[256];
-    if (!member) member = object; /* FastAPI and others: {"message"} or {"detail"} at the top */
+    /* FastAPI and others: {"message"} or {"detail"} at the top. */
+    if (!member) member = object;
     const char *message =
         cJSON_IsString(member) ? member->valuestring : kf_dialect_member_text(member, "message");
     if (!message) message = kf_dialect_member_text(object, "detail");
-    take_delay(ask, member);
+    read_delay(request, member);
     const char *code = kf_dialect_member_text(member, "code"),
                *type = kf_dialect_member_text(member, "type");
     const char *kind = code ? code : type ? type : "";
-    excerpt(ask, words, sizeof words);
+    excerpt(request, words, sizeof words);
     const char *said = message ? message : words;
     if (status == 401 || status == 403) {
         kf_fail(error, KF_ERROR_INPUT, "status %d: %s; %s%s", status, said,
-                n->key ? "check the key in " : "no key was sent: set ", n->key_name);
+                n->key.value ? "check the key in " : "no key was sent: set ", n->key.name);
         return FAIL;
     }
     if (status == 404) {
@@ -265,7 +285,7 @@ static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm
         kf_fail(error, KF_ERROR_INPUT, "the server's filter refused the prompt: %s", said);
         return FAIL;
     }
-    if ((status == 400 || status == 422) && leave_out(ask, said)) return AGAIN_AT_ONCE;
+    if ((status == 400 || status == 422) && omit_parameter(request, said)) return AGAIN_AT_ONCE;
     if (status == 429 && (has(kind, "insufficient_quota") || has(kind, "billing"))) {
         kf_fail(error, KF_ERROR_LIMIT, "status 429: %s; the account has no credit left", said);
         return FAIL;
@@ -275,34 +295,35 @@ static verdict judge_status(kf_request *ask, int status, kf_error *error, kf_llm
     return kf_status_is_passing(status) ? AGAIN : FAIL;
 }
 
-/* What a whole answer is. */
-static void word_answer(kf_request *ask)
+/* Sets the outcome, text and error of the reply from a whole answer. */
+static void fill_reply(kf_request *request)
 {
-    kf_answer *a = &ask->answer;
-    kf_llm_reply *reply = &ask->reply;
+    kf_answer *a = &request->attempt.answer;
+    kf_llm_reply *reply = &request->reply;
     unsigned long long hidden = a->hidden_bytes;
     size_t size = a->text.size, whole = size;
     char *text = kf_buffer_take(&a->text);
-    if (text && ask->begun.size) {
-        kf_reply_join(&ask->begun, text, size);
-        whole = ask->begun.size;
+    if (text && request->begun.size) {
+        kf_reply_join(&request->begun, text, size);
+        whole = request->begun.size;
         free(text);
-        text = kf_buffer_take(&ask->begun);
+        text = kf_buffer_take(&request->begun);
         if (!text) {
             kf_fail(&reply->error, KF_ERROR_LIMIT, "%s: the reply has more than %u bytes of text",
-                    ask->network->label, KF_REPLY_BYTES);
+                    request->network->label, KF_REPLY_BYTES);
             return;
         }
     }
     if (!text) {
-        kf_fail(&reply->error, KF_ERROR_MEMORY, "%s: out of memory for the reply",
-                ask->network->label);
+        kf_fail_memory(&reply->error, "a reply");
+        kf_fail_prefix(&reply->error, "%s", request->network->label);
         return;
     }
-    a->text.size = size; /* for the books */
+    /* `settle` reads it. */
+    a->text.size = size;
     kf_llm_reply_set_text(reply, text, whole);
     bool empty = reply->outcome == KF_LLM_EMPTY;
-    const char *label = ask->network->label;
+    const char *label = request->network->label;
     if (a->stop == KF_STOP_REFUSED || a->has_refusal) {
         reply->outcome = KF_LLM_REFUSED;
         kf_fail(&reply->error, KF_ERROR_INPUT, "%s: %s (%s)%s%.200s", label,
@@ -312,10 +333,10 @@ static void word_answer(kf_request *ask)
         kf_fail(&reply->error, KF_ERROR_LIMIT,
                 "%s: only reasoning came (%llu bytes) before the limit of %lld tokens; give a "
                 "larger max_tokens or a lower effort",
-                label, hidden, (long long)ask->max_tokens);
+                label, hidden, (long long)request->max_tokens);
     } else if (empty && a->stop == KF_STOP_TOOL) {
-        kf_fail(&reply->error, KF_ERROR_INPUT, "%s: the model called a tool, and none was offered",
-                label);
+        kf_fail(&reply->error, KF_ERROR_INPUT,
+                "%s: the model called a tool, but kforge offers no tools", label);
     } else if (empty) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 hidden ? "%s: only reasoning came (%llu bytes)" : "%s: the reply is empty", label,
@@ -324,22 +345,21 @@ static void word_answer(kf_request *ask)
         reply->outcome = KF_LLM_TRUNCATED;
         kf_fail(&reply->error, KF_ERROR_LIMIT,
                 "%s: the reply was cut off at the limit of %lld tokens", label,
-                (long long)ask->max_tokens);
+                (long long)request->max_tokens);
     } else if (!a->ended && a->stop == KF_STOP_NONE) {
         reply->outcome = KF_LLM_TRUNCATED;
-        kf_fail(&reply->error, KF_ERROR_IO,
-                "%s: the stream ended without saying that it was complete", label);
+        kf_fail(&reply->error, KF_ERROR_IO, "%s: the stream ended without its end mark", label);
     }
 }
 
-/* A body that came with status 200. */
-static verdict judge_answer(kf_request *ask, const kf_http_result *result, kf_error *error)
+/* Judges a reply with status 200. */
+static verdict judge_answer(kf_request *request, const kf_http_result *result, kf_error *error)
 {
-    kf_answer *a = &ask->answer;
+    kf_answer *a = &request->attempt.answer;
     bool whole = a->ended || a->stop != KF_STOP_NONE;
-    if (ask->fault.code) {
-        *error = ask->fault;
-        return ask->fault.code == KF_ERROR_LIMIT ? FAIL : AGAIN;
+    if (request->attempt.fault.code) {
+        *error = request->attempt.fault;
+        return request->attempt.fault.code == KF_ERROR_LIMIT ? FAIL : AGAIN;
     }
     if (a->failed) {
         *error = a->error;
@@ -351,22 +371,24 @@ static verdict judge_answer(kf_request *ask, const kf_http_result *result, kf_er
     }
     if (!whole && !a->text.size && !a->hidden_bytes) {
         char words[256];
-        excerpt(ask, words, sizeof words);
-        kf_fail(error, KF_ERROR_IO, "status 200 with %s, and no reply of a model in it: %s",
-                ask->content_type[0] ? ask->content_type : "no content type", words);
+        excerpt(request, words, sizeof words);
+        kf_fail(error, KF_ERROR_IO, "status 200 with %s, without the reply of a model: %s",
+                request->attempt.content_type[0] ? request->attempt.content_type
+                                                 : "no content type",
+                words);
         return AGAIN;
     }
     return ACCEPT;
 }
 
-static verdict judge(kf_request *ask, const kf_http_result *result, kf_error *error,
+static verdict judge(kf_request *request, const kf_http_result *result, kf_error *error,
                      kf_llm_outcome *outcome)
 {
     *outcome = KF_LLM_FAILED;
-    if (result->status == 200) return judge_answer(ask, result, error);
+    if (result->status == 200) return judge_answer(request, result, error);
     if (result->status && result->fault != KF_HTTP_REDIRECT &&
-        (!result->fault || result->fault == KF_HTTP_STOPPED || ask->body.size))
-        return judge_status(ask, result->status, error, outcome);
+        (!result->fault || result->fault == KF_HTTP_STOPPED || request->attempt.body.size))
+        return judge_error(request, result->status, error, outcome);
     *error = result->error;
     switch (result->fault) {
     case KF_HTTP_CONNECT:
@@ -378,121 +400,127 @@ static verdict judge(kf_request *ask, const kf_http_result *result, kf_error *er
     }
 }
 
-/* A reply may have been produced although none, or not all of it, came. */
+/* True if the server may have produced a reply, even if it did not arrive whole. */
 static bool may_be_charged(const kf_http_result *result)
 {
     if (result->status) return result->status == 200;
     return result->was_sent && result->fault != KF_HTTP_CONNECT && result->fault != KF_HTTP_TLS;
 }
 
-static double draw(kf_network *n)
+static double random_fraction(kf_network *n)
 {
-    n->chance ^= n->chance << 13;
-    n->chance ^= n->chance >> 7;
-    n->chance ^= n->chance << 17;
-    return (double)(n->chance >> 11) * 0x1p-53;
+    n->random ^= n->random << 13;
+    n->random ^= n->random >> 7;
+    n->random ^= n->random << 17;
+    return (double)(n->random >> 11) * 0x1p-53;
 }
 
-static void complete(kf_request *ask)
+static void complete(kf_request *request)
 {
-    kf_llm_reply *reply = &ask->reply;
-    reply->seconds = kf_now() - ask->asked;
-    reply->requests = ask->used.requests;
-    reply->prompt_tokens = ask->counted && ask->used.tokens ? ask->prompt_tokens : -1;
-    reply->completion_tokens = ask->counted && ask->used.tokens ? ask->completion_tokens : -1;
-    if (ask->any_cost) reply->cost_usd = kf_dollars(ask->used.nanodollars);
-    if (!reply->model) reply->model = strdup(ask->network->model);
-    ask->state = KF_REQUEST_DONE;
+    kf_llm_reply *reply = &request->reply;
+    reply->seconds = kf_now() - request->submitted;
+    reply->requests = request->usage.used.requests;
+    reply->prompt_tokens =
+        request->usage.counted && request->usage.used.tokens ? request->usage.prompt_tokens : -1;
+    reply->completion_tokens = request->usage.counted && request->usage.used.tokens
+                                   ? request->usage.completion_tokens
+                                   : -1;
+    if (request->usage.any_cost) reply->cost_usd = kf_dollars(request->usage.used.nanodollars);
+    if (!reply->model) reply->model = strdup(request->network->model);
+    request->state = KF_REQUEST_DONE;
 }
 
-void kf_request_fail(kf_request *ask, kf_llm_outcome outcome, kf_error_code code,
+void kf_request_fail(kf_request *request, kf_llm_outcome outcome, kf_error_code code,
                      const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    ask->reply.outcome = outcome;
-    kf_fail_va(&ask->reply.error, code, format, arguments);
+    request->reply.outcome = outcome;
+    kf_fail_va(&request->reply.error, code, format, arguments);
     va_end(arguments);
-    /* The rest could not be had: what came is paid for, and may be of use. */
-    size_t size = ask->begun.size;
-    char *begun = size ? kf_buffer_take(&ask->begun) : NULL;
+    /* The rest is not available. The user has paid for the first part, and it may be useful. */
+    size_t size = request->begun.size;
+    char *begun = size ? kf_buffer_take(&request->begun) : NULL;
     if (begun) {
-        kf_llm_reply_set_text(&ask->reply, begun, size);
-        ask->reply.outcome = KF_LLM_TRUNCATED;
-        kf_fail_prefix(&ask->reply.error,
+        kf_llm_reply_set_text(&request->reply, begun, size);
+        request->reply.outcome = KF_LLM_TRUNCATED;
+        kf_fail_prefix(&request->reply.error,
                        "the reply was cut off at the token limit, and could not be continued");
     }
-    complete(ask);
+    complete(request);
 }
 
-/* Cut off at the token limit in the middle of something: true when the rest is to be asked for.
- * What came is kept. */
-static bool goes_on(kf_request *ask)
+/* True if the reply was cut off at the token limit inside a block and is to be continued. Keeps the
+ * text so far. */
+static bool is_continued(kf_request *request)
 {
-    const kf_answer *a = &ask->answer;
+    const kf_answer *a = &request->attempt.answer;
     if (a->stop != KF_STOP_LENGTH || a->has_refusal || !a->text.size ||
-        ask->continuations == ask->network->continuations)
+        request->continuations == request->network->continuations)
         return false;
     kf_autobuffer joined = {.limit = KF_REPLY_BYTES};
-    if (ask->begun.size) kf_buffer_append(&joined, ask->begun.data, ask->begun.size);
+    if (request->begun.size) kf_buffer_append(&joined, request->begun.data, request->begun.size);
     kf_reply_join(&joined, a->text.data, a->text.size);
     if (joined.failed || !kf_reply_is_open(joined.data, joined.size)) return false;
-    kf_buffer_free(&ask->begun);
-    ask->begun = joined;
+    kf_buffer_free(&request->begun);
+    request->begun = joined;
     joined = (kf_buffer){0};
-    ask->continuations++;
+    request->continuations++;
     return true;
 }
 
 static void done(void *context, const kf_http_result *result)
 {
-    kf_request *ask = context;
-    kf_network *n = ask->network;
+    kf_request *request = context;
+    kf_network *n = request->network;
     kf_error error = {0};
     kf_llm_outcome outcome;
-    ask->transfer = NULL;
-    /* An event without its blank line counts at the end of a stream, not where the stream was cut
-     * off. */
-    if (result->status == 200 && ask->kind == KF_BODY_EVENTS && !result->fault)
-        kf_sse_end(&ask->sse, &ask->fault);
-    if (ask->kind == KF_BODY_WHOLE && ask->body.size)
-        kf_answer_event(&ask->answer, n->dialect, "", ask->body.data, ask->body.size);
-    verdict v = judge(ask, result, &error, &outcome);
-    double now = kf_now(), wait = kf_server_limits_wait(&ask->limits);
-    if (wait > 0) n->hold_until = fmax(n->hold_until, now + fmin(wait, LONGEST_WAIT));
-    settle(ask, may_be_charged(result)); /* of what was sent, before anything is made of it */
-    bool more = v == ACCEPT && goes_on(ask);
-    if (v == ACCEPT && !more) word_answer(ask);
-    if (ask->answer.model[0] && !ask->reply.model) ask->reply.model = strdup(ask->answer.model);
-    release_attempt(ask);
-    if (v == AGAIN && ask->failures < n->retries && wait <= LONGEST_WAIT) {
-        ask->due = now + fmax(wait, kf_backoff(ask->failures++, n->backoff, draw(n)));
-        ask->state = KF_REQUEST_WAITING;
+    request->attempt.transfer = NULL;
+    /* A last event without its blank line counts at the end of a stream, but not where the stream
+     * was cut off. */
+    if (result->status == 200 && request->attempt.kind == KF_BODY_EVENTS && !result->fault)
+        kf_sse_end(&request->attempt.sse, &request->attempt.fault);
+    if (request->attempt.kind == KF_BODY_WHOLE && request->attempt.body.size)
+        kf_answer_event(&request->attempt.answer, n->dialect, "", request->attempt.body.data,
+                        request->attempt.body.size);
+    verdict v = judge(request, result, &error, &outcome);
+    double now = kf_now(), wait = kf_server_limits_wait(&request->attempt.limits);
+    if (wait > 0) n->pace.hold_until = fmax(n->pace.hold_until, now + fmin(wait, MAX_WAIT_SECONDS));
+    /* Before anything moves the text out of the answer. */
+    settle(request, may_be_charged(result));
+    bool more = v == ACCEPT && is_continued(request);
+    if (v == ACCEPT && !more) fill_reply(request);
+    if (request->attempt.answer.model[0] && !request->reply.model)
+        request->reply.model = strdup(request->attempt.answer.model);
+    release_attempt(request);
+    if (v == AGAIN && request->failures < n->retries && wait <= MAX_WAIT_SECONDS) {
+        request->due =
+            now + fmax(wait, kf_backoff(request->failures++, n->backoff, random_fraction(n)));
+        request->state = KF_REQUEST_WAITING;
         return;
     }
     if (v == AGAIN_AT_ONCE || more) {
-        ask->due = now;
-        ask->state = KF_REQUEST_WAITING;
+        request->due = now;
+        request->state = KF_REQUEST_WAITING;
         return;
     }
-    kf_breaker_end(&n->breaker, v == AGAIN, now);
+    kf_breaker_end(&n->pace.breaker, v == AGAIN, now);
     if (v == ACCEPT) {
-        complete(ask);
+        complete(request);
         return;
     }
     char remark[96] = "";
-    if (v == AGAIN && wait > LONGEST_WAIT)
-        snprintf(remark, sizeof remark, "; it asks to wait %.0f s", wait);
-    if (v == AGAIN && ask->failures)
-        snprintf(remark, sizeof remark, " (%d attempts)", ask->failures + 1);
-    kf_request_fail(ask, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
+    if (v == AGAIN && wait > MAX_WAIT_SECONDS)
+        snprintf(remark, sizeof remark, "; the server asks to wait %.0f s", wait);
+    if (v == AGAIN && request->failures)
+        snprintf(remark, sizeof remark, " (%d attempts)", request->failures + 1);
+    kf_request_fail(request, outcome, error.code, "%s: %s%s", n->label, error.text, remark);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* What decides how a model samples and how long it may, under the names that the services have for
- * it. */
-static bool keep_settings(kf_request *ask, const cJSON *body)
+/* Keeps the sampling settings and limits of the body, under the names that the services use. */
+static bool keep_settings(kf_request *request, const cJSON *body)
 {
     static const char *const names[] = {
         "temperature",      "max_tokens", "max_completion_tokens", "max_output_tokens", "thinking",
@@ -503,43 +531,43 @@ static bool keep_settings(kf_request *ask, const cJSON *body)
         if (item && !cJSON_AddItemToObject(settings, names[i], cJSON_Duplicate(item, true)))
             return false;
     }
-    free(ask->reply.settings);
-    return (ask->reply.settings = cJSON_PrintUnformatted(settings));
+    free(request->reply.settings);
+    return (request->reply.settings = cJSON_PrintUnformatted(settings));
 }
 
-static char *make_body(kf_request *ask, const kf_call_settings *settings)
+static char *make_body(kf_request *request, const kf_call_settings *settings)
 {
-    kf_dialect_request request = {.system = ask->system,
-                                  .prompt = ask->prompt,
-                                  .begun = ask->begun.size ? ask->begun.data : NULL};
+    kf_dialect_request content = {.system = request->system,
+                                  .prompt = request->prompt,
+                                  .begun = request->begun.size ? request->begun.data : NULL};
     kf_auto(cJSON) json = cJSON_CreateObject();
-    if (!json || !ask->network->dialect->body(settings, &request, json)) return NULL;
-    if (ask->network->wants_cost &&
+    if (!json || !request->network->dialect->body(settings, &content, json)) return NULL;
+    if (request->network->wants_cost &&
         !cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "usage"), "include"))
         return NULL;
-    /* what continues a reply has less room for the rest of it */
-    if (!request.begun && !keep_settings(ask, json)) return NULL;
+    /* A continuation has less room for the rest of the reply. */
+    if (!content.begun && !keep_settings(request, json)) return NULL;
     return cJSON_PrintUnformatted(json);
 }
 
-bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error)
+bool kf_request_begin(kf_request *request, int64_t max_tokens, kf_error *error)
 {
-    kf_network *n = ask->network;
+    kf_network *n = request->network;
     kf_call_settings settings = n->settings;
     settings.max_tokens = max_tokens;
-    if (ask->temperature >= 0) settings.temperature = ask->temperature;
-    kf_autofree char *body = make_body(ask, &settings);
+    if (request->temperature >= 0) settings.temperature = request->temperature;
+    kf_autofree char *body = make_body(request, &settings);
     kf_autobuffer url = {0}, key = {0};
     kf_buffer_string(&url, n->base);
     n->dialect->path(&settings, &url);
-    if (n->key) {
+    if (n->key.value) {
         kf_api_keys_guard();
-        const char *form = n->key_form ? n->key_form : n->dialect->key_header;
-        kf_buffer_append(&key, form, strlen(form) - 2); /* without its %s */
-        kf_buffer_string(&key, n->key);
+        const char *form = n->key.form ? n->key.form : n->dialect->key_header;
+        /* Without its "%s". */
+        kf_buffer_append(&key, form, strlen(form) - 2);
+        kf_buffer_string(&key, n->key.value);
     }
-    if (!body || url.failed || key.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    if (!body || url.failed || key.failed) return kf_fail_memory(error, "a request");
     static const char agent[] = "User-Agent: kforge/" KFORGE_VERSION;
     const char *headers[8] = {"Content-Type: application/json",
                               "Accept: text/event-stream, application/json", agent};
@@ -547,53 +575,54 @@ bool kf_request_begin(kf_request *ask, int64_t max_tokens, kf_error *error)
     if (key.size) headers[count++] = key.data;
     for (const char *const *more = n->dialect->headers; more && *more && count < 7; more++)
         headers[count++] = *more;
-    kf_answer_open(&ask->answer);
-    kf_sse_open(&ask->sse, take_event, ask);
-    ask->body = (kf_buffer){.limit = ERROR_BYTES};
-    ask->kind = KF_BODY_UNKNOWN;
-    ask->status = ask->bad_events = 0;
-    ask->content_type[0] = '\0';
-    ask->limits = kf_server_limits_none();
-    ask->fault = (kf_error){0};
-    ask->transfer = kf_http_start(n->http,
-                                  &(kf_http_request){.url = url.data,
-                                                     .headers = headers,
-                                                     .body = body,
-                                                     .body_size = strlen(body),
-                                                     .connect_seconds = n->connect,
-                                                     .first_byte_seconds = n->first_byte,
-                                                     .stall_seconds = n->stall,
-                                                     .total_seconds = n->timeout,
-                                                     .most_bytes = REPLY_BYTES_ALL,
-                                                     .context = ask,
-                                                     .header = take_header,
-                                                     .data = take_data,
-                                                     .done = done},
-                                  error);
+    kf_answer_open(&request->attempt.answer);
+    kf_sse_open(&request->attempt.sse, take_event, request);
+    request->attempt.body = (kf_buffer){.limit = ERROR_BYTES};
+    request->attempt.kind = KF_BODY_UNKNOWN;
+    request->attempt.status = request->attempt.bad_events = 0;
+    request->attempt.content_type[0] = '\0';
+    request->attempt.limits = kf_server_limits_none();
+    request->attempt.fault = (kf_error){0};
+    request->attempt.transfer =
+        kf_http_start(n->http,
+                      &(kf_http_request){.url = url.data,
+                                         .headers = headers,
+                                         .body = body,
+                                         .body_size = strlen(body),
+                                         .connect_seconds = n->timeouts.connect,
+                                         .first_byte_seconds = n->timeouts.first_byte,
+                                         .stall_seconds = n->timeouts.stall,
+                                         .total_seconds = n->timeouts.total,
+                                         .most_bytes = REPLY_BYTES_ALL,
+                                         .context = request,
+                                         .header = take_header,
+                                         .data = take_data,
+                                         .done = done},
+                      error);
     if (key.data) explicit_bzero(key.data, key.size);
-    if (!ask->transfer) {
-        release_attempt(ask);
+    if (!request->attempt.transfer) {
+        release_attempt(request);
         return false;
     }
-    ask->state = KF_REQUEST_FLYING;
+    request->state = KF_REQUEST_IN_FLIGHT;
     return true;
 }
 
-void kf_request_abort(kf_request *ask)
+void kf_request_abort(kf_request *request)
 {
-    if (!ask->transfer) return;
-    kf_http_cancel(ask->network->http, ask->transfer);
-    settle(ask, true);
-    release_attempt(ask);
+    if (!request->attempt.transfer) return;
+    kf_http_cancel(request->network->http, request->attempt.transfer);
+    settle(request, true);
+    release_attempt(request);
 }
 
-void kf_request_free(kf_request *ask)
+void kf_request_free(kf_request *request)
 {
-    if (!ask) return;
-    kf_request_abort(ask);
-    kf_llm_reply_free(&ask->reply);
-    kf_buffer_free(&ask->begun);
-    free(ask->system);
-    free(ask->prompt);
-    free(ask);
+    if (!request) return;
+    kf_request_abort(request);
+    kf_llm_reply_free(&request->reply);
+    kf_buffer_free(&request->begun);
+    free(request->system);
+    free(request->prompt);
+    free(request);
 }

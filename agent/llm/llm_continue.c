@@ -4,14 +4,16 @@
 
 #include "extract_internal.h"
 
-#define LONGEST_REPEAT 2000 /* bytes that a model may say again */
-/* fewer are equal by chance, unless they are all of a line until there */
-#define SHORTEST_REPEAT 12
-#define SHORTEST_LINE 4
-#define START_OVER 64 /* so many equal bytes at the start: the whole reply is said again */
-#define LONGEST_REMARK 300
+/* Bytes that a model may repeat. */
+#define MAX_REPEAT 2000
+/* Shorter texts may be equal by chance, unless they are a whole line. */
+#define MIN_REPEAT 12
+#define MIN_LINE 4
+/* With so many equal bytes at its start, a continuation repeats the whole reply. */
+#define RESTART_BYTES 64
+#define MAX_REMARK 300
 
-/* A fence at the line's start; *has_info: words follow it, so it opens a block. */
+/* True if the line is a fence. *has_info: words follow it, so it opens a block. */
 static bool is_fence(kf_span line, bool *has_info)
 {
     kf_span text = kf_span_trim(line);
@@ -23,7 +25,7 @@ static bool is_fence(kf_span line, bool *has_info)
     return marks >= 3;
 }
 
-/* How many blocks were closed, and whether one is open at the end. */
+/* True if a block is open at the end of the text. *closed counts the closed ones. */
 static bool in_block(const char *text, size_t size, int *closed)
 {
     kf_span rest = {text, size}, line;
@@ -43,11 +45,11 @@ bool kf_reply_is_open(const char *text, size_t size)
     return in_block(text, size, &closed) || !closed;
 }
 
-/* Within a block: bytes of `more` up to and with a fence that opens it again, a short remark before
- * it included. */
-static size_t opened_again(const char *more, size_t size)
+/* Returns the bytes of `more` up to and with a fence that opens the block again. A short remark
+ * before it counts, too. 0: no such fence. */
+static size_t reopening_bytes(const char *more, size_t size)
 {
-    kf_span rest = {more, size < LONGEST_REMARK ? size : LONGEST_REMARK}, line;
+    kf_span rest = {more, size < MAX_REMARK ? size : MAX_REMARK}, line;
     bool has_info;
     while (kf_span_line(&rest, &line)) {
         if (!is_fence(line, &has_info)) continue;
@@ -56,15 +58,15 @@ static size_t opened_again(const char *more, size_t size)
     return 0;
 }
 
-/* How many bytes at the end of `text` are the first ones of `more`. */
+/* Returns how many bytes at the end of `text` are the first ones of `more`. */
 static size_t overlap(const char *text, size_t size, const char *more, size_t more_size)
 {
     size_t most = size < more_size ? size : more_size;
-    if (most > LONGEST_REPEAT) most = LONGEST_REPEAT;
-    for (size_t k = most; k >= SHORTEST_LINE; k--) {
+    if (most > MAX_REPEAT) most = MAX_REPEAT;
+    for (size_t k = most; k >= MIN_LINE; k--) {
         const char *end = text + size - k;
         bool whole_line = end == text || end[-1] == '\n';
-        if ((k >= SHORTEST_REPEAT || whole_line) && memcmp(end, more, k) == 0) return k;
+        if ((k >= MIN_REPEAT || whole_line) && memcmp(end, more, k) == 0) return k;
     }
     return 0;
 }
@@ -72,11 +74,11 @@ static size_t overlap(const char *text, size_t size, const char *more, size_t mo
 void kf_reply_join(kf_buffer *text, const char *more, size_t size)
 {
     int closed;
-    if (text->size >= START_OVER && size >= START_OVER &&
-        memcmp(text->data, more, START_OVER) == 0) {
+    if (text->size >= RESTART_BYTES && size >= RESTART_BYTES &&
+        memcmp(text->data, more, RESTART_BYTES) == 0) {
         kf_buffer_clear(text);
     } else if (text->size) {
-        size_t skip = in_block(text->data, text->size, &closed) ? opened_again(more, size) : 0;
+        size_t skip = in_block(text->data, text->size, &closed) ? reopening_bytes(more, size) : 0;
         skip += overlap(text->data, text->size, more + skip, size - skip);
         more += skip;
         size -= skip;

@@ -1,11 +1,10 @@
-/* Replies that were cut off at the token limit: what is worth continuing, and how two parts become
- * one text. Pure. Internal to agent/.
+/* Replies that were cut off at the token limit: which of them kforge continues, and how it joins
+ * two parts. Pure. Internal to agent/.
  *
- * The way that works with every provider is a conversation: the part that came as the model's turn,
- * then the request to go on. Prefilled turns, which some providers continue exactly, are refused by
- * others (OpenAI, newer models of Anthropic). So a model may repeat a little, or open its code
- * block again: that is taken out where the parts meet.
- */
+ * Every provider accepts a conversation: the first part as the model's turn, then the request to
+ * continue. Some providers continue a prefilled turn exactly, but others refuse it (OpenAI, newer
+ * models of Anthropic). In a conversation a model may repeat a few words, or open its code block
+ * again. kf_reply_join removes both. */
 #ifndef KFORGE_LLM_CONTINUE_H
 #define KFORGE_LLM_CONTINUE_H
 
@@ -19,8 +18,7 @@
     "next character: repeat nothing, "                                                             \
     "open no new code block, add no remarks."
 
-/* Is something of use still missing? True when a code block is open, or when there is no whole one
- * yet. */
+/* True if the reply is incomplete: a code block is open, or there is no whole block yet. */
 bool kf_reply_is_open(const char *text, size_t size);
 /* Appends the continuation to `text`. */
 void kf_reply_join(kf_buffer *text, const char *more, size_t size);

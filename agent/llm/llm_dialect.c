@@ -1,5 +1,4 @@
-/* What the wire formats have in common: reading members, collecting the answer, errors inside a
- * stream. */
+/* What the wire formats share: reading members, collecting the answer, errors inside a stream. */
 #include "llm_dialect.h"
 
 #include <math.h>
@@ -11,7 +10,8 @@
 #include "kforge/json.h"
 #include "llm_continue.h"
 
-#define MAX_TOKENS 1e9 /* larger counts are nonsense */
+/* Larger counts are invalid. */
+#define MAX_TOKENS 1e9
 
 const char *const kf_effort_names[] = {"default", "none", "minimal", "low",
                                        "medium",  "high", "xhigh",   NULL};
@@ -104,12 +104,13 @@ bool kf_messages(cJSON *list, const kf_dialect_request *request)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Literals that some servers write for numbers that they do not have, outside strings, become -1:
- * same length, so in place. */
+/* Replaces NaN and Infinity outside strings by -1 of the same length. Some servers write them for
+ * missing numbers. */
 static char *without_nan(const char *text, size_t size)
 {
     static const struct {
-        const char *word, *instead; /* -1: a count that is no count */
+        /* -1: an invalid count. */
+        const char *word, *instead;
     } rows[] = {
         {"-Infinity", "-1       "}, {"Infinity", "-1      "}, {"NaN", "-1 "}, {"nan", "-1 "}};
     char *copy = strndup(text, size);

@@ -1,9 +1,9 @@
-/* Wire formats of model servers: how a request is written, what each event of the reply means.
- * Pure; one table row a format (llm_openai.c, llm_anthropic.c, llm_gemini.c). Internal to agent/.
+/* Wire formats of model servers: how a request is written, and how the events of a reply are read.
+ * Pure. One table row for each format (llm_openai.c, llm_anthropic.c, llm_gemini.c). Internal to
+ * agent/.
  *
- * Counts of tokens are what the server says last, never added up: servers repeat and correct them
- * while they stream. Fields of the wrong type count as absent.
- */
+ * The last token count of a server is valid. Counts are never added up, because servers repeat and
+ * correct them during a stream. Fields of the wrong type count as absent. */
 #ifndef KFORGE_LLM_DIALECT_H
 #define KFORGE_LLM_DIALECT_H
 
@@ -27,7 +27,7 @@ typedef enum kf_effort {
 } kf_effort;
 extern const char *const kf_effort_names[]; /* "default", "none", … */
 
-/* What a server said it does not know; left out from then on. */
+/* Parameters that the server does not know. Later requests leave them out. */
 enum {
     KF_WITHOUT_STREAM_OPTIONS = 1,
     KF_WITHOUT_TEMPERATURE = 2,
@@ -38,56 +38,66 @@ enum {
 typedef struct kf_call_settings {
     const char *model;
     kf_effort effort;
-    int64_t thinking;   /* tokens, 0: as the effort says */
-    int64_t max_tokens; /* of the whole reply, thinking included */
-    double temperature; /* negative: the server's default */
-    bool official;      /* the provider's own server, not one that is compatible */
-    int without;        /* KF_WITHOUT_… */
+    /* Tokens. 0: as the effort says. */
+    int64_t thinking;
+    /* Of the whole reply, reasoning included. */
+    int64_t max_tokens;
+    /* Negative: the server's default. */
+    double temperature;
+    /* The provider's own server, not a compatible one. */
+    bool official;
+    /* KF_WITHOUT_… */
+    int without;
 } kf_call_settings;
 
 typedef enum kf_stop {
-    KF_STOP_NONE, /* not said */
+    /* The server did not say. */
+    KF_STOP_NONE,
     KF_STOP_END,
     KF_STOP_LENGTH,
-    KF_STOP_REFUSED, /* the model declined, or a filter stopped it */
+    /* The model refused, or a filter stopped the reply. */
+    KF_STOP_REFUSED,
     KF_STOP_TOOL,
     KF_STOP_OTHER,
 } kf_stop;
 
-/* What has come of a reply. */
+/* The part of a reply that has arrived. */
 typedef struct kf_answer {
     kf_buffer text;
-    uint64_t hidden_bytes; /* of reasoning and tool calls */
+    /* Bytes of reasoning and tool calls. */
+    uint64_t hidden_bytes;
     char model[128];
     kf_stop stop;
-    /* the server's own */
+    /* The server's own word for it. */
     char stop_word[64];
-    /* the server said that this was all */
+    /* The server said that the reply is complete. */
     bool ended;
-    /* -1 not said; the first includes both caches */
+    /* -1: not given. prompt_tokens includes both kinds of cached tokens. */
     int64_t prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens;
-    /* where the server says it; NaN */
+    /* NaN: not given. */
     double cost_usd;
-    /* text of a refusal came: it is the text */
+    /* The text is a refusal. */
     bool has_refusal;
-    bool failed, passing; /* the stream holds an error; asking again may help */
+    /* The stream holds an error. passing: another attempt may succeed. */
+    bool failed, passing;
     kf_error error;
 } kf_answer;
 
-/* What is asked for. `begun`: the part of the reply that came before the token limit, to be
- * continued; NULL none. */
+/* The texts of a request. `begun`: the first part of a reply that reached the token limit, to be
+ * continued. NULL: nothing to continue. */
 typedef struct kf_dialect_request {
     const char *system, *prompt, *begun;
 } kf_dialect_request;
 
 typedef struct kf_dialect {
     const char *name;
-    const char *key_header;     /* "Authorization: Bearer %s" */
-    const char *const *headers; /* further ones, NULL-terminated */
-    /* Behind the base address: "/chat/completions". */
+    const char *key_header; /* "Authorization: Bearer %s" */
+    /* More headers, NULL-terminated. */
+    const char *const *headers;
+    /* Appends the path behind the base address: "/chat/completions". */
     void (*path)(const kf_call_settings *settings, kf_buffer *path);
     bool (*body)(const kf_call_settings *settings, const kf_dialect_request *request, cJSON *json);
-    /* One event, or a whole reply that was not streamed. */
+    /* Reads one event, or a whole reply that was not streamed. */
     void (*event)(kf_answer *answer, const char *name, const cJSON *json);
 } kf_dialect;
 
@@ -96,26 +106,29 @@ extern const kf_dialect kf_dialect_chat, kf_dialect_responses, kf_dialect_anthro
 
 void kf_answer_open(kf_answer *answer);
 void kf_answer_close(kf_answer *answer);
-/* Data of an event: JSON, "[DONE]", or nothing of use (then false). Bare NaN and Infinity are read
- * as -1. */
+/* Reads the data of an event. False unless it is JSON or "[DONE]". Bare NaN and Infinity read as
+ * -1. */
 bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *name,
                      const char *data, size_t size);
-/* The "error" of a body or an event, if there is one: its message, and whether `answer` failed for
- * a passing reason. */
+/* Reads the "error" of a body or an event, if there is one: its message, and whether another
+ * attempt may succeed. */
 void kf_answer_error(kf_answer *answer, const cJSON *error);
 
 /* ---- for the dialects */
-/* "choices.0.delta"; NULL when a part is missing */
+/* Returns the member at a path as "choices.0.delta". NULL if a part is missing. */
 const cJSON *kf_dialect_member(const cJSON *object, const char *path);
-/* NULL when it is no text */
+/* NULL if it is no text. */
 const char *kf_dialect_member_text(const cJSON *object, const char *path);
-/* -1 when it is no count of tokens */
+/* -1 if it is no count of tokens. */
 int64_t kf_dialect_member_count(const cJSON *object, const char *path);
 void kf_answer_text(kf_answer *answer, const char *text);
-void kf_answer_hidden(kf_answer *answer, const char *text); /* NULL is fine */
-void kf_answer_model(kf_answer *answer, const char *model); /* NULL is fine */
+/* `text` may be NULL. */
+void kf_answer_hidden(kf_answer *answer, const char *text);
+/* `model` may be NULL. */
+void kf_answer_model(kf_answer *answer, const char *model);
 void kf_answer_stop(kf_answer *answer, kf_stop stop, const char *word);
-/* The turns of a request: the prompt, and the part to be continued with the request to go on. */
+/* Appends the turns of a request: the prompt, and for a continuation the first part of the reply
+ * with the request to continue. */
 bool kf_messages(cJSON *list, const kf_dialect_request *request);
 cJSON *kf_message(cJSON *list, const char *role, const char *content); /* {"role", "content"} */
 

@@ -1,15 +1,14 @@
-/* exec:COMMAND: a program of the user's answers.
+/* exec:COMMAND: a program of the user answers.
  *
- * Each request is one /bin/sh -c COMMAND in a process group of its own. The prompt is a file in
- * memory that is the child's stdin, so there is nothing to feed and no pipe to break; stdout and
- * stderr are pipes that `poll` reads, and a pidfd tells of the end. When the shell has ended, what
- * is in the pipes is read and the rest of its group is killed: a background process that holds the
- * pipe open keeps nobody waiting and does not stay behind. The group is signalled before its leader
- * is reaped, while its number can't belong to anybody else.
+ * Each request runs /bin/sh -c COMMAND in a process group of its own. The child's stdin is a file
+ * in memory with the prompt, so no pipe can block or break. `poll` reads the pipes of stdout and
+ * stderr. A pidfd signals the end. After the shell has ended, kforge reads the rest of the pipes
+ * and kills the rest of the group: a background process that holds a pipe open must neither delay
+ * the reply nor stay behind. kforge signals the group before it reaps the leader, because until
+ * then the group's number is not reused.
  *
- * The command is the user's own: it runs with the user's environment, but for keys of model
- * providers (secret.h). What kforge has open is closed in it.
- */
+ * The command runs with the user's environment, without the keys of model providers (api_key.h).
+ * All descriptors of kforge are closed in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,17 +29,20 @@
 #include "llm_provider.h"
 
 #define MAX_PARALLEL 64
-#define TAIL_BYTES 600 /* of stderr kept for the error */
+/* Bytes of stderr kept for an error. */
+#define TAIL_BYTES 600
 #define READ_BYTES 65536
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-                            */
+/* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
+#define POLL_SECONDS 0.02
 
 enum { OPTION_TIMEOUT, OPTION_PARALLEL };
 
 typedef struct call {
     int64_t tag;
-    pid_t pid;           /* 0: free slot; also the process group */
-    int pidfd, out, err; /* -1 closed */
+    /* 0: the slot is free. Also the process group. */
+    pid_t pid;
+    /* -1: closed. */
+    int pidfd, out, err;
     double started, deadline;
     kf_buffer text;
     char tail[TAIL_BYTES + 1];
@@ -56,8 +58,8 @@ typedef struct exec {
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* In the child, between fork and exec: only async-signal-safe calls. */
-static void become_command(const char *command, pid_t parent, int in, int out, int err)
+/* Becomes the command. Runs between fork and exec, so it calls async-signal-safe functions only. */
+static void exec_command(const char *command, pid_t parent, int in, int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -67,7 +69,7 @@ static void become_command(const char *command, pid_t parent, int in, int out, i
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
     syscall(SYS_close_range, 3u, ~0u, 0u);
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
     execve("/bin/sh", argv, environ);
@@ -76,8 +78,8 @@ static void become_command(const char *command, pid_t parent, int in, int out, i
     _exit(127);
 }
 
-/* A file in memory with the system text, a blank line and the prompt; -1 and an error when it can't
- * be made. */
+/* Returns a file in memory with the system text, a blank line and the prompt. -1 with *error on
+ * failure. */
 static int prompt_file(const kf_llm_request *request, kf_error *error)
 {
     kf_autoclose int fd = memfd_create("prompt", MFD_CLOEXEC);
@@ -87,11 +89,12 @@ static int prompt_file(const kf_llm_request *request, kf_error *error)
                   kf_write_all(fd, "\n\n", 2);
     written = written && kf_write_all(fd, request->prompt, strlen(request->prompt)) &&
               lseek(fd, 0, SEEK_SET) == 0;
-    /* Reopened: the child gets an offset of its own and can't write. */
+    /* Reopened, so that the child has its own offset and can't write. */
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int reading = written ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (reading < 0 && written) reading = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* no /proc */
+    /* No /proc. */
+    if (reading < 0 && written) reading = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (reading < 0)
         kf_fail(error, KF_ERROR_MACHINE, "exec: can't make a file in memory for the prompt: %s",
                 strerror(errno));
@@ -120,8 +123,9 @@ static bool exec_submit(void *state, const kf_llm_request *request, kf_error *er
     fcntl(err_read, F_SETFL, O_NONBLOCK);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "exec: no process: %s", strerror(errno));
-    if (pid == 0) become_command(e->command, parent, in, out_write, err_write);
-    setpgid(pid, pid); /* also here: whichever comes first */
+    if (pid == 0) exec_command(e->command, parent, in, out_write, err_write);
+    /* In both processes, because either may run first. */
+    setpgid(pid, pid);
     double now = kf_now();
     *c = (call){.tag = request->tag,
                 .pid = pid,
@@ -154,7 +158,7 @@ static void keep_tail(call *c, const char *data, size_t size)
     c->tail[c->tail_size] = '\0';
 }
 
-/* Reads what is there, at most some; true when there may be more at once. */
+/* Reads what has arrived, up to a limit. True if there may be more. */
 static bool read_some(call *c, int *fd, bool is_text)
 {
     char data[READ_BYTES];
@@ -172,8 +176,7 @@ static bool read_some(call *c, int *fd, bool is_text)
     return *fd >= 0;
 }
 
-/* The pipes once nobody writes any more who counts: until they are empty, or the reply is too
- * large. */
+/* Reads the pipes after the shell has ended: until they are empty, or the reply is too large. */
 static void read_rest(call *c)
 {
     while (!c->text.failed && read_some(c, &c->out, true)) continue;
@@ -182,12 +185,13 @@ static void read_rest(call *c)
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-/* Kills the group, reaps the leader; its wait status. */
+/* Kills the group and reaps its leader. Returns the wait status. */
 static int end_call(exec *e, call *c)
 {
     int status = 0;
     kill(-c->pid, SIGKILL);
-    kill(c->pid, SIGKILL); /* should it not have come to its setpgid */
+    /* If the child did not reach its setpgid. */
+    kill(c->pid, SIGKILL);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) continue;
     close_fd(&c->pidfd);
     close_fd(&c->out);
@@ -197,8 +201,8 @@ static int end_call(exec *e, call *c)
     return status;
 }
 
-/* {"text": …}: the fields that are there and of the right type count; anything else is a plain text
- * reply. */
+/* Reads {"text": …}. Missing fields and fields of a wrong type are ignored. False: the reply is
+ * plain text. */
 static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
 {
     if (text[strspn(text, " \t\r\n")] != '{') return false;
@@ -229,8 +233,8 @@ static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
     return true;
 }
 
-/* The end of stderr as a clause of an error, from a line's start where there is one. */
-static const char *last_words(const call *c)
+/* Returns the end of stderr for an error, from the start of a line if there is one. */
+static const char *stderr_end(const call *c)
 {
     const char *text = c->tail;
     if (c->tail_size == TAIL_BYTES) {
@@ -250,20 +254,20 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
     kf_autofree char *text = kf_buffer_take(&c->text);
     if (timed_out) {
         kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: no reply within %g s; it wrote to stderr: %s",
-                e->timeout, last_words(c));
+                e->timeout, stderr_end(c));
     } else if (too_large) {
         kf_fail(&reply->error, KF_ERROR_LIMIT, "exec: the reply has more than %u bytes",
                 KF_REPLY_BYTES);
     } else if (WIFSIGNALED(status)) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 "exec: the command was ended by signal %d; it wrote to stderr: %s",
-                WTERMSIG(status), last_words(c));
+                WTERMSIG(status), stderr_end(c));
     } else if (WEXITSTATUS(status) != 0) {
         kf_fail(&reply->error, KF_ERROR_IO,
                 "exec: the command ended with status %d; it wrote to stderr: %s",
-                WEXITSTATUS(status), last_words(c));
+                WEXITSTATUS(status), stderr_end(c));
     } else if (!text) {
-        kf_fail(&reply->error, KF_ERROR_MEMORY, "exec: out of memory for the reply");
+        kf_fail_memory(&reply->error, "the reply of an exec: command");
     } else if (memchr(text, '\0', size)) {
         kf_fail(&reply->error, KF_ERROR_INPUT, "exec: the reply holds a NUL byte");
     } else if (!read_json_reply(reply, text, size)) {
@@ -272,7 +276,7 @@ static void finish(exec *e, call *c, bool timed_out, kf_llm_reply *reply)
     if (!reply->model) reply->model = strdup("exec");
 }
 
-/* True when the call is over, one way or the other, and *reply is filled. */
+/* True if the call has ended and *reply is filled. */
 static bool advance(exec *e, call *c, kf_llm_reply *reply)
 {
     read_some(c, &c->out, true);
@@ -299,7 +303,7 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
             if (!c->pid) continue;
             if (advance(e, c, reply)) return 1;
             if (c->deadline < wake) wake = c->deadline;
-            if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < wake) wake = kf_now() + BLIND_SECONDS;
+            if (c->pidfd < 0 && kf_now() + POLL_SECONDS < wake) wake = kf_now() + POLL_SECONDS;
             const int waiting[] = {c->pidfd, c->out, c->err};
             for (int i = 0; i < 3; i++)
                 if (waiting[i] >= 0)
@@ -307,7 +311,7 @@ static int exec_poll(void *state, double seconds, kf_llm_reply *reply)
         }
         double left = wake - kf_now();
         if (!count || until <= kf_now()) return 0;
-        /* An interrupted wait returns, so that a caller sees the flag its signal handler set. */
+        /* Returns on a signal, so that the caller sees the flag of its signal handler. */
         if (poll(fds, count, left > 0 ? (int)(left * 1000) + 1 : 0) < 0 && errno == EINTR) return 0;
     }
 }
@@ -319,7 +323,7 @@ static size_t exec_watch(const void *state, struct pollfd *fds, size_t most, dou
     for (const call *c = e->calls; c < e->calls + MAX_PARALLEL; c++) {
         if (!c->pid) continue;
         if (c->deadline < *wake) *wake = c->deadline;
-        if (c->pidfd < 0 && kf_now() + BLIND_SECONDS < *wake) *wake = kf_now() + BLIND_SECONDS;
+        if (c->pidfd < 0 && kf_now() + POLL_SECONDS < *wake) *wake = kf_now() + POLL_SECONDS;
         const int waiting[] = {c->pidfd, c->out, c->err};
         for (int i = 0; i < 3; i++)
             if (waiting[i] >= 0 && count < most)
@@ -333,7 +337,7 @@ static int exec_in_flight(const void *state)
     return ((const exec *)state)->in_flight;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void *exec_open(const char *argument, const double *options, kf_error *error)
 {
@@ -341,7 +345,7 @@ static void *exec_open(const char *argument, const double *options, kf_error *er
     if (e) e->command = strdup(argument);
     if (!e || !e->command) {
         free(e);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     e->parallel = (int)options[OPTION_PARALLEL];

@@ -1,7 +1,6 @@
-/* fallback:SPEC then SPEC…: each request goes to the first model that takes it; when it fails
- * there, with all retries of its own, it goes to the next. A model whose circuit breaker is open is
- * passed over. What an exec: command may hold, " then " included, is its own: it ends the list.
- */
+/* fallback:SPEC then SPEC…: each request goes to the first model that takes it. If it fails there
+ * with all its retries, it goes to the next model. A model with an open circuit breaker is skipped.
+ * An exec: command may contain " then ", so it ends the list. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,8 @@ typedef struct pending {
     char *system, *prompt;
     kf_llm_request request;
     int member;
-    /* of members that failed; tokens -1 as soon as one did not say */
+    /* Of the members that failed. Tokens are -1 as soon as one did not report them. */
+
     int64_t prompt_tokens, completion_tokens, requests;
     double cost_usd, seconds;
 } pending;
@@ -26,7 +26,7 @@ typedef struct fallback {
     kf_llm *members[MAX_MEMBERS];
     char *specs[MAX_MEMBERS];
     int count, in_flight;
-    pending *pendings;
+    pending *pending_list;
     bool cancelled;
 } fallback;
 
@@ -41,7 +41,7 @@ static void fallback_close(void *state)
 {
     fallback *f = state;
     for (int i = 0; i < MAX_MEMBERS; i++) kf_llm_close(f->members[i]), free(f->specs[i]);
-    for (pending *p; (p = f->pendings);) f->pendings = p->next, pending_free(p);
+    for (pending *p; (p = f->pending_list);) f->pending_list = p->next, pending_free(p);
     free(f);
 }
 
@@ -50,11 +50,11 @@ static bool add_member(fallback *f, const char *spec, size_t length, kf_error *e
     if (f->count == MAX_MEMBERS)
         return kf_fail(error, KF_ERROR_INPUT, "fallback: more than %d models", MAX_MEMBERS);
     f->specs[f->count] = strndup(spec, length);
-    if (!f->specs[f->count]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!f->specs[f->count]) return kf_fail_memory(error, "a model spec");
     f->members[f->count] = kf_llm_open(f->specs[f->count], error);
     if (!f->members[f->count]) return kf_fail_prefix(error, "fallback");
     if (kf_llm_is_none(f->members[f->count++]))
-        return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" answers nothing");
+        return kf_fail(error, KF_ERROR_INPUT, "fallback: \"none\" is no model; leave it out");
     return true;
 }
 
@@ -63,7 +63,7 @@ static void *fallback_open(const char *argument, const double *options, kf_error
     (void)options;
     fallback *f = calloc(1, sizeof *f);
     if (!f) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     for (const char *at = argument; at;) {
@@ -77,8 +77,8 @@ static void *fallback_open(const char *argument, const double *options, kf_error
     return f;
 }
 
-/* The first member from `from` on that takes the request. */
-static bool hand_on(fallback *f, pending *p, int from, kf_error *error)
+/* Sends the request to the first member, from `from` on, that takes it. */
+static bool submit_from(fallback *f, pending *p, int from, kf_error *error)
 {
     for (p->member = from; p->member < f->count; p->member++)
         if (kf_llm_submit(f->members[p->member], &p->request, error)) return true;
@@ -99,21 +99,21 @@ static bool fallback_submit(void *state, const kf_llm_request *request, kf_error
     }
     if (!p || !p->prompt || (request->system && !p->system)) {
         if (p) pending_free(p);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+        return kf_fail_memory(error, "a request");
     }
-    if (!hand_on(f, p, 0, error)) {
+    if (!submit_from(f, p, 0, error)) {
         pending_free(p);
         return false;
     }
-    p->next = f->pendings;
-    f->pendings = p;
+    p->next = f->pending_list;
+    f->pending_list = p;
     f->in_flight++;
     return true;
 }
 
 static pending *unlink_pending(fallback *f, int member, int64_t tag)
 {
-    for (pending **at = &f->pendings; *at; at = &(*at)->next) {
+    for (pending **at = &f->pending_list; *at; at = &(*at)->next) {
         pending *p = *at;
         if (p->member != member || p->request.tag != tag) continue;
         *at = p->next;
@@ -134,24 +134,24 @@ static void add_up(pending *p, kf_llm_reply *reply)
         reply->prompt_tokens += p->prompt_tokens, reply->completion_tokens += p->completion_tokens;
 }
 
-/* True when the reply is the caller's; false when the request went on to another member. */
+/* True if the reply is final. False if the request went to another member. */
 static bool settle(fallback *f, int member, kf_llm_reply *reply)
 {
     pending *p = unlink_pending(f, member, reply->tag);
     if (!p) return true;
     bool charged = reply->prompt_tokens >= 0 || reply->cost_usd > 0;
-    bool goes_on = (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) &&
-                   member + 1 < f->count && !f->cancelled;
+    bool has_next = (reply->outcome == KF_LLM_FAILED || reply->outcome == KF_LLM_EXHAUSTED) &&
+                    member + 1 < f->count && !f->cancelled;
     kf_error error = {0};
     add_up(p, reply);
-    if (goes_on && hand_on(f, p, member + 1, &error)) {
+    if (has_next && submit_from(f, p, member + 1, &error)) {
         p->requests = reply->requests;
         p->prompt_tokens = charged ? reply->prompt_tokens : 0;
         p->completion_tokens = charged ? reply->completion_tokens : 0;
         p->cost_usd = reply->cost_usd;
         p->seconds = reply->seconds;
-        p->next = f->pendings;
-        f->pendings = p;
+        p->next = f->pending_list;
+        f->pending_list = p;
         kf_llm_reply_free(reply);
         return false;
     }
@@ -181,7 +181,8 @@ static int fallback_poll(void *state, double seconds, kf_llm_reply *reply)
         if (now >= until) return 0;
         struct pollfd fds[256];
         size_t count = fallback_watch(f, fds, sizeof fds / sizeof *fds, &wake);
-        if (!count) wake = fmin(wake, now + 0.02); /* a member that can't be watched */
+        /* A member has no descriptor. */
+        if (!count) wake = fmin(wake, now + 0.02);
         if (poll(fds, count, wake > now ? (int)fmin(ceil((wake - now) * 1000), 1e6) : 0) < 0)
             return 0;
     }
@@ -196,7 +197,8 @@ static int fallback_in_flight(const void *state)
 static void fallback_cancel(void *state)
 {
     fallback *f = state;
-    f->cancelled = true; /* nothing goes on to another member */
+    /* No request goes to another member any more. */
+    f->cancelled = true;
     for (int i = 0; i < f->count; i++) kf_llm_cancel(f->members[i]);
 }
 

@@ -1,5 +1,5 @@
-/* Google Gemini. Source: https://ai.google.dev/api/generate-content and
- * https://ai.google.dev/gemini-api/docs/thinking. Caching of prompts is implicit there. */
+/* Google Gemini. Sources: https://ai.google.dev/api/generate-content and
+ * https://ai.google.dev/gemini-api/docs/thinking. Its servers cache prompts by themselves. */
 #include <string.h>
 
 #include "llm_continue.h"
@@ -34,7 +34,7 @@ static bool body_of(const kf_call_settings *s, const kf_dialect_request *request
                                     [KF_EFFORT_MINIMAL] = 512,
                                     [KF_EFFORT_LOW] = 2048,
                                     [KF_EFFORT_MEDIUM] = 8192,
-                                    /* the most that all of its models accept */
+                                    /* The most that all of its models accept. */
                                     [KF_EFFORT_HIGH] = 24576,
                                     [KF_EFFORT_XHIGH] = 24576};
     if (request->system && *request->system &&

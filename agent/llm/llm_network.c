@@ -1,8 +1,7 @@
-/* The providers over the network are one, with a row for each service: its address, format and key.
- * What a request has to pass before it leaves: its own back-off, what the server asked to wait,
- * requests and tokens a minute, the circuit breaker, the budget. All providers of a thread share
- * one event loop, so that polling one of them serves all.
- */
+/* All providers over the network, as one implementation. Each service has a row: address, format
+ * and key. Before a request leaves, these have to allow it: its own back-off, a wait that the
+ * server asked for, the rates a minute, the circuit breaker and the budget. All providers of a
+ * thread share one event loop, so polling one serves all. */
 #include "llm_network.h"
 
 #include <ctype.h>
@@ -17,18 +16,24 @@
 
 #define MAX_PARALLEL 1024
 #define DEFAULT_MAX_TOKENS 16384
-#define MIN_MAX_TOKENS 1024 /* a budget that has room for less gets no request */
+/* With room for fewer tokens, the budget counts as spent. */
+#define MIN_MAX_TOKENS 1024
 
 /* ---- services -------------------------------------------------------------------------------- */
 
 typedef struct service {
     const char *name;
     const kf_dialect *dialect;
-    const char *base;          /* NULL: has to be given */
-    const char *base_variable; /* of the environment, in its place; NULL none */
-    const char *base_end;      /* appended to the variable's value */
-    const char *key_name;      /* NULL: by the host's name */
-    const char *key_form;      /* NULL: the dialect's */
+    /* NULL: the spec has to give it. */
+    const char *base;
+    /* The environment variable that replaces it. May be NULL. */
+    const char *base_variable;
+    /* Appended to the variable's value. */
+    const char *base_end;
+    /* NULL: derived from the host's name. */
+    const char *key_name;
+    /* NULL: the dialect's. */
+    const char *key_form;
     bool wants_cost;
 } service;
 
@@ -78,14 +83,14 @@ static __thread struct {
     int users;
 } shared;
 
-static kf_http *take_http(kf_error *error)
+static kf_http *acquire_http(kf_error *error)
 {
     if (!shared.users && !(shared.http = kf_http_new(error))) return NULL;
     shared.users++;
     return shared.http;
 }
 
-static void give_http(void)
+static void release_http(void)
 {
     if (--shared.users) return;
     kf_http_free(shared.http);
@@ -94,9 +99,9 @@ static void give_http(void)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The variable of a compatible server's key: MISTRAL_API_KEY for https://api.mistral.ai, so that no
- * key goes to another's host; KFORGE_API_KEY for addresses that are numbers and for this machine.
- */
+/* Returns the variable of a compatible server's key. It is MISTRAL_API_KEY for
+ * https://api.mistral.ai, so that no key goes to the host of another provider. For numeric
+ * addresses and this machine it is KFORGE_API_KEY. */
 static char *key_name_of(const char *base)
 {
     const char *host = strstr(base, "://");
@@ -108,7 +113,8 @@ static char *key_name_of(const char *base)
     if (!number && dots > 0) {
         size_t end = length, start;
         while (end && host[end - 1] != '.') end--;
-        end -= end > 0; /* the last label is cut off */
+        /* Without the last label. */
+        end -= end > 0;
         start = end;
         while (start && host[start - 1] != '.') start--;
         snprintf(name, sizeof name, "%.*s_API_KEY", (int)(end - start), host + start);
@@ -141,7 +147,7 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
     if (asprintf(&n->base, "%.*s%s", (int)length, base, end) < 0) n->base = NULL;
     n->model = strndup(argument, model);
     if (!n->base || !n->model || asprintf(&n->label, "%s:%s", row->name, n->model) < 0)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a model");
     const char *allowed = getenv("KFORGE_PLAIN_HTTP");
     return kf_http_check_url(n->base, allowed && strcmp(allowed, "1") == 0, error) ||
            kf_fail_prefix(error, "%s", row->name);
@@ -150,21 +156,21 @@ static bool find_base(kf_network *n, const service *row, const char *argument, k
 static bool find_key(kf_network *n, const service *row, kf_error *error)
 {
     kf_error why = {0};
-    n->key_name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
-    n->key_form = row->key_form;
-    if (!n->key_name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    n->key = kf_api_key(n->key_name, &why);
-    if (!n->key && !why.code && strcmp(n->key_name, "GEMINI_API_KEY") == 0)
-        n->key = kf_api_key("GOOGLE_API_KEY", &why);
+    n->key.name = row->key_name ? strdup(row->key_name) : key_name_of(n->base);
+    n->key.form = row->key_form;
+    if (!n->key.name) return kf_fail_memory(error, "a model");
+    n->key.value = kf_api_key(n->key.name, &why);
+    if (!n->key.value && !why.code && strcmp(n->key.name, "GEMINI_API_KEY") == 0)
+        n->key.value = kf_api_key("GOOGLE_API_KEY", &why);
     if (why.code) return kf_fail_copy(error, &why);
-    if (n->key && strpbrk(n->key, "\r\n"))
-        return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key_name);
+    if (n->key.value && strpbrk(n->key.value, "\r\n"))
+        return kf_fail(error, KF_ERROR_INPUT, "the key in %s holds a line feed", n->key.name);
     bool own = n->settings.official;
-    if (!n->key && own)
+    if (!n->key.value && own)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: no key: set %s in the environment, in .env, or in a key file of mode "
                        "600 (docs/guide/models.md)",
-                       row->name, n->key_name);
+                       row->name, n->key.name);
     return true;
 }
 
@@ -172,8 +178,7 @@ static bool find_price(kf_network *n, const service *row, const double *options,
 {
     double in = options[OPTION_PRICE_IN], out = options[OPTION_PRICE_OUT];
     if ((in >= 0) != (out >= 0))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: price_in and price_out belong together",
-                       row->name);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: give both price_in and price_out", row->name);
     if (in < 0) return kf_price_find(row->name, n->model, &n->price, error);
     double cached = options[OPTION_PRICE_CACHED], written = options[OPTION_PRICE_CACHE_WRITE];
     n->price = (kf_price){.input = in,
@@ -188,12 +193,13 @@ static bool find_price(kf_network *n, const service *row, const double *options,
 static void network_close(void *state)
 {
     kf_network *n = state;
-    for (kf_request *ask; (ask = n->asks);) n->asks = ask->next, kf_request_free(ask);
-    if (n->http) give_http();
+    for (kf_request *request; (request = n->requests);)
+        n->requests = request->next, kf_request_free(request);
+    if (n->http) release_http();
     free(n->label);
     free(n->model);
     free(n->base);
-    free(n->key_name);
+    free(n->key.name);
     free(n);
 }
 
@@ -204,30 +210,30 @@ static bool set_up(kf_network *n, const service *row, const char *argument, cons
     n->dialect = options[OPTION_API] > 0 && row->dialect == &kf_dialect_chat ? &kf_dialect_responses
                                                                              : row->dialect;
     n->wants_cost = row->wants_cost;
-    bool elsewhere = strstr(argument, "@http");
+    bool other_server = strstr(argument, "@http");
     n->settings = (kf_call_settings){.effort = (kf_effort)options[OPTION_EFFORT],
                                      .thinking = (int64_t)options[OPTION_THINKING],
                                      .max_tokens = (int64_t)options[OPTION_MAX_TOKENS],
                                      .temperature = options[OPTION_TEMPERATURE],
-                                     .official = row->base && !elsewhere};
+                                     .official = row->base && !other_server};
     n->parallel = (int)options[OPTION_PARALLEL];
     n->retries = (int)options[OPTION_RETRIES];
     n->continuations = (int)options[OPTION_CONTINUE];
     n->backoff = options[OPTION_BACKOFF];
-    n->connect = options[OPTION_CONNECT];
-    n->first_byte = options[OPTION_FIRST_BYTE];
-    n->stall = options[OPTION_STALL];
-    n->timeout = options[OPTION_TIMEOUT];
+    n->timeouts.connect = options[OPTION_CONNECT];
+    n->timeouts.first_byte = options[OPTION_FIRST_BYTE];
+    n->timeouts.stall = options[OPTION_STALL];
+    n->timeouts.total = options[OPTION_TIMEOUT];
     double now = kf_now();
-    n->requests = kf_bucket_new(options[OPTION_RPM], now);
-    n->tokens = kf_bucket_new(options[OPTION_TPM], now);
-    if (!kf_random(&n->chance, sizeof n->chance)) n->chance = (uint64_t)(now * 1e9);
-    n->chance |= 1;
+    n->pace.requests = kf_bucket_new(options[OPTION_RPM], now);
+    n->pace.tokens = kf_bucket_new(options[OPTION_TPM], now);
+    if (!kf_random(&n->random, sizeof n->random)) n->random = (uint64_t)(now * 1e9);
+    n->random |= 1;
     if (!find_base(n, row, argument, error) || !find_key(n, row, error) ||
         !find_price(n, row, options, error))
         return false;
     n->settings.model = n->model;
-    n->http = take_http(error);
+    n->http = acquire_http(error);
     return n->http;
 }
 
@@ -235,7 +241,7 @@ static void *open_service(int index, const char *argument, const double *options
 {
     kf_network *n = calloc(1, sizeof *n);
     if (!n) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     if (set_up(n, &services[index], argument, options, error)) return n;
@@ -243,110 +249,113 @@ static void *open_service(int index, const char *argument, const double *options
     return NULL;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------
+ */
 
-static bool network_submit(void *state, const kf_llm_request *request, kf_error *error)
+static bool network_submit(void *state, const kf_llm_request *given, kf_error *error)
 {
     kf_network *n = state;
-    double wait = kf_breaker_wait(&n->breaker, kf_now());
+    double wait = kf_breaker_wait(&n->pace.breaker, kf_now());
     if (wait > 0)
         return kf_fail(error, KF_ERROR_BUSY,
-                       "%s: %d requests in a row failed; the next may try in %.0f s", n->label,
-                       n->breaker.failures, wait);
-    if (n->count >= n->parallel)
+                       "%s: %d requests in a row failed; the next one is sent in %.0f s", n->label,
+                       n->pace.breaker.failures, wait);
+    if (n->request_count >= n->parallel)
         return kf_fail(error, KF_ERROR_BUSY,
                        "%s: %d requests are in flight, as many as `parallel` allows", n->label,
-                       n->count);
-    kf_request *ask = calloc(1, sizeof *ask), **end = &n->asks;
-    if (ask) {
-        *ask = (kf_request){
+                       n->request_count);
+    kf_request *request = calloc(1, sizeof *request), **end = &n->requests;
+    if (request) {
+        *request = (kf_request){
             .network = n,
-            .system = request->system && *request->system ? strdup(request->system) : NULL,
-            .prompt = strdup(request->prompt),
-            .temperature = request->temperature,
-            .max_tokens = request->max_tokens > 0 ? request->max_tokens : n->settings.max_tokens,
-            .tag = request->tag,
-            .asked = kf_now(),
-            .counted = true,
-            .reply = kf_llm_reply_empty(request->tag)};
+            .system = given->system && *given->system ? strdup(given->system) : NULL,
+            .prompt = strdup(given->prompt),
+            .temperature = given->temperature,
+            .max_tokens = given->max_tokens > 0 ? given->max_tokens : n->settings.max_tokens,
+            .tag = given->tag,
+            .submitted = kf_now(),
+            .usage = {.counted = true},
+            .reply = kf_llm_reply_empty(given->tag)};
     }
-    if (!ask || !ask->prompt || (request->system && *request->system && !ask->system)) {
-        kf_request_free(ask);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a request");
+    if (!request || !request->prompt || (given->system && *given->system && !request->system)) {
+        kf_request_free(request);
+        return kf_fail_memory(error, "a request");
     }
     while (*end) end = &(*end)->next;
-    *end = ask;
-    n->count++;
-    kf_breaker_begin(&n->breaker);
+    *end = request;
+    n->request_count++;
+    kf_breaker_begin(&n->pace.breaker);
     return true;
 }
 
-/* Reserves for the attempt; may lower its token limit to what the budget has left. */
-static kf_budget_answer reserve(kf_request *ask, int64_t *max_tokens, kf_error *error)
+/* Reserves the attempt. May lower its token limit to the rest of the budget. */
+static kf_budget_answer reserve(kf_request *request, int64_t *max_tokens, kf_error *error)
 {
-    kf_network *n = ask->network;
+    kf_network *n = request->network;
     kf_budget_answer answer = KF_BUDGET_GRANTED;
-    ask->reserved = (kf_amount){0};
-    for (*max_tokens = ask->max_tokens; n->budget; *max_tokens /= 2) {
-        kf_amount most = kf_request_most(ask, *max_tokens);
+    request->attempt.reserved = (kf_amount){0};
+    for (*max_tokens = request->max_tokens; n->budget; *max_tokens /= 2) {
+        kf_amount most = kf_request_most(request, *max_tokens);
         answer = kf_budget_reserve(n->budget, &most, error);
-        if (answer == KF_BUDGET_GRANTED) ask->reserved = most;
+        if (answer == KF_BUDGET_GRANTED) request->attempt.reserved = most;
         if (answer != KF_BUDGET_SPENT || *max_tokens / 2 < MIN_MAX_TOKENS) break;
     }
     return answer;
 }
 
-/* Lets the request leave if nothing stands in the way; *wake is lowered to when to look again. */
-static void try_to_send(kf_request *ask, double now, double *wake)
+/* Sends the request if all limits allow it. Otherwise lowers *wake to the time to try again. */
+static void try_to_send(kf_request *request, double now, double *wake)
 {
-    kf_network *n = ask->network;
+    kf_network *n = request->network;
     kf_error error = {0};
     int64_t max_tokens;
-    double due = fmax(ask->due, n->hold_until);
-    double wait = fmax(kf_bucket_wait(&n->requests, now), kf_bucket_wait(&n->tokens, now));
+    double due = fmax(request->due, n->pace.hold_until);
+    double wait =
+        fmax(kf_bucket_wait(&n->pace.requests, now), kf_bucket_wait(&n->pace.tokens, now));
     due = fmax(due, now + wait);
     if (due > now) {
         *wake = fmin(*wake, due);
         return;
     }
-    switch (reserve(ask, &max_tokens, &error)) {
-    case KF_BUDGET_WAIT: return; /* until somebody settles */
+    switch (reserve(request, &max_tokens, &error)) {
+    /* Until another request settles. */
+    case KF_BUDGET_WAIT: return;
     case KF_BUDGET_SPENT:
-        kf_breaker_end(&n->breaker, false, now);
-        /* What was charged already is a failed call; where nothing was, there was none. */
-        kf_request_fail(ask, ask->used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED, KF_ERROR_LIMIT,
-                        "%s", error.text);
+        kf_breaker_end(&n->pace.breaker, false, now);
+        /* With an earlier charge it is a failed call. Without one, no call was made. */
+        kf_request_fail(request, request->usage.used.requests ? KF_LLM_FAILED : KF_LLM_EXHAUSTED,
+                        KF_ERROR_LIMIT, "%s", error.text);
         return;
     case KF_BUDGET_GRANTED: break;
     }
-    kf_bucket_take(&n->requests, 1, now);
-    kf_bucket_take(
-        &n->tokens,
-        (double)kf_prompt_tokens(strlen(ask->prompt) + (ask->system ? strlen(ask->system) : 0)),
-        now);
-    if (kf_request_begin(ask, max_tokens, &error)) return;
-    if (n->budget) kf_budget_settle(n->budget, &ask->reserved, &(kf_amount){0});
-    kf_breaker_end(&n->breaker, true, now);
-    kf_request_fail(ask, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
+    kf_bucket_take(&n->pace.requests, 1, now);
+    kf_bucket_take(&n->pace.tokens,
+                   (double)kf_prompt_tokens(strlen(request->prompt) +
+                                            (request->system ? strlen(request->system) : 0)),
+                   now);
+    if (kf_request_begin(request, max_tokens, &error)) return;
+    if (n->budget) kf_budget_settle(n->budget, &request->attempt.reserved, &(kf_amount){0});
+    kf_breaker_end(&n->pace.breaker, true, now);
+    kf_request_fail(request, KF_LLM_FAILED, error.code, "%s: %s", n->label, error.text);
 }
 
 static void send_due(kf_network *n, double *wake)
 {
     double now = kf_now();
-    for (kf_request *ask = n->asks; ask; ask = ask->next)
-        if (ask->state == KF_REQUEST_WAITING) try_to_send(ask, now, wake);
+    for (kf_request *request = n->requests; request; request = request->next)
+        if (request->state == KF_REQUEST_WAITING) try_to_send(request, now, wake);
 }
 
 static bool take_done(kf_network *n, kf_llm_reply *reply)
 {
-    for (kf_request **at = &n->asks; *at; at = &(*at)->next) {
-        kf_request *ask = *at;
-        if (ask->state != KF_REQUEST_DONE) continue;
-        *at = ask->next;
-        n->count--;
-        *reply = ask->reply;
-        ask->reply = (kf_llm_reply){0};
-        kf_request_free(ask);
+    for (kf_request **at = &n->requests; *at; at = &(*at)->next) {
+        kf_request *request = *at;
+        if (request->state != KF_REQUEST_DONE) continue;
+        *at = request->next;
+        n->request_count--;
+        *reply = request->reply;
+        request->reply = (kf_llm_reply){0};
+        kf_request_free(request);
         return true;
     }
     return false;
@@ -360,25 +369,27 @@ static int network_poll(void *state, double seconds, kf_llm_reply *reply)
         double wake = until;
         send_due(n, &wake);
         if (take_done(n, reply)) return 1;
-        if (last || !n->count) return 0;
+        if (last || !n->request_count) return 0;
         double now = kf_now();
-        last = now >= until; /* one look at what has come, also when there is no time to wait */
+        /* Look once at what has arrived, even if there is no time to wait. */
+        last = now >= until;
         if (!kf_http_step(n->http, wake - now)) last = true;
     }
 }
 
 static int network_in_flight(const void *state)
 {
-    return ((const kf_network *)state)->count;
+    return ((const kf_network *)state)->request_count;
 }
 
 static size_t network_watch(const void *state, struct pollfd *fds, size_t most, double *wake)
 {
     const kf_network *n = state;
-    if (!n->count || !most) return 0;
-    for (const kf_request *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_REQUEST_DONE) *wake = fmin(*wake, kf_now());
-        if (ask->state == KF_REQUEST_WAITING) *wake = fmin(*wake, fmax(ask->due, n->hold_until));
+    if (!n->request_count || !most) return 0;
+    for (const kf_request *request = n->requests; request; request = request->next) {
+        if (request->state == KF_REQUEST_DONE) *wake = fmin(*wake, kf_now());
+        if (request->state == KF_REQUEST_WAITING)
+            *wake = fmin(*wake, fmax(request->due, n->pace.hold_until));
     }
     fds[0] = (struct pollfd){.fd = kf_http_watch(n->http, wake), .events = POLLIN};
     return 1;
@@ -387,11 +398,11 @@ static size_t network_watch(const void *state, struct pollfd *fds, size_t most, 
 static void network_cancel(void *state)
 {
     kf_network *n = state;
-    for (kf_request *ask = n->asks; ask; ask = ask->next) {
-        if (ask->state == KF_REQUEST_DONE) continue;
-        kf_request_abort(ask);
-        kf_request_fail(ask, KF_LLM_FAILED, KF_ERROR_BUSY,
-                        "%s: the run ended before the reply was there", n->label);
+    for (kf_request *request = n->requests; request; request = request->next) {
+        if (request->state == KF_REQUEST_DONE) continue;
+        kf_request_abort(request);
+        kf_request_fail(request, KF_LLM_FAILED, KF_ERROR_BUSY,
+                        "%s: the run ended before the reply came", n->label);
     }
 }
 
@@ -407,10 +418,9 @@ static bool network_check_budget(const void *state, const kf_budget *budget, kf_
     const kf_network *n = state;
     if (budget->limit.nanodollars <= 0 || n->price.known) return true;
     return kf_fail(error, KF_ERROR_INPUT,
-                   "the price of %s is not known, and a budget in USD needs it; say what a million "
-                   "tokens cost: "
-                   "%s,price_in=USD,price_out=USD:MODEL "
-                   "(0 for a server of your own), or give a price file in KFORGE_PRICES",
+                   "the price of %s is unknown, but a budget in USD needs it; give the price of a "
+                   "million tokens: %s,price_in=USD,price_out=USD:MODEL "
+                   "(0 for your own server), or a price file in KFORGE_PRICES",
                    n->label, n->provider);
 }
 
@@ -426,47 +436,45 @@ static bool network_freeze(const void *state, kf_buffer *options)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-// clang-format off
-#define ROW(NAME, INDEX, FORM)                                                                                          \
-    static void *open_##NAME(const char *argument, const double *options, kf_error *error)                              \
-    {                                                                                                                   \
-        return open_service(INDEX, argument, options, error);                                                           \
-    }                                                                                                                   \
-    const kf_llm_provider kf_llm_##NAME = {                                                                             \
-        .name = #NAME,                                                                                                  \
-        .form = FORM,                                                                                                   \
-        .takes_argument = true,                                                                                         \
-        .options = {[OPTION_EFFORT] = {"effort", 0, 0, 0, kf_effort_names},                                             \
-                    [OPTION_THINKING] = {"thinking", 0, 0, 1e6, NULL},                                                  \
-                    [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL},                             \
-                    [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                                             \
-                    [OPTION_API] = {"api", 0, 0, 0, apis},                                                              \
-                    [OPTION_PARALLEL] = {"parallel", 64, 1, MAX_PARALLEL, NULL},                                       \
-                    [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                                                    \
-                    [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                                                 \
-                    [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                                            \
-                    [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                                                           \
-                    [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                                              \
-                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},                                       \
-                    [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                                                 \
-                    [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                                            \
-                    [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                                                 \
-                    [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                                               \
-                    [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},                                         \
-                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},                               \
-                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                                                  \
-        .open = open_##NAME,                                                                                            \
-        .submit = network_submit,                                                                                       \
-        .in_flight = network_in_flight,                                                                                 \
-        .poll = network_poll,                                                                                           \
-        .close = network_close,                                                                                         \
-        .watch = network_watch,                                                                                         \
-        .cancel = network_cancel,                                                                                       \
-        .set_budget = network_set_budget,                                                                               \
-        .check_budget = network_check_budget,                                                                           \
-        .freeze = network_freeze,                                                                                       \
+#define ROW(NAME, INDEX, FORM)                                                              \
+    static void *open_##NAME(const char *argument, const double *options, kf_error *error)  \
+    {                                                                                       \
+        return open_service(INDEX, argument, options, error);                               \
+    }                                                                                       \
+    const kf_llm_provider kf_llm_##NAME = {                                                 \
+        .name = #NAME,                                                                      \
+        .form = FORM,                                                                       \
+        .takes_argument = true,                                                             \
+        .options = {[OPTION_EFFORT] = {"effort", 0, 0, 0, kf_effort_names},                 \
+                    [OPTION_THINKING] = {"thinking", 0, 0, 1e6, NULL},                      \
+                    [OPTION_MAX_TOKENS] = {"max_tokens", DEFAULT_MAX_TOKENS, 1, 1e6, NULL}, \
+                    [OPTION_TEMPERATURE] = {"temperature", -1, 0, 2, NULL},                 \
+                    [OPTION_API] = {"api", 0, 0, 0, apis},                                  \
+                    [OPTION_PARALLEL] = {"parallel", 64, 1, MAX_PARALLEL, NULL},            \
+                    [OPTION_RETRIES] = {"retries", 6, 0, 100, NULL},                        \
+                    [OPTION_BACKOFF] = {"backoff", 1, 0.001, 60, NULL},                     \
+                    [OPTION_RPM] = {"rpm", 0, 0, 1e9, NULL},                                \
+                    [OPTION_TPM] = {"tpm", 0, 0, 1e12, NULL},                               \
+                    [OPTION_CONNECT] = {"connect", 15, 0.01, 86400, NULL},                  \
+                    [OPTION_FIRST_BYTE] = {"first_byte", 600, 0.01, 86400, NULL},           \
+                    [OPTION_STALL] = {"stall", 120, 0.01, 86400, NULL},                     \
+                    [OPTION_TIMEOUT] = {"timeout", 1800, 0.01, 86400, NULL},                \
+                    [OPTION_PRICE_IN] = {"price_in", -1, 0, 1e6, NULL},                     \
+                    [OPTION_PRICE_OUT] = {"price_out", -1, 0, 1e6, NULL},                   \
+                    [OPTION_PRICE_CACHED] = {"price_cached", -1, 0, 1e6, NULL},             \
+                    [OPTION_PRICE_CACHE_WRITE] = {"price_cache_write", -1, 0, 1e6, NULL},   \
+                    [OPTION_CONTINUE] = {"continue", 2, 0, 16, NULL}},                      \
+        .open = open_##NAME,                                                                \
+        .submit = network_submit,                                                           \
+        .in_flight = network_in_flight,                                                     \
+        .poll = network_poll,                                                               \
+        .close = network_close,                                                             \
+        .watch = network_watch,                                                             \
+        .cancel = network_cancel,                                                           \
+        .set_budget = network_set_budget,                                                   \
+        .check_budget = network_check_budget,                                               \
+        .freeze = network_freeze,                                                           \
     };
-// clang-format on
 
 ROW(openai, OPENAI, "openai:MODEL")
 ROW(anthropic, ANTHROPIC, "anthropic:MODEL")

@@ -1,6 +1,6 @@
-/* OpenAI's two formats, and what calls itself compatible with the first.
- * Sources: https://platform.openai.com/docs/api-reference/chat (chat completions, streaming) and
- * /responses, /responses-streaming. */
+/* OpenAI's two formats. Compatible servers use the first. Sources:
+ * https://platform.openai.com/docs/api-reference/chat (chat completions, streaming) and /responses,
+ * /responses-streaming. */
 #include <math.h>
 #include <string.h>
 
@@ -38,8 +38,7 @@ static bool chat_body(const kf_call_settings *s, const kf_dialect_request *reque
     if (!(s->without & KF_WITHOUT_STREAM_OPTIONS))
         good &= cJSON_AddTrueToObject(cJSON_AddObjectToObject(json, "stream_options"),
                                       "include_usage") != NULL;
-    /* The old name is what compatible servers know, the new one what OpenAI's reasoning models
-     * want. */
+    /* Compatible servers know the old name. OpenAI's reasoning models want the new one. */
     bool old_name = s->official == !!(s->without & KF_OTHER_TOKEN_LIMIT);
     good &= cJSON_AddNumberToObject(json, old_name ? "max_tokens" : "max_completion_tokens",
                                     (double)s->max_tokens) != NULL;
@@ -57,12 +56,12 @@ static void chat_usage(kf_answer *a, const cJSON *usage)
     int64_t prompt = kf_dialect_member_count(usage, "prompt_tokens"),
             completion = kf_dialect_member_count(usage, "completion_tokens");
     int64_t cached = kf_dialect_member_count(usage, "prompt_tokens_details.cached_tokens");
-    /* DeepSeek */
+    /* DeepSeek. */
     if (cached < 0) cached = kf_dialect_member_count(usage, "prompt_cache_hit_tokens");
     if (prompt >= 0) a->prompt_tokens = prompt;
     if (completion >= 0) a->completion_tokens = completion;
     if (cached >= 0) a->cached_tokens = cached;
-    const cJSON *cost = kf_dialect_member(usage, "cost"); /* OpenRouter, USD */
+    const cJSON *cost = kf_dialect_member(usage, "cost"); /* OpenRouter, in USD. */
     if (cJSON_IsNumber(cost) && cost->valuedouble >= 0 && cost->valuedouble < 1e6)
         a->cost_usd = cost->valuedouble;
 }
@@ -73,7 +72,7 @@ static void chat_event(kf_answer *a, const char *name, const cJSON *json)
     kf_answer_model(a, kf_dialect_member_text(json, "model"));
     const cJSON *choice = kf_dialect_member(json, "choices.0"),
                 *part = kf_dialect_member(choice, "delta");
-    /* a reply that was not streamed */
+    /* A reply that was not streamed. */
     if (!cJSON_IsObject(part)) part = kf_dialect_member(choice, "message");
     kf_answer_text(a, kf_dialect_member_text(part, "content"));
     const char *refusal = kf_dialect_member_text(part, "refusal");
@@ -81,7 +80,7 @@ static void chat_event(kf_answer *a, const char *name, const cJSON *json)
         kf_answer_text(a, refusal);
         a->has_refusal = true;
     }
-    /* DeepSeek, vLLM, llama.cpp; OpenRouter: "reasoning" */
+    /* DeepSeek, vLLM and llama.cpp. OpenRouter writes "reasoning". */
     const char *reasoning = kf_dialect_member_text(part, "reasoning_content");
     kf_answer_hidden(a, reasoning ? reasoning : kf_dialect_member_text(part, "reasoning"));
     const cJSON *call;
@@ -132,7 +131,7 @@ static bool responses_body(const kf_call_settings *s, const kf_dialect_request *
     return good;
 }
 
-/* The "response" object of an event, or the whole reply. */
+/* Reads the "response" object of an event, or the whole reply. */
 static void responses_state(kf_answer *a, const cJSON *response, bool take_text)
 {
     kf_answer_model(a, kf_dialect_member_text(response, "model"));

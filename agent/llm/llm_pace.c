@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#define LONGEST_BACKOFF 60
+#define MAX_BACKOFF 60
 #define FIRST_PAUSE 15
-#define LONGEST_PAUSE 300
+#define MAX_PAUSE 300
 
 double kf_backoff(int attempt, double base, double fraction)
 {
-    return fraction * fmin(LONGEST_BACKOFF, base * ldexp(1, attempt < 30 ? attempt : 30));
+    return fraction * fmin(MAX_BACKOFF, base * ldexp(1, attempt < 30 ? attempt : 30));
 }
 
 bool kf_status_is_passing(int status)
@@ -21,9 +21,9 @@ bool kf_status_is_passing(int status)
            (status >= 500 && status < 600 && status != 501 && status != 505);
 }
 
-/* ---- what servers say ------------------------------------------------------------------------ */
+/* ---- limits of servers ----------------------------------------------------------------------- */
 
-/* "1m30.5s", "250ms", "6h0m0s", "20": seconds; NaN when it is none of these. */
+/* Returns the seconds of "1m30.5s", "250ms", "6h0m0s" or "20". NaN for any other text. */
 static double parse_duration(const char *text)
 {
     double sum = 0;
@@ -78,7 +78,7 @@ kf_server_limits kf_server_limits_none(void)
     return (kf_server_limits){.retry_after = NAN, .requests_reset = NAN, .tokens_reset = NAN};
 }
 
-static bool is_none_left(const char *value)
+static bool is_zero(const char *value)
 {
     char *end;
     double left = strtod(value, &end);
@@ -106,8 +106,8 @@ void kf_server_limits_header(kf_server_limits *limits, const char *name, const c
     if (!rest) return;
     bool tokens = strstr(rest, "tokens"), requests = strstr(rest, "requests");
     if (strstr(rest, "remaining")) {
-        if (requests && is_none_left(value)) limits->no_requests = true;
-        if (tokens && is_none_left(value)) limits->no_tokens = true;
+        if (requests && is_zero(value)) limits->no_requests = true;
+        if (tokens && is_zero(value)) limits->no_tokens = true;
     } else if (strstr(rest, "reset") && !isnan(wait)) {
         if (requests) limits->requests_reset = wait;
         if (tokens)
@@ -125,7 +125,7 @@ double kf_server_limits_wait(const kf_server_limits *limits)
     return wait;
 }
 
-/* ---- limits of our own ----------------------------------------------------------------------- */
+/* ---- limits of kforge ------------------------------------------------------------------------ */
 
 kf_bucket kf_bucket_new(double per_minute, double now)
 {
@@ -159,7 +159,8 @@ double kf_breaker_wait(const kf_breaker *breaker, double now)
 {
     if (breaker->failures < KF_BREAKER_FAILURES) return 0;
     if (now < breaker->open_until) return breaker->open_until - now;
-    return breaker->trying ? 1 : 0; /* the one that tries is under way; its end says more */
+    /* A trial request is in flight. Its end decides. */
+    return breaker->trying ? 1 : 0;
 }
 
 void kf_breaker_begin(kf_breaker *breaker)
@@ -175,6 +176,6 @@ void kf_breaker_end(kf_breaker *breaker, bool failed, double now)
         return;
     }
     if (++breaker->failures < KF_BREAKER_FAILURES) return;
-    breaker->pause = breaker->pause > 0 ? fmin(2 * breaker->pause, LONGEST_PAUSE) : FIRST_PAUSE;
+    breaker->pause = breaker->pause > 0 ? fmin(2 * breaker->pause, MAX_PAUSE) : FIRST_PAUSE;
     breaker->open_until = now + breaker->pause;
 }

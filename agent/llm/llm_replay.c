@@ -1,11 +1,12 @@
-/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run, read
- * whole when opened, so that a fault in its last line is known before the first call. Which reply a
- * prompt gets depends only on the prompts before it: with the same prompts a run repeats itself.
+/* Recorded replies: a cassette (docs/reference/replay-format.md) or the calls of a stored run. The
+ * whole recording is read when it is opened, so an error in its last line shows before the first
+ * call. Only the prompts so far decide which reply a prompt gets: with equal prompts a run repeats
+ * itself.
  *
- * A live model takes its time, and after a failure it is left alone for a while; the search does
- * something else meanwhile. So a recording says how far the run was when it was asked for ("asked")
- * and when it came ("after"), and a run that repeats it asks, and is answered, when it is as far
- * (kf_llm_progress): then both have done the same. */
+ * During a call of a live model the search does other work, and after a failure it pauses the
+ * model. So a recording holds the progress of the run at the request ("asked") and at the reply
+ * ("after"). A replayed run sends the request and gets the reply at the same progress
+ * (kf_llm_progress). Then both runs have done the same work. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "kforge/store.h"
 #include "llm_provider.h"
 
@@ -23,27 +25,36 @@
 #define CASSETTE_BYTES (256u << 20)
 
 typedef struct recording {
-    char match[KF_HASH_HEX]; /* "" any prompt */
-    kf_llm_reply reply;      /* as it will be handed out, but for the tag */
-    int64_t asked, after;    /* kf_llm_progress when it was asked for and when it came; 0 at once */
-    bool used, told;         /* told: it says who was resting */
-    uint64_t resting;        /* as kf_llm_resting */
+    /* "": any prompt. */
+    char match[KF_HASH_HEX];
+    /* The reply to hand out, without the tag. */
+    kf_llm_reply reply;
+    /* Progress (kf_llm_progress) at the request and at the reply. 0: at once. */
+    int64_t asked, after;
+    /* knows_resting: the recording has `resting`. */
+    bool used, knows_resting;
+    /* As kf_llm_resting. */
+    uint64_t resting;
 } recording;
 
-typedef struct queued {
+typedef struct queued_reply {
     kf_llm_reply reply;
     int64_t after;
-    size_t order; /* of its recording: replies come as they came */
-} queued;
+    /* The place of its recording: replies come in the recorded order. */
+    size_t order;
+} queued_reply;
 
 typedef struct replay {
-    char *name; /* of the file, for messages */
+    /* The file, for messages. */
+    char *name;
     char *model;
     recording *recordings;
-    size_t count, capacity;
-    bool strict, timed; /* timed: some recording has an `after` */
-    queued *queue;      /* answered, not yet polled */
-    size_t queued, queue_capacity;
+    size_t count;
+    /* timed: at least one recording has `after`. */
+    bool strict, timed;
+    /* Answered, not yet polled. */
+    queued_reply *queue;
+    size_t queued;
     int64_t progress;
 } replay;
 
@@ -69,11 +80,11 @@ static bool read_header(replay *r, const cJSON *json, const char *where, kf_erro
     const char *model = kf_json_string(&reader, "model");
     if (strcmp(schema, CASSETTE_SCHEMA) != 0)
         kf_json_complain(&reader, "schema", "\"%s\" is not \"" CASSETTE_SCHEMA "\"", schema);
-    if (!*source) kf_json_complain(&reader, "source", "empty; say who or what wrote the replies");
+    if (!*source) kf_json_complain(&reader, "source", "empty; name the source of the replies");
     kf_json_string_or(&reader, "task", "");
     if (!kf_json_finish(&reader)) return false;
     r->model = strdup(model);
-    return r->model || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+    return r->model || kf_fail_memory(error, "a recorded reply");
 }
 
 static bool is_hash(const char *text)
@@ -81,17 +92,15 @@ static bool is_hash(const char *text)
     return strlen(text) == KF_HASH_HEX - 1 && strspn(text, "0123456789abcdef") == KF_HASH_HEX - 1;
 }
 
-/* Takes `text` over; NULL: there is no memory. */
+/* Fills the reply of a recording. Takes `text` over. NULL: out of memory. */
 static bool set_reply(recording *rec, char *text, size_t size, const char *model,
-                      kf_llm_outcome outcome, const char *failure, const char *where,
-                      kf_error *error)
+                      kf_llm_outcome outcome, const char *failure, kf_error *error)
 {
     rec->reply.model = strdup(model);
     if (text) kf_llm_reply_set_text(&rec->reply, text, size);
-    if (!text || !rec->reply.model)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+    if (!text || !rec->reply.model) return kf_fail_memory(error, "a recorded reply");
     rec->reply.outcome = outcome;
-    /* nothing came, not a text without characters */
+    /* No reply came, which is not the same as an empty text. */
     if (outcome == KF_LLM_FAILED && !size) free(kf_steal(&rec->reply.text));
     if (failure || outcome == KF_LLM_FAILED)
         kf_fail(&rec->reply.error, KF_ERROR_IO, "%s", failure ? failure : "recorded as failed");
@@ -134,25 +143,13 @@ static bool read_recording(const replay *r, recording *rec, const cJSON *json, c
     if (cJSON_IsString(match)) memcpy(rec->match, match->valuestring, KF_HASH_HEX);
     char *copy = strdup(text);
     return set_reply(rec, copy, copy ? strlen(copy) : 0, model, known,
-                     failure && *failure ? failure : NULL, where, error);
-}
-
-/* Reserves one more element. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) return true;
-    size_t more = *capacity ? *capacity * 2 : 16;
-    void *larger = realloc(*items, more * size);
-    if (!larger) return false;
-    *items = larger;
-    *capacity = more;
-    return true;
+                     failure && *failure ? failure : NULL, error);
 }
 
 static recording *add_recording(replay *r, kf_error *error)
 {
-    if (!grow((void **)&r->recordings, r->count, &r->capacity, sizeof *r->recordings)) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", r->name);
+    if (!kf_list_grow(&r->recordings, r->count)) {
+        kf_fail_memory(error, "a recorded reply");
         return NULL;
     }
     recording *rec = &r->recordings[r->count++];
@@ -202,7 +199,7 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     kf_llm_outcome outcome;
     size_t size, prompt_size;
     if (!kf_llm_outcome_parse(call->outcome, &outcome))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld ended as \"%s\", which is unknown",
+        return kf_fail(error, KF_ERROR_INPUT, "%s: call %lld has the unknown outcome \"%s\"",
                        r->name, (long long)call->id, call->outcome);
     kf_autofree char *prompt =
         kf_store_model_call_text(store, call->id, KF_CALL_PROMPT, &prompt_size, error);
@@ -219,7 +216,7 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     rec->asked = (int64_t)kf_json_get_number(settings, "asked", 0);
     rec->after = (int64_t)kf_json_get_number(settings, "after", 0);
     const cJSON *model, *resting = cJSON_GetObjectItemCaseSensitive(settings, "resting");
-    rec->told = cJSON_IsArray(resting);
+    rec->knows_resting = cJSON_IsArray(resting);
     cJSON_ArrayForEach(model, resting)
     {
         if (cJSON_IsNumber(model) && model->valuedouble >= 0 && model->valuedouble < 64)
@@ -230,17 +227,17 @@ static bool take_call(replay *r, kf_store *store, const kf_store_model_call *cal
     rec->reply.cost_usd = call->cost_usd;
     rec->reply.seconds = isnan(call->seconds) ? 0 : call->seconds;
     return set_reply(rec, text, size, call->model, outcome, *call->message ? call->message : NULL,
-                     r->name, error);
+                     error);
 }
 
-/* `name` NULL: of all models. */
+/* Reads the calls of one model, or with `name` NULL of all. */
 static bool read_run(replay *r, const char *path, const char *id, const char *name, kf_error *error)
 {
-    /* once the run that is asked for has begun, or goes on, that is itself */
+    /* The latest run may be the one that asks. */
     if (kf_store_means_latest(id))
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "replay:%s: name the run by its id, \"kforge list\" shows it; %s is understood alone",
+            "replay:%s: give the id of the run (\"kforge list\" shows it) instead of \"%s\"",
             r->name, id);
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run run = {0};
@@ -251,12 +248,12 @@ static bool read_run(replay *r, const char *path, const char *id, const char *na
     while (row == 1 && (row = kf_store_next_model_call(cursor, &call, error)) == 1)
         if (!take_call(r, store, &call, error)) return false;
     if (row == 0 && !r->count && !name)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s asked no model", kf_store_path(store),
+        return kf_fail(error, KF_ERROR_INPUT, "%s: run %s has no model calls", kf_store_path(store),
                        run.id);
     return row == 0;
 }
 
-/* Could this be the id of a run, and is it no file? */
+/* True if `text` may be the id of a run and is no file. */
 static bool is_run(const char *text)
 {
     size_t length = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz");
@@ -270,14 +267,14 @@ char *kf_llm_replayed_run(const char *spec)
     return argument && is_run(argument + 1) ? strdup(argument + 1) : NULL;
 }
 
-/* A file when there is one; STORE#RUN[#NAME]; RUN. */
+/* Reads a file, else STORE#RUN[#NAME], else RUN. */
 static bool read_argument(replay *r, kf_error *error)
 {
     if (is_run(r->name)) return read_run(r, NULL, r->name, NULL, error);
     const char *mark = strchr(r->name, '#');
     if (!mark || access(r->name, F_OK) == 0) return read_cassette(r, error);
     kf_autofree char *path = strndup(r->name, (size_t)(mark - r->name)), *run = strdup(mark + 1);
-    if (!path || !run) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path || !run) return kf_fail_memory(error, "a model spec");
     char *name = strchr(run, '#');
     if (name) *name++ = '\0';
     return read_run(r, path, run, name, error);
@@ -291,7 +288,7 @@ static void *replay_open(const char *argument, const double *options, kf_error *
     if (r) r->name = strdup(argument);
     if (!r || !r->name) {
         free(r);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a model");
         return NULL;
     }
     if (!read_argument(r, error)) {
@@ -307,10 +304,10 @@ static void *replay_open(const char *argument, const double *options, kf_error *
 
 /* ---- answering ------------------------------------------------------------------------------- */
 
-/* The reply recorded for this very prompt; else the next for any prompt; else, unless strict, the
- * next of all. Recordings lie in the order in which they came. Calls that are in flight together
- * often have the same prompt, and not always the same part in the search: each gets its own reply
- * back, told by when it was asked for. */
+/* Returns the reply recorded for this prompt, else the next one for any prompt, else, unless
+ * strict, the next of all. The recordings lie in the order of the replies. Calls in flight at the
+ * same time often have equal prompts but different roles in the search. Their progress at the
+ * request decides. */
 static recording *choose(replay *r, const char *prompt)
 {
     char hex[KF_HASH_HEX];
@@ -332,19 +329,20 @@ static recording *choose(replay *r, const char *prompt)
 static bool replay_submit(void *state, const kf_llm_request *request, kf_error *error)
 {
     replay *r = state;
-    if (!grow((void **)&r->queue, r->queued, &r->queue_capacity, sizeof *r->queue))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    queued *q = &r->queue[r->queued++];
+    if (!kf_list_grow(&r->queue, r->queued)) return kf_fail_memory(error, "a reply");
+    queued_reply *q = &r->queue[r->queued++];
     recording *rec = choose(r, request->prompt);
-    *q = (queued){.reply = kf_llm_reply_empty(request->tag), .order = r->count};
+    *q = (queued_reply){.reply = kf_llm_reply_empty(request->tag), .order = r->count};
     if (rec) {
-        *q = (queued){
+        *q = (queued_reply){
             .reply = rec->reply, .after = rec->after, .order = (size_t)(rec - r->recordings)};
-        rec->reply = (kf_llm_reply){0}; /* handed over: a recording is used once */
+        /* Moved: each recording is used once. */
+        rec->reply = (kf_llm_reply){0};
         rec->used = true;
     } else {
         q->reply.outcome = KF_LLM_EXHAUSTED;
-        if (r->timed) q->after = INT64_MAX; /* the model was still thinking when its run ended */
+        /* The model had not answered when its run ended. */
+        if (r->timed) q->after = INT64_MAX;
         kf_fail(&q->reply.error, KF_ERROR_LIMIT,
                 "%s: no recorded reply is left for this prompt (%zu in all)", r->name, r->count);
     }
@@ -363,13 +361,13 @@ static int replay_in_flight(const void *state)
     return (int)((const replay *)state)->queued;
 }
 
-/* The reply that is due first; NULL: none. As they were asked for, or, where it is known when they
- * came, as they came. */
-static queued *due(const replay *r)
+/* Returns the reply that is due first, NULL if no reply is due. The order is that of the requests,
+ * or if it is known that of the recorded replies. */
+static queued_reply *due(const replay *r)
 {
-    queued *first = NULL;
+    queued_reply *first = NULL;
     for (size_t i = 0; i < r->queued; i++) {
-        queued *q = &r->queue[i];
+        queued_reply *q = &r->queue[i];
         bool held = r->progress && q->after > r->progress;
         if (!held && (!first || (r->timed && q->order < first->order))) first = q;
     }
@@ -378,9 +376,10 @@ static queued *due(const replay *r)
 
 static int replay_poll(void *state, double seconds, kf_llm_reply *reply)
 {
-    (void)seconds; /* a reply is there at once, or when the caller has done something else */
+    /* A reply is there at once, or after other work of the caller. */
+    (void)seconds;
     replay *r = state;
-    queued *q = due(r);
+    queued_reply *q = due(r);
     if (!q) return 0;
     *reply = q->reply;
     memmove(q, q + 1, (size_t)(r->queue + --r->queued - q) * sizeof *q);
@@ -399,7 +398,7 @@ static void replay_progress(void *state, int64_t done)
     ((replay *)state)->progress = done;
 }
 
-/* A model that is asked when it was asked then needs no pauses of its own. */
+/* The recorded run already contains the pauses of the model. */
 static kf_llm_readiness replay_ready(const void *state)
 {
     const replay *r = state;
@@ -418,7 +417,7 @@ static bool replay_resting(const void *state, uint64_t *models)
     const replay *r = state;
     for (size_t i = 0; i < r->count; i++) {
         const recording *rec = &r->recordings[i];
-        if (rec->used || rec->asked != r->progress || !rec->told) continue;
+        if (rec->used || rec->asked != r->progress || !rec->knows_resting) continue;
         *models = rec->resting;
         return true;
     }

@@ -12,7 +12,7 @@
 #define TABLE_BYTES (1u << 20)
 #define SCHEMA "kforge-prices/1"
 
-/* Does a row for `known` price `model`? Only digits, dashes and "latest" may follow. */
+/* True if the row for `known` prices `model`. Only digits, dashes and "latest" may follow. */
 static bool is_version_of(const char *model, const char *known)
 {
     size_t length = strlen(known);
@@ -51,7 +51,7 @@ static bool find_in(const char *text, size_t size, const char *where, const char
         found.cached = kf_json_number_or(&reader, "cached", 0, 1e6, found.input);
         found.cache_write = kf_json_number_or(&reader, "cache_write", 0, 1e6, found.input);
         if (isnan(found.input) || isnan(found.output))
-            kf_json_complain(&reader, NULL, "input and output are both needed");
+            kf_json_complain(&reader, NULL, "give both input and output");
         if (!kf_json_finish(&reader)) return false;
         if (strcmp(of, provider) != 0 || strlen(name) < longest || !is_version_of(model, name))
             continue;

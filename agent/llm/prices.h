@@ -1,5 +1,5 @@
-/* What tokens cost: a table compiled in (agent/llm/prices.json, a date for every row), or the file
- * that $KFORGE_PRICES names in its place. */
+/* Prices of tokens: the table that is compiled in (prices.json, a date for every row), or the file
+ * that $KFORGE_PRICES names. */
 #ifndef KFORGE_PRICES_H
 #define KFORGE_PRICES_H
 
@@ -10,15 +10,16 @@
 
 typedef struct kf_price {
     double input, cached, cache_write, output; /* USD per million tokens */
-    char date[16];                             /* of the table's row; "" given by the user */
+    /* The date of the table's row. "": the user gave the price. */
+    char date[16];
     bool known;
 } kf_price;
 
-/* Looks the model up: its row, or that of the name it begins with when only a date or "latest"
- * follows ("gpt-4o-2024-08-06"). An unknown model is no error: price->known is false. False when
- * the table of the user can't be read. */
+/* Looks a model up. A row also matches a name with a date or "latest" behind it
+ * ("gpt-4o-2024-08-06"). If no row matches, price->known is false. Returns false if the user's
+ * table can't be read. */
 bool kf_price_find(const char *provider, const char *model, kf_price *price, kf_error *error);
-/* What so many tokens cost; counts below 0 count as 0. `prompt` includes both kinds of cached
+/* Returns the cost in USD. Counts below 0 count as 0. `prompt` includes both kinds of cached
  * tokens. */
 double kf_price_of(const kf_price *price, int64_t prompt, int64_t cached, int64_t cache_write,
                    int64_t completion);

@@ -23,13 +23,13 @@ static bool fail_size(kf_sse *sse, kf_error *error)
                    KF_SSE_BYTES);
 }
 
-/* The blank line: hands the event out when it has data. */
+/* Hands the event out at a blank line, if it has data. */
 static bool dispatch(kf_sse *sse)
 {
     bool go_on =
         !sse->has_data ||
         sse->handler(sse->context, sse->name, sse->data.data ? sse->data.data : "", sse->data.size);
-    /* One large event does not keep its memory for the rest of a long stream. */
+    /* A large event must not keep its memory for the rest of a long stream. */
     if (sse->data.capacity > 65536) kf_buffer_free(&sse->data);
     kf_buffer_clear(&sse->data);
     sse->name[0] = '\0';
@@ -70,8 +70,7 @@ static bool take_line(kf_sse *sse, const char *line, size_t length, kf_error *er
     return true;
 }
 
-/* Skips a byte order mark, also one that comes in pieces; what looked like one and was none is
- * given back to the line. */
+/* Skips a byte order mark, even in pieces. Gives the bytes back to the line if they are no mark. */
 static void skip_mark(kf_sse *sse, const char **data, const char *end)
 {
     static const char mark[] = "\xef\xbb\xbf";

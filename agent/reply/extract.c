@@ -1,11 +1,10 @@
-/* Whole sources out of replies.
+/* Finds the source in a reply.
  *
- * A reply is cut into fenced blocks by the rules of CommonMark (a fence closes with at least as
- * many of the same character, so a longer fence nests shorter ones); blocks that are Markdown
- * themselves are cut again. Every block gets a rank: it defines the entry point, it is tagged as
- * CUDA or C, it is untagged and looks like code. The best rank wins, then the longer block. What
- * the tag says matters less than what the block defines, because models tag CUDA as anything.
- */
+ * A reply is split into fenced blocks by the rules of CommonMark: a fence closes with at least as
+ * many of the same character, so a longer fence encloses shorter ones. Markdown blocks are split
+ * again. Each block gets a rank: it defines the entry point, it is tagged as CUDA or C, or it has
+ * no tag and looks like code. The best rank wins, then the longer block. The definition counts more
+ * than the tag, because models tag CUDA with many names. */
 #include "extract.h"
 
 #include <stdlib.h>
@@ -17,7 +16,8 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 
-#define NEST_LIMIT 4 /* Markdown inside Markdown */
+/* Depth of Markdown inside Markdown. */
+#define NEST_LIMIT 4
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ kf_span kf_reply_answer(const char *reply, size_t size, bool *only_reasoning)
     kf_span all = {reply, size}, answer = kf_span_trim(all);
     *only_reasoning = false;
     /* Several preambles may follow each other. Some servers drop the opening tag, so a closing tag
-     * alone on its line ends one too. */
+     * alone on its line ends a preamble, too. */
     for (bool again = true; again;) {
         again = false;
         for (size_t k = 0; k < sizeof reasoning / sizeof *reasoning && !again; k++) {
@@ -117,13 +117,17 @@ bool kf_reply_check(const char *reply, size_t size, kf_error *error)
 /* ---- fenced blocks --------------------------------------------------------------------------- */
 
 typedef struct fence {
-    char mark;     /* ` or ~ */
-    size_t length; /* of the run of marks */
-    size_t indent; /* spaces and tabs before it */
-    kf_span info;  /* what follows, trimmed */
+    /* ` or ~ */
+    char mark;
+    /* Of the run of marks. */
+    size_t length;
+    /* Spaces and tabs before it. */
+    size_t indent;
+    /* The text behind it, trimmed. */
+    kf_span info;
 } fence;
 
-/* Any indent is accepted: models put blocks into list items. */
+/* Reads a fence with any indentation: models put blocks into list items. */
 static bool parse_fence(kf_span line, fence *found)
 {
     size_t i = 0;
@@ -134,7 +138,7 @@ static bool parse_fence(kf_span line, fence *found)
     while (i < line.size && line.data[i] == mark) i++;
     if (i - start < 3) return false;
     kf_span info = kf_span_trim((kf_span){line.data + i, line.size - i});
-    /* inline code, by CommonMark 4.5 */
+    /* Inline code (CommonMark 4.5). */
     if (mark == '`' && memchr(info.data, '`', info.size)) return false;
     *found = (fence){mark, i - start, start, info};
     return true;
@@ -142,7 +146,8 @@ static bool parse_fence(kf_span line, fence *found)
 
 static bool is_tag(kf_span info, const char *const *tags)
 {
-    size_t length = 0; /* the first word: "cuda", "c++ title=x", "{.cuda}" */
+    /* The first word: "cuda", "c++ title=x", "{.cuda}". */
+    size_t length = 0;
     if (info.size && info.data[0] == '{') info.data++, info.size--;
     if (info.size && info.data[0] == '.') info.data++, info.size--;
     while (length < info.size && !strchr(" \t,:}{", info.data[length])) length++;
@@ -156,7 +161,7 @@ static const char *const code_tags[] = {"cuda",  "cu", "cuda-c", "cuda-cpp", "cu
                                         "cxx",   "h",  "hpp",    "cuh",      NULL};
 static const char *const markdown_tags[] = {"markdown", "md", "", NULL};
 
-/* Words at the start of a line that begin C, C++ or CUDA at file scope. */
+/* True if the line begins C, C++ or CUDA at file scope. */
 static bool starts_code(kf_span line)
 {
     static const char *const starts[] = {
@@ -182,10 +187,13 @@ enum { RANK_NONE, RANK_UNTAGGED, RANK_TAGGED, RANK_DEFINES };
 
 typedef struct choice {
     const char *entry;
-    kf_buffer text; /* the best so far, line ends LF, fence indentation removed */
+    /* The best block so far, with LF line ends, without the fence's indentation. */
+    kf_buffer text;
     int rank;
-    int blocks;  /* seen */
-    bool failed; /* out of memory */
+    /* Blocks seen. */
+    int blocks;
+    /* Out of memory. */
+    bool failed;
 } choice;
 
 static bool defines(const char *text, size_t size, const char *entry, bool *failed)
@@ -195,7 +203,7 @@ static bool defines(const char *text, size_t size, const char *entry, bool *fail
     return blank && kf_code_defines(blank, size, entry);
 }
 
-/* Takes the block if it is better. `text` is handed over. */
+/* Takes `text` over. Keeps it if it is the better block. */
 static void consider(choice *best, kf_buffer *text, kf_span info)
 {
     kf_span content = {text->data ? text->data : "", text->size};
@@ -231,8 +239,8 @@ static void scan_blocks(choice *best, kf_span text, int nest)
         while (kf_span_line(&text, &line)) {
             if (parse_fence(line, &next)) {
                 if (next.mark == open.mark && next.length >= open.length && !next.info.size) break;
-                /* No line of code looks like an opening fence: the block before it was never
-                 * closed. */
+                /* No line of code looks like an opening fence, so the block before was not closed.
+                 */
                 if (code && next.info.size) {
                     opened = true;
                     break;
@@ -255,7 +263,8 @@ static void scan_blocks(choice *best, kf_span text, int nest)
     }
 }
 
-/* A reply without fences: from the first line that starts code to the last one that can end it. */
+/* Reads a reply without fences: from the first line that begins code to the last that can end it.
+ */
 static void scan_bare(choice *best, kf_span text)
 {
     kf_autobuffer content = {0};
@@ -289,7 +298,7 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
     scan_blocks(&best, answer, 0);
     if (best.rank == RANK_NONE) scan_bare(&best, answer);
     if (best.failed) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading a reply of %zu bytes", size);
+        kf_fail_memory(error, "a reply");
     } else if (best.rank == RANK_NONE && only_reasoning) {
         kf_fail(error, KF_ERROR_INPUT,
                 "the reply holds only reasoning and no code; answer with one ```cuda block that "
@@ -297,7 +306,7 @@ char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_er
                 entry);
     } else if (best.rank == RANK_NONE) {
         kf_fail(error, KF_ERROR_INPUT,
-                "the reply holds %d fenced block%s, none of them CUDA code; answer with one "
+                "the reply holds %d fenced block%s, without CUDA code; answer with one "
                 "```cuda block that defines %s",
                 best.blocks, best.blocks == 1 ? "" : "s", entry);
     } else {

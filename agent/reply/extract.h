@@ -1,13 +1,11 @@
-/* Getting code out of a model's reply. Pure: text in, text out; a fuzz target.
+/* Source code, edits and JSON out of a model's reply. Pure functions, which fuzz targets run.
  *
- * kf_extract_source finds the candidate in fenced blocks (several, nested, unclosed, none): the
- * longest block that defines `entry`, else the longest one tagged as CUDA or C, else the whole
- * reply when it looks like code. kf_extract_apply applies search/replace edits
- * (<<<<<<< SEARCH / ======= / >>>>>>> REPLACE) to a parent source, exact match first, then tolerant
- * of white space; an edit that does not apply is an error that quotes the line it looked for, for
- * the next prompt. kf_extract_json reads the JSON object that a critic answers with, as leniently
- * as models write JSON.
- */
+ * kf_extract_source finds the candidate in fenced blocks (several, nested, unclosed, or no block):
+ * the longest block that defines `entry`, else the longest one tagged as CUDA or C, else the whole
+ * reply if it looks like code. kf_extract_apply applies search/replace edits (<<<<<<< SEARCH /
+ * ======= / >>>>>>> REPLACE) to a parent source. It tries an exact match, then ignores white space.
+ * If an edit does not apply, the error quotes the line for the next prompt. kf_extract_json reads
+ * the JSON object of a critic and tolerates the errors that models make. */
 #ifndef KFORGE_EXTRACT_H
 #define KFORGE_EXTRACT_H
 
@@ -18,21 +16,22 @@
 #include "kforge/error.h"
 
 #define KF_REPLY_BYTES (8u << 20)
-/* of one object; what is longer counts as cut off there */
+/* Limit of one object. A longer one counts as cut off there. */
 #define KF_ANSWER_JSON_BYTES (256u << 10)
 
-/* The source as a malloc'd string; NULL with KF_ERROR_INPUT saying what was found instead. */
+/* Returns the source, malloc'd. NULL with KF_ERROR_INPUT, which says what the reply holds instead.
+ */
 char *kf_extract_source(const char *reply, size_t size, const char *entry, kf_error *error);
-/* True when the reply holds at least one search/replace edit. */
+/* True if the reply holds at least one search/replace edit. */
 bool kf_extract_has_edits(const char *reply, size_t size);
-/* The parent with all edits applied, malloc'd; *applied counts them. */
+/* Returns the parent with all edits applied, malloc'd. *applied counts the edits. */
 char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *applied,
                        kf_error *error);
-/* The longest JSON object of the reply, from a fence or from between sentences; the caller frees it
- * with cJSON_Delete. Understood: comments, trailing commas, single and typographic quotes, quotes
- * and line breaks within texts, bare keys, True and None, NaN (null), an end that was cut off. Of a
- * key that comes twice the first counts with cJSON_GetObjectItem. At most KF_JSON_DEPTH levels.
- * NULL with KF_ERROR_INPUT when there is none. */
+/* Returns the longest JSON object of the reply, from a fence or from the text. Release it with
+ * cJSON_Delete. Accepts comments, trailing commas, single and typographic quotes, quotes and line
+ * breaks within texts, bare keys, True and None, NaN (as null), and an end that was cut off. Of a
+ * repeated key cJSON_GetObjectItem finds the first. At most KF_JSON_DEPTH levels. NULL with
+ * KF_ERROR_INPUT if there is no object. */
 cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* A small lexer that tells code from comments and literals. It knows what decides that question and
- * nothing more: comment starts, escapes, raw strings, line continuations, and digit separators
- * (1'000 is no character literal). */
+/* A small lexer that separates code from comments and literals. It knows only what that needs:
+ * comment starts, escapes, raw strings, line continuations, and digit separators (1'000 is no
+ * character literal). */
 #include "extract_code.h"
 
 #include <stdlib.h>
@@ -11,14 +11,14 @@ bool kf_code_is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Blanks [from, to) with `fill`, keeping line breaks. */
+/* Fills [from, to) with `fill` and keeps line breaks. */
 static void fill_span(char *blank, size_t from, size_t to, char fill)
 {
     for (size_t i = from; i < to; i++)
         if (blank[i] != '\n' && blank[i] != '\r') blank[i] = fill;
 }
 
-/* Ends a // comment: at the line break that no backslash precedes. */
+/* Returns the end of a // comment: the line break without a backslash before it. */
 static size_t line_comment_end(const char *text, size_t size, size_t i)
 {
     for (; i < size; i++) {
@@ -37,7 +37,7 @@ static size_t block_comment_end(const char *text, size_t size, size_t i)
     return size;
 }
 
-/* Ends a literal at its closing quote; an unclosed one ends with its line, as compilers recover. */
+/* Returns the end of a literal: its closing quote, or the end of the line, as compilers recover. */
 static size_t literal_end(const char *text, size_t size, size_t i)
 {
     char quote = text[i++];
@@ -52,8 +52,8 @@ static size_t literal_end(const char *text, size_t size, size_t i)
     return size;
 }
 
-/* R"delimiter( … )delimiter": the delimiter has at most 16 characters ([lex.string] of the C++
- * standard). 0 when it is no raw string. */
+/* Returns the end of R"delimiter( … )delimiter". The delimiter has at most 16 characters
+ * ([lex.string] of the C++ standard). 0: no raw string. */
 static size_t raw_string_end(const char *text, size_t size, size_t quote)
 {
     size_t open = quote + 1;
@@ -93,7 +93,7 @@ char *kf_code_blank(const char *text, size_t size)
             fill_span(blank, i, end, '"');
         } else {
             end = i + 1;
-            /* A number takes its digit separators with it. */
+            /* A number includes its digit separators. */
             if (c >= '0' && c <= '9' && !(i > 0 && kf_code_is_word(text[i - 1])))
                 while (end < size &&
                        (kf_code_is_word(text[end]) ||
@@ -116,7 +116,7 @@ static size_t skip_blanks(const char *blank, size_t size, size_t i)
     return i;
 }
 
-/* The offset behind the parenthesis that closes the one at `i`, or 0. */
+/* Returns the offset behind the parenthesis that closes the one at `i`, or 0. */
 static size_t close_parenthesis(const char *blank, size_t size, size_t i)
 {
     int depth = 0;
@@ -128,15 +128,15 @@ static size_t close_parenthesis(const char *blank, size_t size, size_t i)
     return 0;
 }
 
-/* True when what stands before `at` can be the end of a return type: a word that is no keyword of a
- * statement, or `*` or `&`. */
+/* True if the text before `at` can end a return type: `*`, `&`, or a word that is no statement's
+ * keyword. */
 static bool type_precedes(const char *blank, size_t at)
 {
     while (at > 0 && is_blank(blank[at - 1])) at--;
     if (at == 0) return false;
     char c = blank[at - 1];
     if (c == '*' || c == '&' || c == '>') return !(c == '>' && at > 1 && blank[at - 2] == '-');
-    /* __attribute__((…)) or __launch_bounds__(…) before the name */
+    /* __attribute__((…)) or __launch_bounds__(…) before the name. */
     if (!kf_code_is_word(c)) return c == ')';
     size_t start = at;
     while (start > 0 && kf_code_is_word(blank[start - 1])) start--;
@@ -153,7 +153,8 @@ bool kf_code_defines(const char *blank, size_t size, const char *name)
 {
     size_t length = strlen(name);
     if (!length) return false;
-    /* of parentheses: a definition stands at none, which also keeps hostile nesting linear */
+    /* Of parentheses. A definition has depth 0. The check also keeps hostile nesting linear. */
+
     int depth = 0;
     for (size_t i = 0; i + length <= size; i++) {
         if (blank[i] == '(') depth++;

@@ -1,18 +1,17 @@
 /* Search/replace edits.
  *
  *     <<<<<<< SEARCH
- *     lines as they are
+ *     the present lines
  *     =======
- *     lines as they shall be
+ *     the new lines
  *     >>>>>>> REPLACE
  *
- * Matching is by whole lines, at three levels: exact, without trailing white space, without white
- * space at both ends; the first level that finds the lines decides. There they must be found once:
- * a guess between two places would put an edit where the model did not mean it. At the last level
- * the replacement is moved to the indentation that was found. Lines are compared by a hash of each,
- * with the search of Knuth, Morris and Pratt (1977), and the place found is compared byte by byte,
- * so that neither long repetitive input nor a collision of hashes does harm.
- */
+ * Whole lines are matched, at three levels: exact, without trailing white space, without white
+ * space at both ends. The first level that finds the lines decides. They must occur there only
+ * once, because a wrong guess would put the edit in the wrong place. At the last level the
+ * replacement gets the indentation of the lines found. The search compares hashes of lines (Knuth,
+ * Morris and Pratt, 1977), then the bytes of the place found. So neither repetitive input nor a
+ * hash collision does harm. */
 #include "extract.h"
 
 #include <stdint.h>
@@ -23,15 +22,17 @@
 #include "kforge/buffer.h"
 #include "kforge/cleanup.h"
 
-#define EDIT_LIMIT 1000          /* edits in one reply */
-#define EDITED_BYTES (16u << 20) /* the edited source may not grow beyond */
+/* In one reply. */
+#define EDIT_LIMIT 1000
+/* Limit of the edited source. */
+#define EDITED_BYTES (16u << 20)
 
 typedef enum match_level { MATCH_EXACT, MATCH_TRAILING, MATCH_TRIMMED, MATCH_LEVELS } match_level;
 
 /* ---- finding the edits ----------------------------------------------------------------------- */
 
-/* "<<<<<<< SEARCH" for mark '<' and word "SEARCH"; at least five marks, any indentation, the word
- * in any case left out for '='. */
+/* True for a marker as "<<<<<<< SEARCH": at least five marks at any indentation, then the word in
+ * upper or lower case. '=' takes no word. */
 static bool is_marker(kf_span line, char mark, const char *word)
 {
     line = kf_span_trim(line);
@@ -42,10 +43,11 @@ static bool is_marker(kf_span line, char mark, const char *word)
 }
 
 typedef struct edit {
-    kf_span search, replace; /* of the reply, line breaks included */
+    /* Of the reply, with line breaks. */
+    kf_span search, replace;
 } edit;
 
-/* The next edit of `rest`: 1 found, 0 none left, -1 malformed (error filled). */
+/* Reads the next edit of `rest`. Returns 1, 0 at the end, or -1 with *error for a broken edit. */
 static int next_edit(kf_span *rest, int number, edit *found, kf_error *error)
 {
     kf_span line;
@@ -83,7 +85,8 @@ bool kf_extract_has_edits(const char *reply, size_t size)
 /* ---- matching lines -------------------------------------------------------------------------- */
 
 typedef struct lines {
-    kf_span *line; /* without line breaks */
+    /* Without line breaks. */
+    kf_span *line;
     uint64_t *hash;
     size_t count;
 } lines;
@@ -105,7 +108,7 @@ static bool lines_split(kf_span text, lines *all)
     return true;
 }
 
-/* The part of a line that counts at a level. */
+/* Returns the part of a line that counts at a level. */
 static kf_span significant(kf_span line, match_level level)
 {
     if (level == MATCH_TRIMMED) return kf_span_trim(line);
@@ -136,12 +139,14 @@ static bool same_at(const lines *text, size_t at, const lines *search, match_lev
 }
 
 typedef struct matches {
-    size_t first, second; /* line indices of the first two places */
+    /* Line indices of the first two places. */
+    size_t first, second;
     size_t count;
-    size_t longest, longest_at; /* most leading lines of the search found anywhere, and where */
+    /* The most leading lines of the search that occur together, and where. */
+    size_t longest, longest_at;
 } matches;
 
-/* Knuth-Morris-Pratt over line hashes. False when out of memory. */
+/* Finds the lines by Knuth-Morris-Pratt over line hashes. False: out of memory. */
 static bool find_lines(const lines *text, const lines *search, match_level level, matches *found)
 {
     size_t m = search->count;
@@ -161,7 +166,7 @@ static bool find_lines(const lines *text, const lines *search, match_level level
         if (k < m) continue;
         size_t at = i + 1 - m;
         k = border[m - 1];
-        /* Two places are enough to refuse, so only two are compared in full. */
+        /* Two places are enough to refuse the edit. */
         if (found->count >= 2)
             found->count++;
         else if (same_at(text, at, search, level))
@@ -179,15 +184,16 @@ static kf_span indentation(kf_span line)
     return (kf_span){line.data, size};
 }
 
-/* Writes the replacement; where the text found is indented otherwise than what was searched, moved
- * by the same amount. */
+/* Writes the replacement. Moves it by the difference between the indentation found and the one
+ * searched. */
 static void write_replacement(kf_buffer *out, kf_span replace, kf_span searched, kf_span found,
                               bool move)
 {
     kf_span line;
     while (kf_span_line(&replace, &line)) {
         if (move && kf_span_trim(line).size) {
-            size_t common = 0; /* how much of the searched indentation this line has */
+            /* Shared with the searched indentation. */
+            size_t common = 0;
             while (common < searched.size && common < line.size &&
                    line.data[common] == searched.data[common])
                 common++;
@@ -201,7 +207,7 @@ static void write_replacement(kf_buffer *out, kf_span replace, kf_span searched,
     }
 }
 
-/* Blank lines at both ends of a search text carry no meaning once white space is ignored. */
+/* Drops blank lines at both ends of a search text. Without white space they mean nothing. */
 static void drop_blank_ends(lines *search)
 {
     while (search->count && !kf_span_trim(search->line[search->count - 1]).size) search->count--;
@@ -218,8 +224,8 @@ static bool complain_missing(int number, const lines *text, const lines *search,
         kf_span_trim(search->line[found->longest < search->count ? found->longest : 0]);
     if (!found->longest)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "edit %d does not apply: its first line `%.*s` is nowhere in the source; "
-                       "copy SEARCH lines exactly",
+                       "edit %d does not apply: its first line `%.*s` is not in the source; copy "
+                       "SEARCH lines exactly",
                        number, (int)(wanted.size < 160 ? wanted.size : 160), wanted.data);
     size_t at = found->longest_at + found->longest;
     kf_span there =
@@ -233,13 +239,13 @@ static bool complain_missing(int number, const lines *text, const lines *search,
                    (int)(there.size < 160 ? there.size : 160), there.data);
 }
 
-/* Applies one edit to *source (replaced on success). */
+/* Applies one edit to *source. */
 static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_error *error)
 {
     __attribute__((cleanup(lines_free))) lines text = {0}, search = {0};
     if (!lines_split((kf_span){source->data ? source->data : "", source->size}, &text) ||
         !lines_split(change->search, &search))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        return kf_fail_memory(error, "an edit");
     if (!kf_span_trim(change->search).size)
         return kf_fail(error, KF_ERROR_INPUT,
                        "edit %d has an empty SEARCH part; give the lines that it replaces", number);
@@ -249,8 +255,7 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
         if (level == MATCH_TRIMMED) drop_blank_ends(&search);
         lines_hash(&text, level);
         lines_hash(&search, level);
-        if (!find_lines(&text, &search, level, &found))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d", number);
+        if (!find_lines(&text, &search, level, &found)) return kf_fail_memory(error, "an edit");
         if (found.count) break;
     }
     if (!found.count) return complain_missing(number, &text, &search, &found, error);
@@ -263,7 +268,8 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
                        found.count > 2 ? " and elsewhere" : "");
     kf_span first = text.line[found.first], last = text.line[found.first + search.count - 1];
     const char *end = source->data + source->size, *behind = last.data + last.size;
-    while (behind < end && *behind != '\n') behind++; /* the CR of a CRLF */
+    /* The CR of a CRLF. */
+    while (behind < end && *behind != '\n') behind++;
     if (behind < end) behind++;
     kf_buffer edited = {.limit = EDITED_BYTES};
     kf_buffer_append(&edited, source->data, (size_t)(first.data - source->data));
@@ -276,8 +282,7 @@ static bool apply_edit(kf_buffer *source, const edit *change, int number, kf_err
         return large
                    ? kf_fail(error, KF_ERROR_LIMIT, "edit %d makes the source larger than %u bytes",
                              number, EDITED_BYTES)
-                   : kf_fail(error, KF_ERROR_MEMORY, "out of memory while applying edit %d",
-                             number);
+                   : kf_fail_memory(error, "an edit");
     }
     kf_buffer_free(source);
     *source = edited;
@@ -298,7 +303,7 @@ char *kf_extract_apply(const char *parent, const char *reply, size_t size, int *
             kf_fail(error, KF_ERROR_LIMIT, "the source to edit is larger than %u bytes",
                     EDITED_BYTES);
         else
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory for the source to edit");
+            kf_fail_memory(error, "the source to edit");
         return NULL;
     }
     edit change;

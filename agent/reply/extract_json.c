@@ -1,12 +1,10 @@
-/* The JSON object in a reply, as models write it: in a fence or between sentences, with comments,
+/* Finds the JSON object in a reply, as models write it: in a fence or in the text, with comments,
  * trailing commas, single or typographic quotes, bare keys, Python's True and None, line breaks
- * within texts, and cut off at the token limit. One pass without backtracking; every object of the
- * reply is tried, the longest one counts. What can't be read as a value at all is no object: code
- * with braces fails at its first word.
+ * within texts, and cut off at the token limit. One pass without backtracking tries every object of
+ * the reply. The longest counts. Code with braces fails at its first word.
  *
- * A try fails at the first character that fits nothing, and what lies in it is tried again from its
- * own brace; MAX_READ bounds what hostile text makes of that.
- */
+ * An attempt fails at the first character that does not fit. Objects inside it are tried again from
+ * their own braces. MAX_READ limits the work for hostile text. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,7 @@
 #include "extract.h"
 #include "kforge/json.h"
 
-/* Bytes read in all tries together. */
+/* Bytes read in all attempts together. */
 #define MAX_READ(size) (4 * (size) + KF_ANSWER_JSON_BYTES)
 
 typedef struct reading {
@@ -56,7 +54,8 @@ static const struct {
 static void append_code(kf_buffer *text, unsigned code)
 {
     unsigned char c[3];
-    if (code == 0 || (code >= 0xd800 && code < 0xe000)) code = 0xfffd; /* NUL, or half of a pair */
+    /* NUL, or half of a surrogate pair. */
+    if (code == 0 || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
     if (code < 0x80) {
         c[0] = (unsigned char)code;
         kf_buffer_append(text, c, 1);
@@ -86,12 +85,13 @@ static void read_escape(reading *r, kf_buffer *text)
         r->at += 4;
         append_code(text, code);
     } else {
-        kf_buffer_append(text, &c, 1); /* \" \\ \/ \' and whatever else was escaped without need */
+        /* \" \\ \/ \' and characters that need no escape. */
+        kf_buffer_append(text, &c, 1);
     }
 }
 
-/* True when the quote at r->at ends the text, not when it is a quote within it: what follows an end
- * is punctuation. */
+/* True if the quote at r->at ends the text. Punctuation follows the end of a text, but not a quote
+ * within it. */
 static bool ends_text(const reading *r, size_t length)
 {
     reading behind = {.at = r->at + length, .end = r->end};
@@ -100,7 +100,7 @@ static bool ends_text(const reading *r, size_t length)
            starts(&behind, "/*");
 }
 
-/* Fills `text`; false when no text begins here. One that never ends goes up to the end of the
+/* Reads a text. False if no text begins here. A text without an end reaches to the end of the
  * reply. */
 static bool read_text(reading *r, kf_buffer *text)
 {
@@ -175,16 +175,18 @@ static cJSON *read_number(reading *r)
     double value = strtod(digits, &end);
     if (end == digits) return NULL;
     r->at += end - digits;
-    if (r->at < r->end && *r->at == '%') r->at++; /* "speedup": 12% */
+    /* "speedup": 12% */
+    if (r->at < r->end && *r->at == '%') r->at++;
     return made(r, cJSON_CreateNumber(value));
 }
 
-/* Behind a member or element: true when there may be another one. */
-static bool goes_on(reading *r, char close, bool *well)
+/* Skips the comma behind a member or element. True if another one may follow. */
+static bool has_next(reading *r, char close, bool *well)
 {
     skip_blank(r);
     *well = true;
-    if (r->at == r->end) return false; /* cut off */
+    /* Cut off. */
+    if (r->at == r->end) return false;
     if (*r->at == ',') {
         r->at++;
         skip_blank(r);
@@ -195,18 +197,19 @@ static bool goes_on(reading *r, char close, bool *well)
         r->at++;
         return false;
     }
-    /* A comma was forgotten between two members on two lines. */
+    /* A comma is missing between two members on two lines. */
     *well = *r->at == '"';
     return *well;
 }
 
-/* One member into `object`. False when there is none. */
+/* Reads one member into `object`. False if no member follows. */
 static bool read_member(reading *r, cJSON *object)
 {
     kf_autobuffer key = {0};
     if (!read_text(r, &key) && !read_bare_word(r, &key)) return false;
     skip_blank(r);
-    if (r->at == r->end) return true; /* cut off behind a key: the member is left out */
+    /* Cut off behind a key: leave the member out. */
+    if (r->at == r->end) return true;
     if (*r->at != ':' && *r->at != '=') return false;
     r->at++;
     skip_blank(r);
@@ -241,7 +244,7 @@ static cJSON *read_container(reading *r, bool is_object)
         r->at++;
     else if (well && r->at < r->end)
         do well = is_object ? read_member(r, container) : read_element(r, container);
-        while (well && goes_on(r, close, &well));
+        while (well && has_next(r, close, &well));
     r->depth--;
     return well ? kf_steal(&container) : NULL;
 }
@@ -273,7 +276,7 @@ cJSON *kf_extract_json(const char *reply, size_t size, kf_error *error)
         kf_auto(cJSON) found = read_container(&r, true);
         size_t length = (size_t)(r.at - at);
         if (r.out_of_memory) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory for the reply");
+            kf_fail_memory(error, "the reply");
             return NULL;
         }
         read += length;

@@ -1,5 +1,5 @@
-/* Between the pool (workers.c) and the two kinds of ends that jobs go to (workers_pipe.c,
- * workers_spool.c). */
+/* The pool (workers.c, workers_pool.c) and its channels. A channel brings jobs to workers: to one
+ * through a pipe (workers_pipe.c), or to several through a folder (workers_spool.c). */
 #ifndef KFORGE_WORKERS_INTERNAL_H
 #define KFORGE_WORKERS_INTERNAL_H
 
@@ -9,79 +9,130 @@
 #include "kforge/hash.h"
 #include "workers.h"
 
-#define KF_END_FDS 4 /* most descriptors that one end waits for */
+/* The most descriptors that a channel waits for. */
+#define KF_CHANNEL_FDS 4
+#define KF_NEWS_BYTES 600
 
-/* A job on its way. */
+/* A job without a verdict. */
 typedef struct kf_pending {
     struct kf_pending *next;
-    char *id, *line; /* line: the job as JSON, newline included */
+    /* line: the job as JSON, with its newline. */
+    char *id, *line;
     size_t size;
     char source_hash[KF_HASH_HEX], task_hash[KF_HASH_HEX];
     int64_t ticket;
-    int deaths;
-    bool alone;   /* a worker failed with this job and others at hand: next time it gets this one
-                     alone, so that it shows whose fault it is */
-    double limit; /* seconds that judging may take */
-    const struct kf_end *spoilt_by; /* its machine failed with this job, so that another end gets it
-                                       next, where there is one; NULL: none did */
+    int failures;
+    /* A worker failed with this job and others. It is next tried alone, which shows if it is the
+     * cause. */
+    bool alone;
+    /* Seconds that judging may take. */
+    double limit;
+    /* The channel of a machine that failed with this job. Another channel gets the job next, if
+     * there is one. NULL: no machine failed. */
+    const struct kf_channel *failed_on;
 } kf_pending;
 
 void kf_pending_free(kf_pending *job);
 
-typedef struct kf_end kf_end;
-typedef struct kf_end_kind {
-    size_t (*room)(const kf_end *end); /* jobs it would take now */
-    size_t (*busy)(const kf_end *end); /* jobs it has */
-    /* would it take this one now; NULL: whenever there is room */
-    bool (*takes)(const kf_end *end, const kf_pending *job);
-    /* only when it takes it; takes the job over */
-    void (*begin)(kf_end *end, kf_pending *job);
-    /* whatever can be done without waiting */
-    void (*advance)(kf_end *end, double now);
-    /* What to wait for before the next `advance`: descriptors, and *wake is brought forward to a
-     * time. Returns their number. */
-    int (*watch)(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake);
-    size_t (*withdraw)(kf_end *end, int64_t *tickets, size_t most);
-    void (*close_gently)(kf_end *end); /* tells it to end, without waiting; may be NULL */
-    void (*close)(kf_end *end);
-} kf_end_kind;
+typedef struct kf_channel kf_channel;
+typedef struct kf_channel_kind {
+    /* Returns the number of jobs it would take now. */
+    size_t (*room)(const kf_channel *channel);
+    /* Returns the number of jobs it has. */
+    size_t (*busy)(const kf_channel *channel);
+    /* True if it takes this job now. NULL: it takes any job while there is room. */
+    bool (*takes)(const kf_channel *channel, const kf_pending *job);
+    /* Takes the job over. Only after `takes` was true. */
+    void (*begin)(kf_channel *channel, kf_pending *job);
+    /* Does all that needs no waiting. */
+    void (*advance)(kf_channel *channel, double now);
+    /* Fills `fds` with what the next `advance` waits for and returns their number. Lowers *wake to
+     * the time when `advance` is due in any case. */
+    int (*watch)(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake);
+    size_t (*withdraw)(kf_channel *channel, int64_t *tickets, size_t most);
+    /* Asks the worker to end, without waiting. May be NULL. */
+    void (*begin_close)(kf_channel *channel);
+    void (*close)(kf_channel *channel);
+} kf_channel_kind;
 
-struct kf_end {
-    const kf_end_kind *kind;
+struct kf_channel {
+    const kf_channel_kind *kind;
     kf_workers *pool;
-    char *name;      /* as in the spec, for messages */
-    int failures;    /* in a row */
-    int faults;      /* verdicts in a row that are its machine's fault (machine_failures.h) */
-    int faults_most; /* so many are enough; 0: KF_MACHINE_FAILURES */
-    bool worn;       /* they were: the end has to retire itself, `why` says so */
+    /* As in the spec, for messages. */
+    char *name;
+    /* In a row. */
+    int failures;
+    /* Verdicts in a row that are failures of the machine (machine_failures.h). */
+    int machine_failures;
+    /* Limit of these. 0: KF_MACHINE_FAILURES. */
+    int max_machine_failures;
+    /* The limit is reached. The channel has to retire for the reason in `why`. */
+    bool retiring;
     kf_error why;
-    size_t jobs_most; /* at a time, as its hello said */
+    /* Jobs at a time, as the hello said. */
+    size_t max_jobs;
     bool given_up;
 };
 
-/* Made by a spec. NULL with an error. */
-/* NULL: local */
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
-                     kf_error *error);
-kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
-                      const kf_workers_options *options, kf_error *error);
+typedef struct kf_finished {
+    struct kf_finished *next;
+    kf_workers_result result;
+} kf_finished;
 
-/* Back to the pool. `kf_pool_hello` reads a hello line; false (and the end has to be given up or to
- * fail) with the reason. */
-bool kf_pool_hello(kf_workers *pool, kf_end *end, const char *text, size_t size, kf_error *error);
-/* An answer to `job`. True: it is one, the job is done and freed, or another end's to do; when the
- * end is `worn` now it has to retire: hand its other jobs back and call kf_pool_failed with `why`,
- * given up. False: it is none, with the reason; the job is still the caller's. */
-bool kf_pool_answer(kf_workers *pool, kf_end *end, kf_pending *job, const char *text, size_t size,
-                    kf_error *error);
-/* Back into the queue, ahead of the others: the end that had it failed, and not for certain over
- * this job. */
+struct kf_workers {
+    kf_channel **channels;
+    size_t channel_count;
+    kf_pending *queue, **queue_end;
+    kf_finished *results, **results_end;
+    char *hardware, *device, *environment_id;
+    /* A first hello came since the last wait. */
+    bool has_hello;
+    /* Workers rejected because of another environment. */
+    size_t rejected;
+    kf_error last;
+    bool has_news;
+    char news[KF_NEWS_BYTES];
+    bool out_of_memory;
+    /* The printed task of the last job. Most jobs of a run share it, and it is most of their text.
+     */
+    char *bundle;
+    char bundle_hash[KF_HASH_HEX];
+    /* The descriptors of kf_workers_listen. */
+    struct pollfd listen_fds[KF_WORKERS_LISTENED];
+    size_t listen_count;
+    double listen_until;
+};
+
+/* Opens a channel. `command` NULL: local. NULL with *error on failure. */
+kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                         kf_error *error);
+kf_channel *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
+                          const kf_workers_options *options, kf_error *error);
+
+/* Reads a hello line. False with the reason in *error: the channel then fails or is given up. */
+bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size_t size,
+                   kf_error *error);
+/* Reads an answer to `job`. True: the pool has taken the job over. If the channel is `retiring`
+ * now, it has to retire: it hands its other jobs back and calls kf_pool_failed with `why`. False
+ * with *error: the answer is invalid, and the channel still owns the job. */
+bool kf_pool_answer(kf_workers *pool, kf_channel *channel, kf_pending *job, const char *text,
+                    size_t size, kf_error *error);
+/* Puts the job back at the front of the queue, to be tried alone. For a channel that failed with
+ * several jobs. */
 void kf_pool_return(kf_workers *pool, kf_pending *job);
-/* The same without any suspicion against the job. */
+/* Puts the job back at the front of the queue. The job is not suspected. */
 void kf_pool_hand_back(kf_workers *pool, kf_pending *job);
-/* The end failed while it had `job` (may be NULL; taken over). Counts, and gives the end up when it
- * was once too often. `wrong_machine`: give it up at once. */
-void kf_pool_failed(kf_workers *pool, kf_end *end, kf_pending *job, bool wrong_machine,
+/* Puts a job into the queue, at its front if `first`, or takes one out. */
+void kf_pool_enqueue(kf_workers *pool, kf_pending *job, bool first);
+kf_pending *kf_pool_unlink(kf_workers *pool, kf_pending **at);
+/* Takes the first job out. NULL: the queue is empty. */
+kf_pending *kf_pool_dequeue(kf_workers *pool);
+/* True if another channel has a worker that can do the job. Only workers that sent a hello count.
+ */
+bool kf_pool_has_other(const kf_workers *pool, const kf_channel *channel);
+/* Counts a failure of the channel, and gives it up at the limit or if `wrong_machine`. Takes over
+ * the `job` that it failed with, which may be NULL. */
+void kf_pool_failed(kf_workers *pool, kf_channel *channel, kf_pending *job, bool wrong_machine,
                     const kf_error *why);
 
 #endif

@@ -1,15 +1,14 @@
-/* A worker that is a child process: lines down its stdin, lines up its stdout, its stderr kept for
- * messages.
+/* A worker that is a child process: jobs go to its stdin as lines, verdicts come from its stdout.
+ * The end of its stderr is kept for messages.
  *
  *   down ──start──► starting ──hello──► idle ◄──last verdict── busy
  *    ▲                                    └──────job──────►
- *    └── it ended, wrote what is no answer, or took too long: killed, reaped, started again after a
- * pause that doubles
+ *    └── failed: it ended, wrote an invalid answer, or took too long
+ * A failed worker is killed, reaped and started again after a pause. The pause doubles each time.
  *
- * A job may be larger than a pipe holds and a worker may not read: both pipes are non-blocking and
- * the job is written as it fits. Before the hello a few lines that are no JSON are passed over,
- * since login shells print banners.
- */
+ * A job may be larger than a pipe holds, and a worker may not read. So both pipes are non-blocking,
+ * and the job is written in parts. Before the hello a few lines that are not JSON are skipped,
+ * because login shells print banners. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -28,39 +27,46 @@
 #include "workers_internal.h"
 
 #define READ_BYTES 65536
-#define TAIL_BYTES 400 /* of stderr */
+/* Bytes of stderr kept. */
+#define TAIL_BYTES 400
 #define BANNER_LINES 200
-#define HELLO_SECONDS 120  /* for `local`; a command may wait in a queue */
-#define BLIND_SECONDS 0.02 /* how often to look where the kernel has no pidfd (before Linux 5.3) \
-                            */
+/* Limit for `local`. A command may wait in a batch queue. */
+#define HELLO_SECONDS 120
+/* How often to look for the end of a process if the kernel has no pidfd (before Linux 5.3). */
+#define POLL_SECONDS 0.02
 #define FIRST_PAUSE 0.1
-#define END_SECONDS 5 /* that a killed worker may take to end */
+/* Time for a killed worker to end. */
+#define END_SECONDS 5
 
 typedef enum pipe_state { DOWN, STARTING, IDLE, BUSY } pipe_state;
 
-typedef struct pipe_end {
-    kf_end end;
-    char *command, *program, *device; /* command NULL: local */
+typedef struct pipe_channel {
+    kf_channel channel;
+    /* command NULL: local. */
+    char *command, *program, *device;
     double grace;
     pipe_state state;
-    pid_t pid; /* 0: none; also its process group */
+    /* 0: no process. Also its process group. */
+    pid_t pid;
     int pidfd, in, out, err;
     double restart_at, deadline;
-    kf_pending *jobs; /* at hand, in the order they were sent */
+    /* The jobs of the worker, in the order sent. */
+    kf_pending *jobs;
     size_t job_count;
-    size_t written; /* bytes of the last job's line, which may not all be sent; those before are */
+    /* Bytes sent of the last job's line. Earlier jobs are sent whole. */
+    size_t written;
     kf_buffer line;
     size_t looked;
-    int banner;
+    int banner_lines;
     char tail[TAIL_BYTES + 1];
     size_t tail_size;
     bool closing;
-} pipe_end;
+} pipe_channel;
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* The environment for a worker of our own: a judge needs no keys, so it does not get what looks
- * like one. The array is malloc'd, its texts are those of environ. */
+/* Returns the environment for a local worker, without variables that look like secrets: a judge
+ * needs no keys. The array is malloc'd, its texts are those of environ. */
 static char **without_secrets(void)
 {
     static const char *const marks[] = {"API_KEY", "APIKEY",   "TOKEN",
@@ -79,9 +85,9 @@ static char **without_secrets(void)
     return clean;
 }
 
-/* In the child, between fork and exec: only async-signal-safe calls. */
-static void become_worker(const pipe_end *p, pid_t parent, char *const *environment, int in,
-                          int out, int err)
+/* Becomes the worker. Runs between fork and exec, so it calls async-signal-safe functions only. */
+static void exec_worker(const pipe_channel *p, pid_t parent, char *const *environment, int in,
+                        int out, int err)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -91,7 +97,7 @@ static void become_worker(const pipe_end *p, pid_t parent, char *const *environm
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(127);
-    /* where the kernel has it; all of kforge's own are close-on-exec anyway */
+    /* Not on every kernel. kforge's own descriptors are close-on-exec anyway. */
     syscall(SYS_close_range, 3u, ~0u, 0u);
     if (p->command) {
         char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, p->command, NULL};
@@ -116,14 +122,14 @@ static bool make_pipe(int *read_end, int *write_end)
 }
 
 /* Takes a descriptor out of a variable that would close it. */
-static int keep(int *fd)
+static int move_fd(int *fd)
 {
     int kept = *fd;
     *fd = -1;
     return kept;
 }
 
-static bool start(pipe_end *p, double now, kf_error *error)
+static bool start(pipe_channel *p, double now, kf_error *error)
 {
     kf_autoclose int in_read = -1, in_write = -1, out_read = -1, out_write = -1, err_read = -1,
                      err_write = -1;
@@ -134,19 +140,20 @@ static bool start(pipe_end *p, double now, kf_error *error)
     fcntl(out_read, F_SETFL, O_NONBLOCK);
     fcntl(err_read, F_SETFL, O_NONBLOCK);
     kf_autofree char **environment = without_secrets();
-    if (!environment) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!environment) return kf_fail_memory(error, "the environment of a worker");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) return kf_fail(error, KF_ERROR_MACHINE, "no process: %s", strerror(errno));
-    if (pid == 0) become_worker(p, parent, environment, in_read, out_write, err_write);
-    setpgid(pid, pid); /* also here: whichever comes first */
+    if (pid == 0) exec_worker(p, parent, environment, in_read, out_write, err_write);
+    /* In both processes, because either may run first. */
+    setpgid(pid, pid);
     p->pid = pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    p->in = keep(&in_write);
-    p->out = keep(&out_read);
-    p->err = keep(&err_read);
+    p->in = move_fd(&in_write);
+    p->out = move_fd(&out_read);
+    p->err = move_fd(&err_read);
     p->state = STARTING;
     p->deadline = p->command ? 0 : now + HELLO_SECONDS;
-    p->banner = 0;
+    p->banner_lines = 0;
     p->tail_size = 0;
     p->looked = 0;
     return true;
@@ -160,16 +167,15 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static bool has_ended(const pipe_end *p)
+static bool has_ended(const pipe_channel *p)
 {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == p->pid;
 }
 
-/* The wait status of a killed child. One whose driver does not answer may not even end by SIGKILL
- * before the driver does: it is left to end whenever it can, and counts as one that failed by
- * itself. */
+/* Returns the wait status of a killed child. While a driver call hangs, even SIGKILL does not end
+ * the child. It is then left to end later, and counts as failed. */
 static int await_end(pid_t pid)
 {
     int status;
@@ -181,9 +187,9 @@ static int await_end(pid_t pid)
     return status;
 }
 
-/* The group is killed before its leader is reaped, while its number can't belong to anybody else.
- * Returns the wait status. */
-static int reap(pipe_end *p)
+/* Kills the group, then reaps its leader: until then the group's number is not reused. Returns the
+ * wait status. */
+static int reap(pipe_channel *p)
 {
     int status = 0;
     if (p->pid) {
@@ -202,8 +208,8 @@ static int reap(pipe_end *p)
     return status;
 }
 
-/* The last line that it wrote to stderr. */
-static const char *last_words(pipe_end *p)
+/* Returns the last line of its stderr. */
+static const char *last_stderr_line(pipe_channel *p)
 {
     while (p->tail_size && (p->tail[p->tail_size - 1] == '\n' || p->tail[p->tail_size - 1] == '\r'))
         p->tail_size--;
@@ -212,14 +218,14 @@ static const char *last_words(pipe_end *p)
     return feed ? feed + 1 : p->tail;
 }
 
-static kf_pending *last_job(const pipe_end *p)
+static kf_pending *last_job(const pipe_channel *p)
 {
     kf_pending *job = p->jobs;
     while (job && job->next) job = job->next;
     return job;
 }
 
-static kf_pending *take_job(pipe_end *p, kf_pending *job)
+static kf_pending *take_job(pipe_channel *p, kf_pending *job)
 {
     kf_pending **at = &p->jobs;
     while (*at != job) at = &(*at)->next;
@@ -229,34 +235,34 @@ static kf_pending *take_job(pipe_end *p, kf_pending *job)
     return job;
 }
 
-/* Which of several jobs it was nobody knows. */
-static void fail(pipe_end *p, bool wrong_machine, const kf_error *why)
+/* Fails the channel. With several jobs, any of them may be the cause. */
+static void fail(pipe_channel *p, bool wrong_machine, const kf_error *why)
 {
     reap(p);
     kf_pending *culprit = p->job_count == 1 ? take_job(p, p->jobs) : NULL;
-    /* each to the front, so the first one last */
-    while (p->jobs) kf_pool_return(p->end.pool, take_job(p, last_job(p)));
-    kf_pool_failed(p->end.pool, &p->end, culprit, wrong_machine, why);
-    double pause = FIRST_PAUSE * (double)(1 << (p->end.failures > 8 ? 8 : p->end.failures));
+    /* Each goes to the front, so the first one goes last. */
+    while (p->jobs) kf_pool_return(p->channel.pool, take_job(p, last_job(p)));
+    kf_pool_failed(p->channel.pool, &p->channel, culprit, wrong_machine, why);
+    double pause = FIRST_PAUSE * (double)(1 << (p->channel.failures > 8 ? 8 : p->channel.failures));
     p->restart_at = kf_now() + pause;
 }
 
-/* Its machine failed too often: others get what it had. */
-static void retire(pipe_end *p)
+/* Gives the channel up because its machine failed too often. Others get its jobs. */
+static void retire(pipe_channel *p)
 {
-    kf_error why = p->end.why;
+    kf_error why = p->channel.why;
     reap(p);
-    while (p->jobs) kf_pool_hand_back(p->end.pool, take_job(p, last_job(p)));
-    kf_pool_failed(p->end.pool, &p->end, NULL, true, &why);
+    while (p->jobs) kf_pool_hand_back(p->channel.pool, take_job(p, last_job(p)));
+    kf_pool_failed(p->channel.pool, &p->channel, NULL, true, &why);
 }
 
-static void fail_ended(pipe_end *p)
+static void fail_ended(pipe_channel *p)
 {
     kf_error why;
     bool starting = p->state == STARTING;
     int status = reap(p);
-    const char *words = last_words(p), *comma = *words ? ": " : "";
-    /* Our own program says what is wrong, and trying again would not change it. */
+    const char *words = last_stderr_line(p), *comma = *words ? ": " : "";
+    /* kforge itself reports the reason, and a new start would fail the same way. */
     bool final = !p->command && starting && WIFEXITED(status) && WEXITSTATUS(status) > 0 &&
                  strncmp(words, "kforge: ", 8) == 0;
     if (final) {
@@ -274,10 +280,10 @@ static void fail_ended(pipe_end *p)
     fail(p, false, &why);
 }
 
-/* ---- talking --------------------------------------------------------------------------------- */
+/* ---- reading and writing --------------------------------------------------------------------- */
 
-/* write() to a reader that may be gone, without the signal. Like write. */
-static ssize_t write_quietly(int fd, const void *data, size_t size)
+/* Writes like write(), but without SIGPIPE if the reader is gone. */
+static ssize_t write_without_signal(int fd, const void *data, size_t size)
 {
     sigset_t pipe_signal, before, pending;
     sigemptyset(&pipe_signal);
@@ -293,18 +299,19 @@ static ssize_t write_quietly(int fd, const void *data, size_t size)
     return written;
 }
 
-static void write_job(pipe_end *p)
+static void write_job(pipe_channel *p)
 {
     const kf_pending *job = last_job(p);
     while (job && p->written < job->size) {
-        ssize_t size = write_quietly(p->in, job->line + p->written, job->size - p->written);
+        ssize_t size = write_without_signal(p->in, job->line + p->written, job->size - p->written);
         if (size < 0 && errno == EINTR) continue;
-        if (size <= 0) return; /* full; or nobody reads, and then it has ended or soon will have */
+        /* The pipe is full, or the worker has ended or is about to. */
+        if (size <= 0) return;
         p->written += (size_t)size;
     }
 }
 
-static void read_tail(pipe_end *p)
+static void read_tail(pipe_channel *p)
 {
     char data[4096];
     for (int round = 0; round < 16 && p->err >= 0; round++) {
@@ -324,18 +331,16 @@ static void read_tail(pipe_end *p)
     }
 }
 
-/* A worker with several jobs works on each as long as it may; between two answers no longer than
- * the longest takes. */
-static void set_deadline(pipe_end *p)
+/* Sets the deadline of the next answer: the longest limit of its jobs. */
+static void set_deadline(pipe_channel *p)
 {
     double longest = 0;
     for (const kf_pending *job = p->jobs; job; job = job->next) longest = fmax(longest, job->limit);
     p->deadline = p->jobs ? kf_now() + longest + p->grace : 0;
 }
 
-/* The job that an answer is for; where there is one job it is that, whatever the answer says of
- * itself. */
-static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
+/* Returns the job that an answer is for. If there is one job, the answer is for it. */
+static kf_pending *job_of(const pipe_channel *p, const char *text, size_t size)
 {
     if (p->job_count == 1) return p->jobs;
     kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "answer", NULL);
@@ -345,8 +350,8 @@ static kf_pending *job_of(const pipe_end *p, const char *text, size_t size)
     return p->jobs;
 }
 
-/* An answer to one of its jobs. False: it is none. */
-static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *why)
+/* Reads an answer to one of its jobs. False if the answer is invalid. */
+static bool take_answer(pipe_channel *p, const char *text, size_t size, kf_error *why)
 {
     kf_pending *job = job_of(p, text, size), *before = NULL;
     if (!job->next && p->written < job->size)
@@ -354,8 +359,9 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
     bool last = !job->next;
     for (kf_pending *each = p->jobs; each != job; each = each->next) before = each;
     kf_pending *after = job->next;
-    if (!kf_pool_answer(p->end.pool, &p->end, job, text, size, why)) return false;
-    if (before) /* the job itself is gone */
+    if (!kf_pool_answer(p->channel.pool, &p->channel, job, text, size, why)) return false;
+    /* The job itself is freed. */
+    if (before)
         before->next = after;
     else
         p->jobs = after;
@@ -366,8 +372,8 @@ static bool hear_answer(pipe_end *p, const char *text, size_t size, kf_error *wh
     return true;
 }
 
-/* One line from the worker. False: it failed, and is down. */
-static bool hear(pipe_end *p, const char *text, size_t size)
+/* Reads one line of the worker. False: the worker failed and is down. */
+static bool take_line(pipe_channel *p, const char *text, size_t size)
 {
     kf_error why = {0};
     size_t blank = 0;
@@ -375,8 +381,8 @@ static bool hear(pipe_end *p, const char *text, size_t size)
         blank++;
     if (blank == size) return true;
     if (p->state == STARTING) {
-        if (text[blank] != '{' && ++p->banner <= BANNER_LINES) return true;
-        if (kf_pool_hello(p->end.pool, &p->end, text, size, &why)) {
+        if (text[blank] != '{' && ++p->banner_lines <= BANNER_LINES) return true;
+        if (kf_pool_hello(p->channel.pool, &p->channel, text, size, &why)) {
             p->state = IDLE;
             p->deadline = 0;
             return true;
@@ -385,25 +391,25 @@ static bool hear(pipe_end *p, const char *text, size_t size)
         return false;
     }
     if (p->state != BUSY)
-        kf_fail(&why, KF_ERROR_INPUT, "it wrote a line that nobody asked for");
-    else if (hear_answer(p, text, size, &why)) {
-        if (p->end.worn) retire(p);
-        return !p->end.worn;
+        kf_fail(&why, KF_ERROR_INPUT, "it wrote a line without a job");
+    else if (take_answer(p, text, size, &why)) {
+        if (p->channel.retiring) retire(p);
+        return !p->channel.retiring;
     }
     fail(p, false, &why);
     return false;
 }
 
 /* Takes complete lines out of the buffer. False: the worker is down. */
-static bool hear_lines(pipe_end *p)
+static bool take_lines(pipe_channel *p)
 {
     size_t start = 0;
     for (char *feed; p->line.size > p->looked &&
                      (feed = memchr(p->line.data + p->looked, '\n', p->line.size - p->looked));) {
         size_t end = (size_t)(feed - p->line.data);
-        /* the buffer goes when the worker fails */
+        /* The buffer is freed if the worker fails. */
         kf_autofree char *text = strndup(p->line.data + start, end - start);
-        if (text && !hear(p, text, strlen(text))) return false;
+        if (text && !take_line(p, text, strlen(text))) return false;
         start = p->looked = end + 1;
     }
     if (start) {
@@ -419,8 +425,8 @@ static bool hear_lines(pipe_end *p)
     return false;
 }
 
-/* Reads what is there; false when the worker is down now. */
-static bool read_lines(pipe_end *p)
+/* Reads what has arrived. False: the worker is down now. */
+static bool read_lines(pipe_channel *p)
 {
     char data[READ_BYTES];
     for (int round = 0; round < 64 && p->out >= 0; round++) {
@@ -432,36 +438,36 @@ static bool read_lines(pipe_end *p)
             return true;
         }
         kf_buffer_append(&p->line, data, (size_t)size);
-        if (!hear_lines(p)) return false;
+        if (!take_lines(p)) return false;
     }
     return true;
 }
 
-/* ---- the end's interface --------------------------------------------------------------------- */
+/* ---- the channel's interface ----------------------------------------------------------------- */
 
-static size_t pipe_room(const kf_end *end)
+static size_t pipe_room(const kf_channel *channel)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     bool serves = p->state == IDLE || p->state == BUSY;
-    return serves && end->jobs_most > p->job_count ? end->jobs_most - p->job_count : 0;
+    return serves && channel->max_jobs > p->job_count ? channel->max_jobs - p->job_count : 0;
 }
 
-static size_t pipe_busy(const kf_end *end)
+static size_t pipe_busy(const kf_channel *channel)
 {
-    return ((const pipe_end *)end)->job_count;
+    return ((const pipe_channel *)channel)->job_count;
 }
 
-static bool pipe_takes(const kf_end *end, const kf_pending *job)
+static bool pipe_takes(const kf_channel *channel, const kf_pending *job)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     const kf_pending *last = last_job(p);
     if (!last) return true;
     return !last->alone && !job->alone && p->written == last->size;
 }
 
-static void pipe_begin(kf_end *end, kf_pending *job)
+static void pipe_begin(kf_channel *channel, kf_pending *job)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     kf_pending *last = last_job(p);
     job->next = NULL;
     if (last)
@@ -476,9 +482,9 @@ static void pipe_begin(kf_end *end, kf_pending *job)
     write_job(p);
 }
 
-static void pipe_advance(kf_end *end, double now)
+static void pipe_advance(kf_channel *channel, double now)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     kf_error why;
     if (p->closing) {
         if (p->pid && has_ended(p)) reap(p);
@@ -488,12 +494,14 @@ static void pipe_advance(kf_end *end, double now)
         if (now >= p->restart_at && !start(p, now, &why)) fail(p, false, &why);
         return;
     }
-    bool ended = has_ended(p); /* before reading: what it wrote last is then there to be read */
+    /* Checked before reading, so that the last output of an ended worker is read. */
+    bool ended = has_ended(p);
     read_tail(p);
     write_job(p);
     if (!read_lines(p)) return;
     if (ended || p->out < 0) {
-        read_tail(p); /* what it wrote between the two, before it closed its output */
+        /* Output of the time between the two reads. */
+        read_tail(p);
         fail_ended(p);
     } else if (p->deadline && now >= p->deadline) {
         if (p->state == STARTING)
@@ -506,12 +514,12 @@ static void pipe_advance(kf_end *end, double now)
     }
 }
 
-static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)
+static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake)
 {
-    const pipe_end *p = (const pipe_end *)end;
+    const pipe_channel *p = (const pipe_channel *)channel;
     int count = 0;
     double first = p->state == DOWN ? p->restart_at : p->deadline;
-    if (p->pid && p->pidfd < 0) first = kf_now() + BLIND_SECONDS;
+    if (p->pid && p->pidfd < 0) first = kf_now() + POLL_SECONDS;
     if (!p->closing && first > 0 && first < *wake) *wake = first;
     if (!p->pid) return 0;
     if (p->pidfd >= 0) fds[count++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
@@ -523,11 +531,11 @@ static int pipe_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *
     return count ? count : p->closing;
 }
 
-/* End of file tells an idle worker to end; that nobody reads its answers any more stops a busy one;
- * SIGTERM whatever the shell runs. */
-static void pipe_close_gently(kf_end *end)
+/* Closes the pipes: the end of file ends an idle worker, the lost reader a busy one. SIGTERM ends
+ * whatever the shell runs. */
+static void pipe_begin_close(kf_channel *channel)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     p->closing = true;
     if (!p->pid) return;
     close_fd(&p->in);
@@ -536,50 +544,50 @@ static void pipe_close_gently(kf_end *end)
     if (p->state != IDLE) kill(-p->pid, SIGTERM);
 }
 
-static void pipe_close(kf_end *end)
+static void pipe_close(kf_channel *channel)
 {
-    pipe_end *p = (pipe_end *)end;
+    pipe_channel *p = (pipe_channel *)channel;
     reap(p);
     while (p->jobs) kf_pending_free(take_job(p, p->jobs));
     free(p->command);
     free(p->program);
     free(p->device);
-    free(p->end.name);
+    free(p->channel.name);
     free(p);
 }
 
-static const kf_end_kind pipe_kind = {
+static const kf_channel_kind pipe_kind = {
     .room = pipe_room,
     .busy = pipe_busy,
     .takes = pipe_takes,
     .begin = pipe_begin,
     .advance = pipe_advance,
     .watch = pipe_watch,
-    .close_gently = pipe_close_gently,
+    .begin_close = pipe_begin_close,
     .close = pipe_close,
 };
 
-kf_end *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
-                     kf_error *error)
+kf_channel *kf_pipe_open(kf_workers *pool, const char *command, const kf_workers_options *options,
+                         kf_error *error)
 {
-    pipe_end *p = calloc(1, sizeof *p);
+    pipe_channel *p = calloc(1, sizeof *p);
     if (!p) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a worker");
         return NULL;
     }
-    *p = (pipe_end){
-        .end = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
+    *p = (pipe_channel){
+        .channel = {.kind = &pipe_kind, .pool = pool}, .pidfd = -1, .in = -1, .out = -1, .err = -1};
     p->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
-    if (command || !options->device_count) p->end.name = strdup(command ? command : "local");
-    /* its device tells it from the others */
-    else if (asprintf(&p->end.name, "local %s", options->device) < 0)
-        p->end.name = NULL;
+    if (command || !options->device_count) p->channel.name = strdup(command ? command : "local");
+    /* The device distinguishes it from the others. */
+    else if (asprintf(&p->channel.name, "local %s", options->device) < 0)
+        p->channel.name = NULL;
     p->command = command ? strdup(command) : NULL;
     p->program = options->program ? strdup(options->program) : NULL;
     p->device = options->device && *options->device ? strdup(options->device) : NULL;
-    bool copied = p->end.name && (!command || p->command) && (!options->program || p->program);
-    if (!copied) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (copied && start(p, kf_now(), error)) return &p->end;
-    pipe_close(&p->end);
+    bool copied = p->channel.name && (!command || p->command) && (!options->program || p->program);
+    if (!copied) kf_fail_memory(error, "a worker");
+    if (copied && start(p, kf_now(), error)) return &p->channel;
+    pipe_close(&p->channel);
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* Workers behind a folder (worker.h): jobs are put into DIR/jobs, answers looked for in
- * DIR/verdicts. Whose turn it is, and what happens when a worker dies with a job, is the workers'
- * affair; this side only looks, takes the answers out, and tidies up what nobody took. */
+/* Workers behind a folder (worker.h). This side writes jobs into DIR/jobs and reads the answers
+ * from DIR/verdicts. The workers decide which of them takes a job, and handle one that ends with a
+ * job. This side also removes the files of jobs that no worker took. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,30 +14,31 @@
 #include "worker_protocol.h"
 #include "workers_internal.h"
 
-#define LOOK_SECONDS 0.05
+#define SCAN_SECONDS 0.05
 #define SLOTS_MAX 256
 
 typedef struct slot {
     kf_pending *job;
-    double deadline; /* 0: nobody took it yet */
+    /* 0: no worker took it yet. */
+    double deadline;
 } slot;
 
-typedef struct spool_end {
-    kf_end end;
+typedef struct spool_channel {
+    kf_channel channel;
     char *jobs, *verdicts, *workers;
     double grace, looked;
-    bool greeted;
+    bool has_hello;
     slot slots[SLOTS_MAX];
     size_t slot_count, used;
-} spool_end;
+} spool_channel;
 
 static void path_of(char path[PATH_MAX], const char *folder, const char *id)
 {
     snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
 }
 
-/* The hello of the worker that was here last, NULL none; *count is how many there are. */
-static char *newest_hello(const spool_end *s, int *count)
+/* Returns the path of the newest hello, NULL without a hello. *count is the number of hellos. */
+static char *newest_hello(const spool_channel *s, int *count)
 {
     kf_autofree char *newest = NULL;
     time_t newest_time = 0;
@@ -60,7 +61,7 @@ static char *newest_hello(const spool_end *s, int *count)
     return kf_steal(&newest);
 }
 
-static void look_for_workers(spool_end *s)
+static void read_hello(spool_channel *s)
 {
     int count;
     kf_autofree char *newest = newest_hello(s, &count);
@@ -68,11 +69,12 @@ static void look_for_workers(spool_end *s)
     kf_autofree char *text = newest ? kf_file_read(newest, 1 << 20, &size, NULL) : NULL;
     if (!text) return;
     kf_error why = {0};
-    s->greeted = kf_pool_hello(s->end.pool, &s->end, text, size, &why);
-    if (!s->greeted) kf_pool_failed(s->end.pool, &s->end, NULL, why.code == KF_ERROR_MACHINE, &why);
+    s->has_hello = kf_pool_hello(s->channel.pool, &s->channel, text, size, &why);
+    if (!s->has_hello)
+        kf_pool_failed(s->channel.pool, &s->channel, NULL, why.code == KF_ERROR_MACHINE, &why);
 }
 
-static void remove_files(const spool_end *s, const kf_pending *job)
+static void remove_files(const spool_channel *s, const kf_pending *job)
 {
     char path[PATH_MAX];
     path_of(path, s->jobs, job->id);
@@ -81,36 +83,36 @@ static void remove_files(const spool_end *s, const kf_pending *job)
     unlink(path);
 }
 
-static void fail_slot(spool_end *s, slot *at, const kf_error *why)
+static void fail_slot(spool_channel *s, slot *at, const kf_error *why)
 {
     kf_pending *job = kf_steal(&at->job);
     s->used--;
     remove_files(s, job);
-    kf_pool_failed(s->end.pool, &s->end, job, false, why);
+    kf_pool_failed(s->channel.pool, &s->channel, job, false, why);
 }
 
-/* No end of this folder's any more: others get what nobody has answered. */
-static void clear_slots(spool_end *s)
+/* Gives the folder up: other channels get its jobs. */
+static void clear_slots(spool_channel *s)
 {
     for (size_t i = 0; i < s->slot_count; i++) {
         if (!s->slots[i].job) continue;
         remove_files(s, s->slots[i].job);
-        kf_pool_hand_back(s->end.pool, kf_steal(&s->slots[i].job));
+        kf_pool_hand_back(s->channel.pool, kf_steal(&s->slots[i].job));
         s->used--;
     }
 }
 
-/* Each worker ends by itself after so many of its machine's faults (spool.c); who answered is not
- * told here, so all that were there at a time may. */
-static void allow_faults(spool_end *s)
+/* Raises the limit of machine failures. Each worker of the folder ends by itself after
+ * KF_MACHINE_FAILURES of them (spool.c), and an answer does not name its worker. */
+static void raise_failure_limit(spool_channel *s)
 {
     int count;
     free(newest_hello(s, &count));
-    if (count * KF_MACHINE_FAILURES > s->end.faults_most)
-        s->end.faults_most = count * KF_MACHINE_FAILURES;
+    if (count * KF_MACHINE_FAILURES > s->channel.max_machine_failures)
+        s->channel.max_machine_failures = count * KF_MACHINE_FAILURES;
 }
 
-static void look_for_answer(spool_end *s, slot *at, double now)
+static void check_slot(spool_channel *s, slot *at, double now)
 {
     char verdict[PATH_MAX], waiting[PATH_MAX];
     kf_error why = {0};
@@ -130,10 +132,11 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     size_t size;
     kf_autofree char *text = kf_file_read(verdict, KF_JOB_BYTES, &size, &why);
     kf_autofree char *id = strdup(at->job->id);
-    if (s->end.faults)
-        allow_faults(s); /* not only with the last: the worker whose that is ends, and its hello may
-                            be gone by then */
-    if (!id || !text || !kf_pool_answer(s->end.pool, &s->end, at->job, text, size, &why)) {
+    if (s->channel.machine_failures)
+        /* At every failure: the worker ends after its last one, and its hello may be gone by then.
+         */
+        raise_failure_limit(s);
+    if (!id || !text || !kf_pool_answer(s->channel.pool, &s->channel, at->job, text, size, &why)) {
         fail_slot(s, at, &why);
         return;
     }
@@ -142,25 +145,25 @@ static void look_for_answer(spool_end *s, slot *at, double now)
     unlink(verdict);
     path_of(waiting, s->jobs, id);
     unlink(waiting);
-    if (!s->end.worn) return;
-    kf_error last = s->end.why;
-    kf_pool_failed(s->end.pool, &s->end, NULL, true, &last);
+    if (!s->channel.retiring) return;
+    kf_error last = s->channel.why;
+    kf_pool_failed(s->channel.pool, &s->channel, NULL, true, &last);
 }
 
-static size_t spool_room(const kf_end *end)
+static size_t spool_room(const kf_channel *channel)
 {
-    const spool_end *s = (const spool_end *)end;
-    return s->greeted ? s->slot_count - s->used : 0;
+    const spool_channel *s = (const spool_channel *)channel;
+    return s->has_hello ? s->slot_count - s->used : 0;
 }
 
-static size_t spool_busy(const kf_end *end)
+static size_t spool_busy(const kf_channel *channel)
 {
-    return ((const spool_end *)end)->used;
+    return ((const spool_channel *)channel)->used;
 }
 
-static void spool_begin(kf_end *end, kf_pending *job)
+static void spool_begin(kf_channel *channel, kf_pending *job)
 {
-    spool_end *s = (spool_end *)end;
+    spool_channel *s = (spool_channel *)channel;
     slot *at = s->slots;
     while (at->job) at++;
     *at = (slot){.job = job};
@@ -171,30 +174,30 @@ static void spool_begin(kf_end *end, kf_pending *job)
     if (!kf_file_write(path, job->line, job->size, &why)) fail_slot(s, at, &why);
 }
 
-static void spool_advance(kf_end *end, double now)
+static void spool_advance(kf_channel *channel, double now)
 {
-    spool_end *s = (spool_end *)end;
-    if (now - s->looked < LOOK_SECONDS) return;
+    spool_channel *s = (spool_channel *)channel;
+    if (now - s->looked < SCAN_SECONDS) return;
     s->looked = now;
-    if (!s->greeted) look_for_workers(s);
-    for (size_t i = 0; i < s->slot_count && !end->given_up; i++)
-        if (s->slots[i].job) look_for_answer(s, &s->slots[i], now);
-    if (end->given_up) clear_slots(s);
+    if (!s->has_hello) read_hello(s);
+    for (size_t i = 0; i < s->slot_count && !channel->given_up; i++)
+        if (s->slots[i].job) check_slot(s, &s->slots[i], now);
+    if (channel->given_up) clear_slots(s);
 }
 
-static int spool_watch(const kf_end *end, struct pollfd fds[KF_END_FDS], double *wake)
+static int spool_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FDS], double *wake)
 {
     (void)fds;
-    double next = ((const spool_end *)end)->looked + LOOK_SECONDS;
+    double next = ((const spool_channel *)channel)->looked + SCAN_SECONDS;
     if (next < *wake) *wake = next;
     return 0;
 }
 
-/* A file that can still be moved out of jobs/ is nobody's: of this and a worker's rename one
- * succeeds. */
-static size_t spool_withdraw(kf_end *end, int64_t *tickets, size_t most)
+/* No worker has a file that can still be removed from jobs/: of this unlink and a worker's rename
+ * one succeeds. */
+static size_t spool_withdraw(kf_channel *channel, int64_t *tickets, size_t most)
 {
-    spool_end *s = (spool_end *)end;
+    spool_channel *s = (spool_channel *)channel;
     size_t count = 0;
     for (size_t i = 0; i < s->slot_count && count < most; i++) {
         if (!s->slots[i].job) continue;
@@ -209,9 +212,9 @@ static size_t spool_withdraw(kf_end *end, int64_t *tickets, size_t most)
     return count;
 }
 
-static void spool_close(kf_end *end)
+static void spool_close(kf_channel *channel)
 {
-    spool_end *s = (spool_end *)end;
+    spool_channel *s = (spool_channel *)channel;
     for (size_t i = 0; i < s->slot_count; i++) {
         if (!s->slots[i].job) continue;
         remove_files(s, s->slots[i].job);
@@ -220,11 +223,11 @@ static void spool_close(kf_end *end)
     free(s->jobs);
     free(s->verdicts);
     free(s->workers);
-    free(s->end.name);
+    free(s->channel.name);
     free(s);
 }
 
-static const kf_end_kind spool_kind = {
+static const kf_channel_kind spool_kind = {
     .room = spool_room,
     .busy = spool_busy,
     .begin = spool_begin,
@@ -237,31 +240,31 @@ static const kf_end_kind spool_kind = {
 static char *make_folder(const char *directory, const char *name, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(directory, name);
-    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) kf_fail_memory(error, "a path");
     return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
 }
 
-kf_end *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
-                      const kf_workers_options *options, kf_error *error)
+kf_channel *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
+                          const kf_workers_options *options, kf_error *error)
 {
     if (!*directory || strlen(directory) > PATH_MAX - 256) {
         kf_fail(error, KF_ERROR_INPUT, "workers \"spool:%.100s\": expected spool:DIR", directory);
         return NULL;
     }
-    spool_end *s = calloc(1, sizeof *s);
+    spool_channel *s = calloc(1, sizeof *s);
     if (!s) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a worker");
         return NULL;
     }
-    s->end = (kf_end){.kind = &spool_kind, .pool = pool};
+    s->channel = (kf_channel){.kind = &spool_kind, .pool = pool};
     s->grace = options->grace_seconds > 0 ? options->grace_seconds : 60;
     s->slot_count = jobs < SLOTS_MAX ? jobs : SLOTS_MAX;
-    if (asprintf(&s->end.name, "spool:%s", directory) < 0) s->end.name = NULL;
-    if (s->end.name && (s->jobs = make_folder(directory, "jobs", error)) &&
+    if (asprintf(&s->channel.name, "spool:%s", directory) < 0) s->channel.name = NULL;
+    if (s->channel.name && (s->jobs = make_folder(directory, "jobs", error)) &&
         (s->verdicts = make_folder(directory, "verdicts", error)) &&
         (s->workers = make_folder(directory, "workers", error)))
-        return &s->end;
-    if (!s->end.name) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    spool_close(&s->end);
+        return &s->channel;
+    if (!s->channel.name) kf_fail_memory(error, "a worker");
+    spool_close(&s->channel);
     return NULL;
 }

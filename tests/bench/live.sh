@@ -2,7 +2,7 @@
 # `auto` against `sample` with a live model: the same tasks, the same number of proposals, a store for every run; writes a Markdown table with costs.
 #
 # usage: live.sh [OPTION…] TASK…       tasks by name or folder
-#   --llm SPEC          the model (kforge doctor --llm SPEC says whether it works); may be given again
+#   --model SPEC        the model (kforge doctor --model SPEC says whether it works); may be given again
 #   --proposals N       calls of the model a run (12)
 #   --device D          cpu, cuda, cuda:N (kforge's default)
 #   --seeds "1 2 3"     a run for each (1)
@@ -20,7 +20,7 @@ program=$root/build/bin/kforge
 proposals=12 device= seeds=1 out=live-$(date +%Y-%m-%d) more=() models=() tasks=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --llm) models+=(--llm "$2") ;;
+    --model) models+=(--model "$2") ;;
     --proposals) proposals=$2 ;;
     --device) device=$2 ;;
     --seeds) seeds=$2 ;;
@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || { echo "live.sh: $1 needs a value" >&2; exit 2; }
     shift 2
 done
-[ ${#models[@]} -gt 0 ] && [ ${#tasks[@]} -gt 0 ] || { echo "live.sh: give --llm SPEC and at least one task; --help says more" >&2; exit 2; }
+[ ${#models[@]} -gt 0 ] && [ ${#tasks[@]} -gt 0 ] || { echo "live.sh: give --model SPEC and at least one task; --help says more" >&2; exit 2; }
 mkdir -p "$out/runs" "$out/kernels" || exit 3
 
 failures=0

@@ -8,7 +8,7 @@ suite=(--only axpy --only transpose --only row_softmax)
 id() { sed -n 's/^bench \([a-z0-9]*\):.*/\1/p' "$work/err"; }
 
 # ---- samples of a model: scores against an independent computation from the CSV
-expect 0 bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake*2" --html page.html --csv rows.csv --md page.md
+expect 0 bench "$root/tasks" "${suite[@]}" --model "$replay" --samples 3 --workers "$fake*2" --html page.html --csv rows.csv --md page.md
 says "3 of 3 problems"
 whole=$(id)
 expect 0 bench report "$whole" --json --fast 0 --fast 1 --fast 1.2 --fast 1.6
@@ -79,7 +79,7 @@ jobs_begun() { [ "$(wc -l <"$FAKE_LOG")" -ge "$1" ]; }
 gone() { # a worker of the bench
     case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in '' | Z | X) ;; *) return 1 ;; esac
 }
-FAKE_FREE=2 "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake*2" >/dev/null 2>"$work/killed.err" &
+FAKE_FREE=2 "$program" bench "$root/tasks" "${suite[@]}" --model "$replay" --samples 3 --workers "$fake*2" >/dev/null 2>"$work/killed.err" &
 pid=$!
 await jobs_begun 4
 kill -9 $pid
@@ -102,7 +102,7 @@ END
 
 # ---- Ctrl-C: verdicts under way are waited for; a worker that fails fails its task, and says how to go on
 export KFORGE_STORE=$work/interrupted.db
-FAKE_LOG=$work/interrupted FAKE_FREE=0 FAKE_GO=$work/go-on "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 3 --workers "$fake" >out 2>err &
+FAKE_LOG=$work/interrupted FAKE_FREE=0 FAKE_GO=$work/go-on "$program" bench "$root/tasks" "${suite[@]}" --model "$replay" --samples 3 --workers "$fake" >out 2>err &
 pid=$!
 await [ -s interrupted ]
 interrupt $pid
@@ -110,7 +110,7 @@ touch go-on
 wait $pid
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
 grep -q "go on with: kforge bench --resume b" err || fail "does not say how to go on: $(cat err)"
-expect 3 bench "$root/tasks" --only axpy --llm "$replay" --workers 'exit 7' --store failing.db
+expect 3 bench "$root/tasks" --only axpy --model "$replay" --workers 'exit 7' --store failing.db
 case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
 
 # ---- one machine's figures: where a bench was begun it goes on, and of different workers the first decides
@@ -146,7 +146,7 @@ json 'len(o["runs"]) == 3 and len({r["device"] for r in o["runs"]}) == 1'
 
 # ---- a lane that is killed costs its task, which can be taken up again
 export KFORGE_STORE=$work/lane.db
-FAKE_LOG=$work/lane FAKE_FREE=0 FAKE_GO=$work/go-again "$program" bench "$root/tasks" "${suite[@]}" --llm "$replay" --samples 2 --workers "$fake" >out 2>err &
+FAKE_LOG=$work/lane FAKE_FREE=0 FAKE_GO=$work/go-again "$program" bench "$root/tasks" "${suite[@]}" --model "$replay" --samples 2 --workers "$fake" >out 2>err &
 pid=$!
 await [ -s lane ]
 for child in $(cat "/proc/$pid/task/$pid/children"); do kill -9 "$child"; done
@@ -167,7 +167,7 @@ cat >/dev/null
 printf '{"text": "```cuda\\nextern \\"C\\" void %s(int a%s_%s) {}\\n```", "cost_usd": 0.01}\n' "$1" $$ $RANDOM
 END
 chmod +x ask.sh
-expect 0 bench "$root/tasks" "${suite[@]}" --llm 'exec:./ask.sh {task}' --samples 9 --calls 1 --cost 0.12 --workers "$fake*2" --json
+expect 0 bench "$root/tasks" "${suite[@]}" --model 'exec:./ask.sh {task}' --samples 9 --calls 1 --cost 0.12 --workers "$fake*2" --json
 json 'abs(o["cost_usd"] - 0.12) < 1e-9 and o["calls"] == 12 and [len(p["samples"]) for p in o["problems"]] == [4, 4, 4]'
 case $err in *"go on with"*) ;; *) fail "does not say that money was short: $err" ;; esac
 expect 0 bench --resume last --cost 1 --workers "$fake" --json
@@ -176,7 +176,7 @@ json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["proble
 # A command that does not say what it costs: the limit says nothing to it, which is told once, not for each task.
 sed 's/, "cost_usd": 0.01//' ask.sh >free.sh
 chmod +x free.sh
-expect 0 bench "$root/tasks" "${suite[@]}" --llm 'exec:./free.sh {task}' --samples 2 --cost 0.12 --workers "$fake*2" --store free.db
+expect 0 bench "$root/tasks" "${suite[@]}" --model 'exec:./free.sh {task}' --samples 2 --cost 0.12 --workers "$fake*2" --store free.db
 [ "$(grep -c 'without "cost_usd".*--cost.*--time' err)" = 1 ] || fail "not said once: $err"
 
 # ---- a search and a comparison
@@ -185,10 +185,10 @@ expect 0 bench "$root/tasks" "${suite[@]}" --candidates 5 --time 200s --workers 
 says "no pass@k"
 tuned=$(id)
 # One task has no replies: it fails, the others go on.
-expect 3 bench "$root/tasks" --only axpy --only transpose --only gemv --llm "$replay" --samples 2 --workers "$fake" --store "$work/other.db"
+expect 3 bench "$root/tasks" --only axpy --only transpose --only gemv --model "$replay" --samples 2 --workers "$fake" --store "$work/other.db"
 says "2 of 3 problems"
 case $err in *"gemv.jsonl"*) ;; *) fail "does not say why gemv failed: $err" ;; esac
-expect 3 bench "$root/tasks" --only gemv --llm "exec:false" --samples 2 --workers "$fake"
+expect 3 bench "$root/tasks" --only gemv --model "exec:false" --samples 2 --workers "$fake"
 expect 0 bench compare "$tuned" "$work/whole.json"
 says "problems in common"
 expect 0 bench compare "$work/whole.json" "$work/kforge.db" --json # with itself, from its store: nothing changed
@@ -313,17 +313,17 @@ echo mine >kept
 mkdir taken
 for option in --html --csv --md --kernelbench; do
     for place in kept/there /proc/nowhere/there; do
-        expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db $option "$place"
+        expect 2 bench suite --only 'p*' --model "exec:touch asked" --workers "$fake" --store early.db $option "$place"
         complains "$place"
         complains "with $option"
     done
     [ $option = --kernelbench ] && continue
-    expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db $option taken
+    expect 2 bench suite --only 'p*' --model "exec:touch asked" --workers "$fake" --store early.db $option taken
     complains "taken"
 done
-expect 2 bench suite --only 'p*' --llm "exec:touch asked" --workers "$fake" --store early.db --baseline-times nowhere.json
+expect 2 bench suite --only 'p*' --model "exec:touch asked" --workers "$fake" --store early.db --baseline-times nowhere.json
 complains "nowhere.json"
-expect 2 bench "$root/tasks" --only axpy --llm "exec:touch asked" --workers "$fake" --store early.db --kernelbench there
+expect 2 bench "$root/tasks" --only axpy --model "exec:touch asked" --workers "$fake" --store early.db --kernelbench there
 complains "comes from KernelBench"
 [ ! -e asked ] && [ ! -e early.db ] && [ ! -e there ] && [ -z "$(ls taken)" ] || fail "begun for nothing: $(ls)"
 [ "$(cat kept)" = mine ] || fail "overwritten: $(cat kept)"

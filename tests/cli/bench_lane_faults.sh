@@ -30,7 +30,7 @@ ends_with() {
 }
 
 # ---- one worker
-expect 3 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken" --json
+expect 3 bench suite --model 'exec:./ask.sh {task}' --workers "$broken" --json
 ends_with " 6 jobs in a row" "0 of 8"
 [ "$(jobs broken)" = 6 ] || fail "not six jobs: $(jobs broken)"
 [ "$(jobs asked)" -le 4 ] || fail "asked for nothing: $(jobs asked) replies"
@@ -45,7 +45,7 @@ json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 export KFORGE_STORE=$work/two.db
 touch fault
 rm -f broken asked
-expect 0 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken" --workers "$fake" --json
+expect 0 bench suite --model 'exec:./ask.sh {task}' --workers "$broken" --workers "$fake" --json
 json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 [ "$(jobs broken)" -le 6 ] || fail "not left out after six jobs: $(jobs broken)"
 [ "$(jobs asked)" = 8 ] || fail "$(jobs asked) replies for eight samples"
@@ -53,7 +53,7 @@ json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 # ---- both: ended by six of one of them, or by tasks in a row that neither could judge, whichever comes first
 export KFORGE_STORE=$work/both.db
 rm -f broken
-expect 3 bench suite --llm 'exec:./ask.sh {task}' --workers "$broken*2"
+expect 3 bench suite --model 'exec:./ask.sh {task}' --workers "$broken*2"
 ends_with "0 of 8"
 [ "$(jobs broken)" -le 12 ] || fail "more than six jobs each: $(jobs broken)"
 finish

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Completions, as the shells call them: bash's function with COMP_WORDS set, zsh's with its builtins replaced by ones that print.
+# Completions as the shells call them: bash's function with COMP_WORDS set, zsh's function with its
+# builtins replaced by functions that print.
 source "$(dirname "$0")/lib.sh"
 PATH=$bin:$PATH
 
@@ -8,7 +9,7 @@ cp out kforge.bash
 mkdir -p tasks/one tasks/two folder && touch tasks/one/task.json tasks/two/task.json file.cu
 run=$("$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy") || fail make_store
 
-# completes EXPECTED WORD…: what TAB offers behind the last word (sorted, one blank between).
+# completes EXPECTED WORD…: checks what TAB offers behind the last word (sorted, one blank between).
 in_bash() {
     local expected=$1 got
     shift

@@ -9,17 +9,24 @@ cmp -s out "$root/docs/reference/commands.md" ||
 # Options of one name mean the same in every command; no letter stands for two.
 python3 - <<'END' || fail "the option tables disagree"
 import collections, re, sys
-forms, bad = collections.defaultdict(set), False
-for section in re.split(r"^## kforge ", open("out").read(), flags=re.M)[1:]:
-    command, letters = section.split("\n")[0], []
-    for letter, name, argument in re.findall(r"^\| `(?:-(.), )?--([a-z-]+)(=[^`]*)?` ", section, re.M):
+forms, bad, text = collections.defaultdict(set), False, open("out").read()
+row = re.compile(r"^- `(?:-(.), )?--([a-z-]+)(=[^`]*)?`: ", re.M)
+sections = dict(re.findall(r"^## (.*?)$(.*?)(?=^## |\Z)", text, re.S | re.M))
+tables = {name: {found[1]: found for found in row.findall(body)} for name, body in sections.items()}
+for command, body in sections.items():
+    letters, options = [], row.findall(body)
+    if not command.startswith("kforge "): continue
+    for table, anchor, names in re.findall(r"^\[(.*)\]\(#(.*)\): (.*)$", body, re.M):
+        title = next(name for name in sections if name.lower().replace(" ", "-") == anchor)
+        options += [tables[title][name] for name in re.findall(r"--([a-z-]+)", names)]
+    for letter, name, argument in options:
         forms[name].add((letter, argument))
         letters.append(letter)
         if name == "help" or name.startswith("no-") or letter == "h":
             bad = True; print(command, name, "is taken", file=sys.stderr)
     twice = [l for l, n in collections.Counter(letters).items() if l and n > 1]
     if twice: bad = True; print(command, "letters", twice, file=sys.stderr)
-settings = set(re.findall(r"^\| `([a-z-]+)` \| `KFORGE_", open("out").read(), re.M))
+settings = set(re.findall(r"`([a-z-]+)`", re.search(r"^Settings: (.*)$", text, re.M).group(1)))
 for name in settings:
     if len(forms[name]) != 1: bad = True; print(name, forms[name], file=sys.stderr)
 sys.exit(bad or not settings)
@@ -62,7 +69,7 @@ END
 
 expect 0 help --man
 grep -q '^\.TH KFORGE 1' out || fail "no title"
-for section in NAME SYNOPSIS COMMANDS SETTINGS ENVIRONMENT "EXIT STATUS"; do
+for section in NAME SYNOPSIS COMMANDS SETTINGS ENVIRONMENT "EXIT STATUS" "SHARED OPTIONS"; do
     grep -q "^\.SH $section\$" out || fail "no section $section"
 done
 if command -v man >/dev/null; then

@@ -29,14 +29,14 @@ END
 optimize() { store=$1; shift; expect 0 optimize "$task" --workers "$fake" --store "$store" --json "$@"; }
 
 # The bandit: what earns more for its money is asked more often, and nobody is never asked.
-optimize bandit.db --candidates 60 --llm replay:cheap.jsonl --llm replay:dear.jsonl --model replay:useless.jsonl
+optimize bandit.db --candidates 60 --model replay:useless.jsonl --model replay:cheap.jsonl --model replay:dear.jsonl
 cheap=$(calls bandit.db cheap) dear=$(calls bandit.db dear) useless=$(calls bandit.db useless)
 echo "calls: cheap $cheap, dear $dear, useless $useless"
 [ "$cheap" -gt $((3 * dear)) ] || fail "the bandit asked cheap $cheap times and dear $dear times"
 [ "$cheap" -gt $((2 * useless)) ] || fail "the bandit asked cheap $cheap times and useless $useless times"
 [ "$dear" -ge 1 ] && [ "$useless" -ge 1 ] || fail "a model was never asked: dear $dear, useless $useless"
 # The same again: the same choices.
-optimize again.db --candidates 60 --llm replay:cheap.jsonl --llm replay:dear.jsonl --model replay:useless.jsonl
+optimize again.db --candidates 60 --model replay:useless.jsonl --model replay:cheap.jsonl --model replay:dear.jsonl
 python3 - <<'END' || fail "the same seed asked other models"
 import sqlite3, sys
 one, two = ([row[0] for row in sqlite3.connect(name).execute("select provider from model_call order by id")] for name in ("bandit.db", "again.db"))
@@ -55,14 +55,14 @@ json 'list(o["spent"]["outcomes"]) == ["ok"] and abs(o["spent"]["outcomes"]["ok"
 json 'o["spent"]["outcomes"]["ok"]["calls"] == sum(p["calls"] for p in o["proposers"])'
 
 # Shares: three calls to one.
-optimize share.db --candidates 42 --ensemble share --llm replay,weight=3:cheap.jsonl --llm replay:dear.jsonl
+optimize share.db --candidates 42 --ensemble share --model replay,weight=3:cheap.jsonl --model replay:dear.jsonl
 cheap=$(calls share.db cheap) dear=$(calls share.db dear)
 [ $((cheap - 3 * dear)) -ge -3 ] && [ $((cheap - 3 * dear)) -le 3 ] || fail "shares of 3 to 1 gave $cheap and $dear calls"
 
 # A critic proposes nothing as long as somebody else can.
-optimize role.db --candidates 12 --llm replay:cheap.jsonl --llm replay,role=critic:dear.jsonl
+optimize role.db --candidates 12 --model replay:cheap.jsonl --model replay,role=critic:dear.jsonl
 [ "$(calls role.db dear)" = 0 ] || fail "a critic was asked for candidates"
-optimize alone.db --candidates 6 --llm replay,role=critic:dear.jsonl
+optimize alone.db --candidates 6 --model replay,role=critic:dear.jsonl
 [ "$(calls alone.db dear)" -ge 1 ] || fail "a critic alone was not asked"
 
 # It diagnoses, where the strategy asks for that, and the other writes the code.
@@ -72,7 +72,7 @@ with open("doctor.jsonl", "w") as file:
     print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": "doctor"}), file=file)
     for i in range(100): print(json.dumps({"reply": json.dumps({"bottleneck": f"memory {i}", "advice": "wider loads"}), "cost_usd": 0.01}), file=file)
 END
-optimize critic.db --strategy critic --candidates 12 --llm replay:cheap.jsonl --llm replay,role=critic:doctor.jsonl
+optimize critic.db --strategy critic --candidates 12 --model replay:cheap.jsonl --model replay,role=critic:doctor.jsonl
 python3 - <<'END' || fail "a critic and a proposer did each other's work"
 import collections, sqlite3, sys
 asked = collections.Counter(("doctor" in provider, purpose.startswith("critic")) for provider, purpose in sqlite3.connect("critic.db").execute("select provider, purpose from model_call"))
@@ -87,12 +87,12 @@ with open("same.jsonl", "w") as file:
     print(json.dumps({"schema": "kforge-cassette/1", "source": "written by tests/cli/ensemble.sh", "model": "same"}), file=file)
     for i in range(200): print(json.dumps({"reply": "```cuda\n#pragma fake: speed 1.3\nvoid axpy() {}\n```\n", "cost_usd": 0.01}), file=file)
 END
-optimize same.db --candidates 1000 --llm replay:same.jsonl
+optimize same.db --candidates 1000 --model replay:same.jsonl
 json 'o["end"] == "converged" and "known already" in o["reason"]'
 [ "$(calls same.db same)" -le 50 ] || fail "the same was paid for $(calls same.db same) times"
 
 # A schedule of temperatures, sent and stored.
-optimize heat.db --budget-requests 4 --llm "compatible,temperature_from=1,temperature_to=0.25,temperature_calls=4:m@http://127.0.0.1:$port/heat/v1"
+optimize heat.db --budget-requests 4 --model "compatible,temperature_from=1,temperature_to=0.25,temperature_calls=4:m@http://127.0.0.1:$port/heat/v1"
 python3 - "$port" <<'END' || fail "the temperatures are not those of the schedule"
 import json, sqlite3, sys, urllib.request as u
 log = json.load(u.build_opener(u.ProxyHandler({})).open(f"http://127.0.0.1:{sys.argv[1]}/log/heat"))
@@ -102,7 +102,7 @@ print(sent, stored)
 sys.exit(not (sent == [1, 0.75, 0.5, 0.25] and stored == sent))
 END
 # A list in kforge.json.
-echo '{"llm": ["replay:cheap.jsonl", "replay:dear.jsonl"], "ensemble": "share"}' >kforge.json
+echo '{"model": ["replay:cheap.jsonl", "replay:dear.jsonl"], "ensemble": "share"}' >kforge.json
 export KFORGE_CONFIG=$work/kforge.json
 optimize config.db --candidates 12
 [ "$(calls config.db cheap)" -ge 2 ] && [ "$(calls config.db dear)" -ge 2 ] || fail "a list of models in kforge.json was not used"

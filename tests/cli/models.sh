@@ -1,5 +1,5 @@
 #!/bin/bash
-# Models over the network: a run against a server on this machine, its budgets, and the key, which nobody gets to see.
+# Models over the network: a run against a server on this machine, its budgets, and its key.
 source "$(dirname "$0")/lib.sh"
 task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
@@ -14,9 +14,9 @@ trap 'exec {server_in}>&-; clean_up' EXIT
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
 requests() { python3 -c 'import json, sys, urllib.request as u; print(len(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))))' "http://127.0.0.1:$port/log/$1"; }
 
-# A whole run. The key is in the environment of kforge alone: not in its arguments, its children, what it says, or what it stores.
+# A whole run. Only the environment of kforge holds the key: no argument, child, output or store does.
 export KFORGE_API_KEY=$key
-expect 0 doctor --llm "m@$(at plain)"
+expect 0 doctor --model "m@$(at plain)"
 says "served-1 answered after"
 says "11 + 7 tokens"
 KFORGE_API_KEY=$key "$program" optimize "$task" --workers "env > worker.env; exec $fake" --model "m@$(at silent)" --store silent.db --time 60s >out 2>err &
@@ -52,7 +52,7 @@ grep -q "$key" shown && fail "show shows the key"
 grep -q 'replies .* ok for \$0.00' shown || fail "show does not say how the calls ended: $(cat shown)"
 grep -q "^compatible:m@http" shown || fail "show does not name the model without its prices: $(cat shown)"
 
-# Where keys may lie.
+# Places where kforge finds keys.
 unset KFORGE_API_KEY
 printf '# keys\nexport KFORGE_API_KEY="%s"\n' "$key" >.env
 expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-env)" --time 300s --store refused.db
@@ -66,19 +66,20 @@ chmod 600 keys
 KFORGE_KEY_FILE=$work/keys expect 3 optimize "$task" --workers "$fake" --model "compatible,retries=0:m@$(at unauthorized-file)" --time 300s --store refused.db
 case $err in *"Bearer [key]"*) ;; *) fail "key file: $err" ;; esac
 
-# Budgets. A price that is not known is asked for; what might be overspent is not sent; what is spent ends the run.
-expect 2 optimize "$task" --workers "$fake" --model "m@$(at unpriced)" --budget-usd 1 --store budget.db
+# Budgets. An unknown price is an error. A request that could exceed the budget is not sent. A spent
+# budget ends the run.
+expect 2 optimize "$task" --workers "$fake" --model "m@$(at unpriced)" --cost 1 --store budget.db
 complains "price_in=USD,price_out=USD"
 [ "$(requests unpriced)" = 0 ] || fail "a request left without a price"
 expect 0 optimize "$task" --workers "$fake" --model "m@$(at counted)" --budget-requests 3 --store counted.db --json
 json 'o["requests"] == 3 and o["end"] == "spent"'
 [ "$(requests counted)" = 3 ] || fail "$(requests counted) requests instead of 3"
-expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2,max_tokens=1000:m@$(at priced)" --budget-usd 0.0001 --store priced.db --json
+expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2,max_tokens=1000:m@$(at priced)" --cost 0.0001 --store priced.db --json
 json 'o["requests"] == 0 and o["end"] == "spent" and "may cost" in o["reason"]'
 [ "$(requests priced)" = 0 ] || fail "a request left that might overspend"
-expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at heavy)" --budget-tokens 9000 --calls 8 --store tokens.db --json
+expect 0 optimize "$task" --workers "$fake" --model "compatible,max_tokens=1000:m@$(at heavy)" --tokens 9000 --calls 8 --store tokens.db --json
 json 'o["tokens"] <= 9000 and o["requests"] >= 1 and o["end"] == "spent"'
-# Time of devices: what is under way counts at what others took, and a run that goes on has what is left.
+# Device time: a job in flight counts as long as the others took. A resumed run has the rest.
 FAKE_SLEEP=0.05 expect 0 optimize "$task" --workers "$fake*2" --gpu-seconds 1 --store device.db --json
 json 'o["end"] == "spent" and "device" in o["reason"] and 0.8 <= o["gpu_seconds"] < 1.6 and 8 <= o["judged"] <= 24'
 json '"--gpu-seconds 2" in o["resume"]'
@@ -90,17 +91,17 @@ says "judging   1"
 python3 -c 'import sqlite3; db = sqlite3.connect("device.db"); db.execute("update run set status = \"interrupted\""); db.commit()'
 FAKE_SLEEP=0.05 expect 0 optimize --resume "$run" --workers "$fake" --store device.db --json
 json 'o["end"] == "spent" and o["gpu_seconds"] < 2.2'
-# The prices that a run began with are written down with it.
+# A run stores its prices.
 python3 - <<'END' || fail "no prices in the run's options"
 import json, sqlite3, sys
 (options,) = sqlite3.connect("priced.db").execute("select options from run").fetchone()
 sys.exit("price_in=1" not in (options if isinstance(options, str) else options.decode()))
 END
-# So are those of a table: a run that goes on keeps them, whatever the table says by then.
+# It also stores the prices of a table. A resumed run keeps them even if the table has changed.
 prices() { echo "{\"schema\": \"kforge-prices/1\", \"prices\": [{\"provider\": \"compatible\", \"model\": \"m\", \"date\": \"2026-01-01\", \"input\": $1, \"output\": $2}]}" >prices.json; }
 export KFORGE_PRICES=$work/prices.json
 prices 1 2
-expect 0 optimize "$task" --workers "$fake" --model "m@$(at table)" --budget-usd 1 --budget-requests 2 --store table.db --json
+expect 0 optimize "$task" --workers "$fake" --model "m@$(at table)" --cost 1 --budget-requests 2 --store table.db --json
 json 'o["requests"] == 2 and abs(o["cost_usd"] - 2 * 25e-6) < 1e-9'
 run=$(python3 -c 'import json; print(json.load(open("out"))["run"])')
 prices 100 200
@@ -108,31 +109,31 @@ python3 -c 'import sqlite3; db = sqlite3.connect("table.db"); db.execute("update
 expect 0 optimize --resume "$run" --workers "$fake" --budget-requests 4 --store table.db --json
 json 'o["requests"] == 4 and abs(o["cost_usd"] - 4 * 25e-6) < 1e-9'
 unset KFORGE_PRICES
-# A list of models: the second answers where the first does not.
+# A list of models: if the first fails, the second answers.
 expect 0 optimize "$task" --workers "$fake" --model "fallback:compatible,retries=0:m@$(at fails-9999) then m@$(at second)" --budget-requests 4 --store fallback.db --json
 [ "$(requests second)" -ge 1 ] || fail "the second model was not asked"
 
-# Certificates are checked; an authority of one's own is believed when it is named; a proxy is used for other machines, and not for this one.
-expect 3 doctor --llm "compatible,retries=0:m@https://127.0.0.1:$port_tls/tls/v1"
+# Certificates are checked. KFORGE_CA_FILE adds an authority. A proxy is used for other machines only.
+expect 3 doctor --model "compatible,retries=0:m@https://127.0.0.1:$port_tls/tls/v1"
 says "the server's certificate is not accepted"
-KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://127.0.0.1:$port_tls/tls/v1"
+KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --model "m@https://127.0.0.1:$port_tls/tls/v1"
 says "served-1 answered after"
 [ "$(requests proxy)" = 0 ] || fail "the proxy was asked too early"
-HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://model.test/proxied/v1"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --model "m@https://model.test/proxied/v1"
 says "served-1 answered after"
 [ "$(requests proxy)" = 1 ] || fail "the proxy was not asked"
-HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --llm "m@https://127.0.0.1:$port_tls/tls/v1"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 0 doctor --model "m@https://127.0.0.1:$port_tls/tls/v1"
 [ "$(requests proxy)" = 1 ] || fail "the proxy was asked for this machine"
-HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 3 doctor --llm "compatible,retries=0:m@https://other.test/tls/v1"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem expect 3 doctor --model "compatible,retries=0:m@https://other.test/tls/v1"
 says "the server's certificate is not accepted"
-# A server gets the key that is named after its domain, and no other.
+# A server gets only the key that is named after its domain.
 sent() { python3 -c 'import json, sys, urllib.request as u; print(json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1]))[-1]["headers"].get("authorization"))' "http://127.0.0.1:$port/log/$1"; }
-HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key MODEL_API_KEY=sk-of-that-domain expect 0 doctor --llm "m@https://model.test/domain/v1"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key MODEL_API_KEY=sk-of-that-domain expect 0 doctor --model "m@https://model.test/domain/v1"
 [ "$(sent domain)" = "Bearer sk-of-that-domain" ] || fail "another machine was sent $(sent domain)"
-HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key expect 0 doctor --llm "m@https://model.test/foreign/v1"
+HTTPS_PROXY=http://127.0.0.1:$port_proxy KFORGE_CA_FILE=$work/tls.pem KFORGE_API_KEY=$key expect 0 doctor --model "m@https://model.test/foreign/v1"
 [ "$(sent foreign)" = None ] || fail "another machine was sent $(sent foreign)"
 if [ "$port6" != 0 ]; then
-    expect 0 doctor --llm "m@http://[::1]:$port6/six/v1"
+    expect 0 doctor --model "m@http://[::1]:$port6/six/v1"
     says "served-1 answered after"
 fi
 finish

@@ -12,7 +12,7 @@ trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; clean_up' EXIT
 for _ in $(seq 300); do grep -q 'running on' server.log && break; kill -0 $server 2>/dev/null || break; sleep 0.1; done
 grep -q 'running on' server.log || { cat server.log; fail "the server does not start"; finish; }
 spec=smollm@http://127.0.0.1:$port/v1
-expect 0 doctor --llm "$spec"
+expect 0 doctor --model "$spec"
 says "answered after"
 # Short prompts: what a graphics card reads in no time takes a processor a minute.
 mkdir prompts

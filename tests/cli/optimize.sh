@@ -250,7 +250,7 @@ most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 sys.exit(f"{most} KiB" if most > 64 * 1024 else 0)
 END
 # A budget of nothing is no budget without end, and one of money ends no search that spends none.
-for budget in --time --candidates --cost --tokens --budget-usd --budget-tokens --budget-requests --gpu-seconds; do
+for budget in --time --candidates --cost --tokens --budget-requests --gpu-seconds; do
     expect 2 optimize "$task" --workers "$fake" $budget 0
     complains "$budget: 0 is out of range"
 done

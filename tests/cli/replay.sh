@@ -23,23 +23,23 @@ compare() { python3 "$root/tests/cli/same_runs.py" "$@"; }
 run_in() { python3 -c 'import json; print(json.load(open("out"))["run"])'; }
 
 # One model, repeated in the same store, where all its candidates are known, from that store into another, and from an exported file.
-expect 0 optimize "$task" --workers "$fake" --seed 7 --llm "exec:python3 model.py" --candidates 40 --store one.db --json
+expect 0 optimize "$task" --workers "$fake" --seed 7 --model "exec:python3 model.py" --candidates 40 --store one.db --json
 first=$(run_in)
-expect 0 optimize --llm "replay:last" --workers "$fake" --store one.db --json
+expect 0 optimize --model "replay:last" --workers "$fake" --store one.db --json
 compare one.db "$first" one.db "$(run_in)" || fail "a run repeated in its own store differs"
-expect 0 optimize --llm "replay,strict=1:$first" --workers "$fake" --store one.db --json
+expect 0 optimize --model "replay,strict=1:$first" --workers "$fake" --store one.db --json
 compare one.db "$first" one.db "$(run_in)" || fail "a run repeated with strict=1 differs"
-expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:one.db#$first" --workers "$fake" --store two.db --json
+expect 0 optimize "$task" --seed 7 --candidates 40 --model "replay,strict=1:one.db#$first" --workers "$fake" --store two.db --json
 compare one.db "$first" two.db "$(run_in)" || fail "a run repeated in another store differs"
 expect 0 export --format cassette --run "$first" --store one.db -o run.jsonl
-expect 0 optimize "$task" --seed 7 --candidates 40 --llm "replay,strict=1:run.jsonl" --workers "$fake" --store three.db --json
+expect 0 optimize "$task" --seed 7 --candidates 40 --model "replay,strict=1:run.jsonl" --workers "$fake" --store three.db --json
 compare one.db "$first" three.db "$(run_in)" || fail "a run repeated from its cassette differs"
 
 # Several models, each with what it said itself.
 cp model.py other.py
-expect 0 optimize "$task" --workers "$fake" --seed 3 --llm "exec,weight=2:python3 model.py" --llm "fallback:exec:python3 other.py" --candidates 40 --store both.db --json
+expect 0 optimize "$task" --workers "$fake" --seed 3 --model "exec,weight=2:python3 model.py" --model "fallback:exec:python3 other.py" --candidates 40 --store both.db --json
 both=$(run_in)
-expect 0 optimize --llm "replay,strict=1:$both" --workers "$fake" --store both.db --json
+expect 0 optimize --model "replay,strict=1:$both" --workers "$fake" --store both.db --json
 compare both.db "$both" both.db "$(run_in)" || fail "a run of two models differs"
 
 # Several workers, whose speeds are the other way round the second time: with the tuner, and with little but calls of the model, three at a time. The first
@@ -56,9 +56,9 @@ exec "$3"
 END
 three_workers() {
     FAKE_LOG=$1.log expect 0 optimize "$task" --workers "FAKE_SLEEP=0.01 exec $fake" --workers "FAKE_SLEEP=0.04 exec sh leaving.sh $1 20 $fake" \
-        --workers "FAKE_SLEEP=0.07 exec sh late.sh $1 8 $fake" --seed 5 --llm "exec:python3 model.py" --candidates 40 --strategy "$1" --store "$1.db" --json
+        --workers "FAKE_SLEEP=0.07 exec sh late.sh $1 8 $fake" --seed 5 --model "exec:python3 model.py" --candidates 40 --strategy "$1" --store "$1.db" --json
     three=$(run_in)
-    expect 0 optimize --llm "replay,strict=1:$three" --workers "FAKE_SLEEP=0.07 exec $fake" --workers "FAKE_SLEEP=0.03 exec $fake" --workers "FAKE_SLEEP=0.01 exec $fake" --store "$1.db" --json
+    expect 0 optimize --model "replay,strict=1:$three" --workers "FAKE_SLEEP=0.07 exec $fake" --workers "FAKE_SLEEP=0.03 exec $fake" --workers "FAKE_SLEEP=0.01 exec $fake" --store "$1.db" --json
     compare "$1.db" "$three" "$1.db" "$(run_in)"
 }
 for strategy in auto evolve; do
@@ -78,11 +78,11 @@ killed() { # killed JOBS ARGUMENT…
 }
 several=(--workers "FAKE_SLEEP=0.02 exec $fake" --workers "FAKE_SLEEP=0.05 exec $fake" --workers "FAKE_SLEEP=0.03 exec $fake" --store killed.db --json)
 for seed in 5 6; do
-    killed 7 optimize "$task" "${several[@]}" --seed $seed --llm "exec:python3 model.py" --strategy evolve --candidates 24
+    killed 7 optimize "$task" "${several[@]}" --seed $seed --model "exec:python3 model.py" --strategy evolve --candidates 24
     killed 6 optimize --resume last "${several[@]}"
     expect 0 optimize --resume last "${several[@]}"
     first=$(run_in)
-    killed 9 optimize --llm "replay,strict=1:$first" "${several[@]}"
+    killed 9 optimize --model "replay,strict=1:$first" "${several[@]}"
     killed 2 optimize --resume last "${several[@]}"
     expect 0 optimize --resume last "${several[@]}"
     [ "$first" != "$(run_in)" ] || fail "the repetition was not begun"
@@ -101,9 +101,9 @@ case $n in
 esac
 printf '```cuda\n#pragma fake: speed 0.1\n#pragma fake: note %s\n%s\nvoid axpy() {}\n```\n' $n "$([ $n = 1 ] && cat until)"
 END
-FAKE_SLEEP=0 expect 0 optimize "$task" --workers "$fake*2" --seed 5 --llm "exec:sh useless.sh" --candidates 6 --strategy sample --store useless.db --json
+FAKE_SLEEP=0 expect 0 optimize "$task" --workers "$fake*2" --seed 5 --model "exec:sh useless.sh" --candidates 6 --strategy sample --store useless.db --json
 useless=$(run_in)
-FAKE_SLEEP=0 expect 0 optimize --llm "replay,strict=1:$useless" --workers "$fake*2" --store useless.db --json
+FAKE_SLEEP=0 expect 0 optimize --model "replay,strict=1:$useless" --workers "$fake*2" --store useless.db --json
 compare useless.db "$useless" useless.db "$(run_in)" || fail "a run with a reply without code differs"
 python3 - <<'END' || fail "after a reply without code a call was begun at another point"
 import sqlite3, sys
@@ -130,10 +130,10 @@ esac
 printf '```cuda\n%s\nvoid axpy() {}\n```\n' "$source"
 END
 : >thrice.log
-FAKE_SLEEP=0 FAKE_LOG=thrice.log FAKE_FREE=3 FAKE_GO=$work/go_on expect 0 optimize "$task" --workers "$fake*3" --seed 5 --llm "exec:bash thrice.sh" \
+FAKE_SLEEP=0 FAKE_LOG=thrice.log FAKE_FREE=3 FAKE_GO=$work/go_on expect 0 optimize "$task" --workers "$fake*3" --seed 5 --model "exec:bash thrice.sh" \
     --calls 5 --candidates 6 --strategy sample --store thrice.db --json
 thrice=$(run_in)
-FAKE_SLEEP=0 expect 0 optimize --llm "replay,strict=1:$thrice" --workers "$fake*3" --store thrice.db --json
+FAKE_SLEEP=0 expect 0 optimize --model "replay,strict=1:$thrice" --workers "$fake*3" --store thrice.db --json
 compare thrice.db "$thrice" thrice.db "$(run_in)" || fail "a run in which three calls brought one source differs"
 
 # A run that ends while its model is left alone after failures: the replay, which has no more replies, does not ask in its place, and what was asked
@@ -147,18 +147,18 @@ case $n in
 esac
 printf '```cuda\n#pragma fake: speed 0.1\n#pragma fake: note %s\nvoid axpy() {}\n```\n' $n
 END
-FAKE_SLEEP=0.15 expect 0 optimize "$task" --workers "$fake" --workers "$fake" --seed 5 --llm "exec:sh moody.sh" --candidates 15 --store moody.db --json
+FAKE_SLEEP=0.15 expect 0 optimize "$task" --workers "$fake" --workers "$fake" --seed 5 --model "exec:sh moody.sh" --candidates 15 --store moody.db --json
 moody=$(run_in)
-FAKE_SLEEP=0.01 expect 0 optimize --llm "replay,strict=1:$moody" --workers "$fake" --workers "$fake" --store moody.db --json
+FAKE_SLEEP=0.01 expect 0 optimize --model "replay,strict=1:$moody" --workers "$fake" --workers "$fake" --store moody.db --json
 compare moody.db "$moody" moody.db "$(run_in)" || fail "a run that ended while its model was left alone differs"
 
 # What can't be repeated says so.
-expect 2 optimize "$task" --llm replay:nosuchrun --workers "$fake" --store one.db
+expect 2 optimize "$task" --model replay:nosuchrun --workers "$fake" --store one.db
 complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json
-expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store none.db
+expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store none.db
 complains "asked no model"
-expect 0 optimize "$task" --workers "$fake" --llm "exec:python3 model.py" --llm "exec:python3 other.py" --candidates 3 --store twins.db --json
-expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store twins.db
+expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --model "exec:python3 other.py" --candidates 3 --store twins.db --json
+expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store twins.db
 complains "two models that are both called"
 finish

@@ -81,13 +81,13 @@ repeats() {
     first=$(run_in)
     workers 1
     : >out
-    perhaps_killed optimize --llm "replay,strict=1:$first" "${workers[@]}" --store run.db --json
+    perhaps_killed optimize --model "replay,strict=1:$first" "${workers[@]}" --store run.db --json
     [ $? = $status ] || fail "$name: the repetition ended otherwise: $(cat err)"
     python3 "$root/tests/cli/same_runs.py" run.db "$first" run.db "$(run_in)" || fail "$name, seed $((seed - 1)): the repetition differs"
 }
-one=(--llm "exec:bash model.sh")
-two=(--llm "exec,role=proposer:bash model.sh" --llm "fallback,weight=2:exec:bash other.sh")
-critic=(--llm "exec,role=proposer:bash model.sh" --llm "fallback,role=critic:exec:bash other.sh")
+one=(--model "exec:bash model.sh")
+two=(--model "exec,role=proposer:bash model.sh" --model "fallback,weight=2:exec:bash other.sh")
+critic=(--model "exec,role=proposer:bash model.sh" --model "fallback,role=critic:exec:bash other.sh")
 for ((round = 0; round < rounds; round++)); do
     repeats evolve 1 "" "${one[@]}" --strategy evolve
     repeats auto 1 "" "${one[@]}" --strategy auto

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Keys: one test for each place that they must not be in (docs/guide/models.md, "Keys", has the table). usage: secrets.sh BIN CLAIM
-# Every claim runs kforge with a key against a server on this machine that sees the key, and looks for it where it must not be.
+# Every claim runs kforge with a key against a server on this machine. The server receives the key. The
+# claim then searches for it in one place.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
@@ -8,7 +9,7 @@ key=sk-secret-0123456789abcdef
 coproc SERVER { exec python3 "$root/tests/llm/server.py" 600; }
 read -r port _ <&"${SERVER[0]}" || fail "the server does not start"
 at() { echo "http://127.0.0.1:$port/$1/v1"; }
-got_key() { # the server at the path has seen it
+got_key() { # the server at the path has received it
     python3 -c 'import json, sys, urllib.request as u
 log = json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1])); sys.exit(not any(sys.argv[2] in r["headers"].get("authorization", "") for r in log))' \
         "http://127.0.0.1:$port/log/$1" $key
@@ -16,7 +17,7 @@ log = json.load(u.build_opener(u.ProxyHandler({})).open(sys.argv[1])); sys.exit(
 asked() { # the key has really been sent
     got_key "$1" || fail "the server at $1 did not get the key: the test shows nothing"
 }
-nowhere() { # in none of these files
+nowhere() { # no such file holds the key
     [ $# -gt 0 ] || fail "nothing to look into"
     for file in "$@"; do
         [ -s "$file" ] || fail "$file is empty: the test shows nothing"
@@ -53,7 +54,7 @@ environment_of_children() {
     nowhere worker.env exec.env children
 }
 
-own_environment() { # /proc/PID/environ is what others of the same user may look into, until the first request
+own_environment() { # /proc/PID/environ can be read by the same user until the first request
     echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
     "$program" optimize "$task" --workers "touch up; sleep 100; exec $fake" --model replay:none.jsonl --time 200s --store environ.db >out 2>err &
     pid=$!
@@ -63,7 +64,7 @@ own_environment() { # /proc/PID/environ is what others of the same user may look
     nowhere environ
 }
 
-logs() { # what a run says while it goes on and when it has ended
+logs() { # the output of a run, during it and at its end
     expect 0 optimize "$task" --workers "$fake" --model "compatible,price_in=1,price_out=2:m@$(at echo)" --budget-requests 2 --store log.db
     asked echo
     cp out log.out
@@ -73,9 +74,9 @@ logs() { # what a run says while it goes on and when it has ended
     nowhere out
     expect 0 show --store log.db
     nowhere out
-    expect 0 doctor --llm "m@$(at echo)"
+    expect 0 doctor --model "m@$(at echo)"
     nowhere out
-    expect 0 doctor --llm "m@$(at echo)" --json
+    expect 0 doctor --model "m@$(at echo)" --json
     nowhere out
 }
 
@@ -85,20 +86,20 @@ errors() { # servers repeat what they refuse
     asked unauthorized
     cp err first.err
     nowhere first.err
-    expect 3 doctor --llm "m@$(at unauthorized)"
+    expect 3 doctor --model "m@$(at unauthorized)"
     nowhere out
     expect 2 optimize "$task" --workers "$fake" --model "m@http://user:$key@127.0.0.1:$port/x/v1" --store refused.db
     case $err in *"must not hold a user or password"*) ;; *) fail "$err" ;; esac
     nowhere err
 }
 
-store() { # a model that repeats what it was sent with; a server that refuses; what a killed run leaves
+store() { # of a model that repeats its input, of a server that refuses, of a killed run
     command -v zstd >/dev/null || { echo "zstd is not installed: packed texts can't be looked into"; exit 77; }
     expect 0 optimize "$task" --workers "$fake" --model "m@$(at echo)" --budget-requests 2 --store run.db
     expect 3 optimize "$task" --workers "$fake" --model "m@$(at unauthorized)" --time 300s --store run.db
     asked echo
     asked unauthorized
-    # Texts are compressed: each is looked into, and there must be one that has had the key struck out.
+    # Texts are compressed: the test reads each, and finds one with a redacted key.
     python3 - "$root" run.db >texts <<'END' || fail "can't read the store"
 import json, subprocess, sqlite3, sys
 db = sqlite3.connect(sys.argv[2])
@@ -132,7 +133,7 @@ core_dumps() {
     esac
     if grep -qa __asan_init "$program"; then echo "AddressSanitizer allows no core dumps"; exit 77; fi
     ulimit -c unlimited || { echo "no core dumps allowed"; exit 77; }
-    # Before the first request: there is a core, without the pages that hold keys.
+    # Before the first request a core exists, without the pages of the keys.
     echo '{"schema": "kforge-cassette/1", "source": "this test", "model": "none"}' >none.jsonl
     "$program" optimize "$task" --workers "touch up; sleep 100; exec $fake" --model replay:none.jsonl --time 200s --store core.db >out 2>err &
     pid=$!
@@ -144,7 +145,7 @@ core_dumps() {
     grep -qa "KFORGE_STORE" dumped || fail "the core holds no environment: the test shows nothing"
     nowhere dumped
     rm -f core* dumped
-    # From the first request on there is none.
+    # From the first request on there is no core.
     begin_waiting
     kill -ABRT $pid
     wait $pid 2>/dev/null

@@ -74,8 +74,8 @@ for word in last latest; do
     complains "no runs"
     expect 2 export --run $word --store copied.db
     complains "no runs"
-    expect 2 optimize --llm "replay:copied.db#$word" "$root/tasks/axpy"
-    complains "by its id"
+    expect 2 optimize --model "replay:copied.db#$word" "$root/tasks/axpy"
+    complains "give the id of the run"
 done
 
 # Candidates

@@ -1,9 +1,9 @@
-/* Every allocation of the agent's pure parts and of replay, failed once.
+/* Fails each allocation of the agent's pure parts and of replay once.
  *
- * The linker sends the allocations of kforge's own objects here (-Wl,--wrap); cJSON gets the same
- * functions through its hooks. The n-th allocation fails, for n = 1, 2, … until everything works.
- * What counts: an error is told or the result is that of a run without failures; nothing crashes,
- * and the sanitizer builds find no leak. */
+ * The linker redirects the allocations of kforge's own objects to this file (-Wl,--wrap), and
+ * cJSON's hooks do the same. The n-th allocation fails, for n = 1, 2, … until everything works.
+ * Each time there must be an error, or the result of a run without failures. Nothing may crash, and
+ * sanitizer builds must find no leak. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@
 #include "sse.h"
 #include "failing_allocator.h"
 
-/* Runs `work` with each of its allocations failed in turn and compares what it returns with the
- * whole result. */
+/* Runs `work` with each of its allocations failed in turn. Compares its result with the whole one.
+ */
 static long fail_each(char *(*work)(kf_error *))
 {
     until_failure = -1;
@@ -79,7 +79,7 @@ static char *edit(kf_error *error)
     return kf_extract_apply("a;\n    b;\nc;\n", reply, sizeof reply - 1, &applied, error);
 }
 
-/* Everything that a space is asked, as text. */
+/* All properties of a space as text. */
 static char *tune(kf_error *error)
 {
     kf_auto(kf_tune_space) space = kf_tune_space_read(TUNED, error);
@@ -93,7 +93,7 @@ static char *tune(kf_error *error)
     return kf_tune_point_apply(space, &point, TUNED, error);
 }
 
-/* Where memory is short the search may end early, no more. */
+/* If memory is short, the search may end early but must not fail otherwise. */
 static char *search(kf_error *error)
 {
     kf_auto(kf_tune_space) space = kf_tune_space_read(TUNED, error);
@@ -142,15 +142,15 @@ static char *exec(kf_error *error)
     kf_llm_reply reply = {0};
     if (kf_llm_poll(llm, 20, &reply) != 1) return NULL;
     if (reply.error.text[0]) kf_fail_copy(error, &reply.error);
-    /* A reply that can't be parsed for want of memory is taken as text: the caller sees JSON
-     * instead of code and says so. */
+    /* Out of memory, JSON that can't be parsed counts as text: the caller sees JSON instead of
+     * code. */
     char *text = reply.text && reply.text[0] != '{' ? kf_steal(&reply.text) : NULL;
     if (!text && !error->text[0]) kf_fail(error, KF_ERROR_MEMORY, "JSON left as it is");
     kf_llm_reply_free(&reply);
     return text;
 }
 
-/* The bodies of requests in all formats. */
+/* Writes the bodies of requests in all formats. */
 static char *bodies(kf_error *error)
 {
     static const kf_dialect *const dialects[] = {&kf_dialect_chat, &kf_dialect_responses,
@@ -180,7 +180,7 @@ static bool take_event(void *context, const char *name, const char *data, size_t
     return kf_answer_event(answer, &kf_dialect_chat, name, data, size) && !answer->text.failed;
 }
 
-/* A stream, up to its text. */
+/* Reads a stream up to its text. */
 static char *stream(kf_error *error)
 {
     static const char text[] = "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\ndata: "

@@ -1,4 +1,4 @@
-/* Budgets: never overspent, nothing left reserved, whatever the requests do. */
+/* Budgets: never overspent, nothing left reserved. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void assert_within(const kf_budget *b)
 }
 
 /* 10,000 requests, 64 in flight: some fail and cost nothing, some break off and cost a part, some
- * are retried under a new reservation. */
+ * are retried with a new reservation. */
 static void many_requests_in_flight_never_overspend(void **state)
 {
     (void)state;
@@ -56,7 +56,8 @@ static void many_requests_in_flight_never_overspend(void **state)
                 if (answer == KF_BUDGET_GRANTED) flying[count++] = most, granted_in_all++, i++;
                 if (answer == KF_BUDGET_WAIT) {
                     waited++;
-                    assert_true(count > 0); /* somebody has to give back */
+                    /* A request in flight has to settle. */
+                    assert_true(count > 0);
                 }
                 if (answer == KF_BUDGET_SPENT) {
                     refused++;
@@ -67,7 +68,8 @@ static void many_requests_in_flight_never_overspend(void **state)
                 int which = (int)(chance() % (uint64_t)count);
                 kf_amount most = flying[which], used = {0, 0, 1};
                 switch (chance() % 4) {
-                case 0: break; /* failed before anything was charged */
+                /* Failed before any charge. */
+                case 0: break;
                 case 1: used = most; break;
                 default:
                     used.nanodollars = most.nanodollars
@@ -95,7 +97,8 @@ static void many_requests_in_flight_never_overspend(void **state)
         assert_true(b.spent.nanodollars == sum.nanodollars && b.spent.tokens == sum.tokens &&
                     b.spent.requests == sum.requests);
     }
-    /* all three answers were put to the test */
+    /* All three answers were tested. */
+
     assert_true(granted_in_all > REQUESTS && waited > 100 && refused > 100);
 }
 
@@ -121,7 +124,8 @@ static void answers_say_which_limit(void **state)
     kf_budget_settle(&r, &most, &most);
     assert_int_equal(kf_budget_reserve(&r, &most, &error), KF_BUDGET_SPENT);
     assert_non_null(strstr(error.text, "1 requests is spent"));
-    /* Charged more than asked for, and absurdly more: booked, and the budget stays closed. */
+    /* A charge above the reservation, even an absurd one, is booked, and the budget stays closed.
+     */
     kf_budget m = {.limit = {kf_nanodollars(3), 0, 0}};
     assert_int_equal(kf_budget_reserve(&m, &most, &error), KF_BUDGET_GRANTED);
     kf_budget_settle(&m, &most, &(kf_amount){INT64_MAX, INT64_MAX, 1});

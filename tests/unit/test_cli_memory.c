@@ -1,6 +1,6 @@
-/* Every allocation of options, configuration, tables and the starter task, failed once (as
- * test_agent_memory does): an error is told, or the result is that of a run without failures. A
- * setting that is lost silently would be the worst of outcomes. */
+/* Fails each allocation of options, configuration, tables and the starter task once, as
+ * test_agent_memory does. Each time there must be an error, or the result of a run without
+ * failures. A setting must never be lost silently. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ int __wrap_vasprintf(char **text, const char *format, va_list arguments)
     return fails_now() ? -1 : __real_vasprintf(text, format, arguments);
 }
 
-/* Writes its result into `text`, false with an error. */
+/* Writes its result into `text`. False with an error. */
 typedef bool work(char text[4096], kf_error *error);
 
 static void fail_each(work *run)
@@ -174,7 +174,8 @@ static bool print_table(char text[4096], kf_error *error)
     kf_table_add_column(&table, "B", KF_RIGHT, false);
     for (int i = 0; i < 100; i++) kf_table_cell(&table, "%d", i);
     long left = until_failure;
-    until_failure = -1; /* of fmemopen, which is no part of it */
+    /* The allocations of fmemopen do not count. */
+    until_failure = -1;
     memset(text, 0, 4096);
     FILE *out = fmemopen(text, 4096, "w");
     kf_table_print(&table, out, 0, 0, false);
@@ -189,7 +190,7 @@ static void test_table(void **state)
     fail_each(print_table);
 }
 
-/* A folder that is there is complete; one that failed is not there, and nothing temporary either.
+/* A folder that exists is complete. After a failure neither the folder nor a temporary one exists.
  */
 static bool write_starter(char text[4096], kf_error *error)
 {

@@ -122,8 +122,8 @@ static void says_what_was_found_instead(void **state)
         {"", 0, KF_ERROR_INPUT, "the reply is empty"},
         {" \n\t\n", 4, KF_ERROR_INPUT, "the reply is empty"},
         {"I can't help with that.", 23, KF_ERROR_INPUT,
-         "0 fenced blocks, none of them CUDA code; answer with one ```cuda block that defines f"},
-        {"```bash\nls\n```\n", 14, KF_ERROR_INPUT, "1 fenced block, none of them"},
+         "0 fenced blocks, without CUDA code; answer with one ```cuda block that defines f"},
+        {"```bash\nls\n```\n", 14, KF_ERROR_INPUT, "1 fenced block, without CUDA code"},
         {"```cuda\n```\n", 12, KF_ERROR_INPUT, "1 fenced block"},
         {"<think>hm", 9, KF_ERROR_INPUT, "only reasoning"},
         {"<think>hm</think>\n ", 19, KF_ERROR_INPUT, "only reasoning"},
@@ -232,7 +232,7 @@ static void edits_that_do_not_apply_say_why(void **state)
          "edit 1 is ambiguous: its SEARCH lines are at lines 4 and 11 of the source; add lines", 0},
         {EDIT("int i = threadIdx.x;\n", "x\n"), "edit 1 is ambiguous", 0},
         {EDIT("    y[i] = 2;\n", "    y[i] = 3;\n") EDIT("    q[i] = 2;\n", ""),
-         "edit 2 does not apply: its first line `q[i] = 2;` is nowhere in the source", 1},
+         "edit 2 does not apply: its first line `q[i] = 2;` is not in the source", 1},
         {EDIT("    if (i < n) {\n        y[i] = 17;\n", ""),
          "its first 1 line matches at line 5 of the source, but then it has `y[i] = 17;` where the "
          "source has `y[i] = 1;`",
@@ -258,7 +258,7 @@ static void edits_that_do_not_apply_say_why(void **state)
     assert_false(kf_extract_has_edits("a < b", 5));
 }
 
-/* Repetitive input of the largest size: linear, not quadratic. */
+/* Repetitive input of the largest size: linear time, not quadratic. */
 static void hostile_size_stays_quick(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static void hostile_size_stays_quick(void **state)
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10);
 }
 
-static void code_is_told_from_comments(void **state)
+static void code_is_separated_from_comments(void **state)
 {
     (void)state;
     static const char text[] = "int a; // x\\\n y\n/* b\n */ \"c\\\"d\" 'e' 1'000 u8R\"(f\n)\" g";
@@ -349,8 +349,8 @@ static void objects_are_read_as_models_write_them(void **state)
     }
 }
 
-/* 0.4 s a piece on a slow machine; a sanitized build takes some ten times as long. What is
- * quadratic takes hours. */
+/* 0.4 s each on a slow machine, about ten times as long with a sanitizer. Quadratic time would be
+ * hours. */
 #ifdef __SANITIZE_ADDRESS__
 #define MAX_SECONDS 40
 #else
@@ -392,7 +392,7 @@ int test_program(void)
         cmocka_unit_test(edits_apply),
         cmocka_unit_test(edits_that_do_not_apply_say_why),
         cmocka_unit_test(hostile_size_stays_quick),
-        cmocka_unit_test(code_is_told_from_comments),
+        cmocka_unit_test(code_is_separated_from_comments),
         cmocka_unit_test(objects_are_read_as_models_write_them),
         cmocka_unit_test(hostile_objects_stay_cheap),
     };

@@ -49,7 +49,7 @@ static kf_llm_reply ask(kf_llm *llm, const char *prompt)
     return reply;
 }
 
-/* The same with a provider opened for it. */
+/* Opens a provider, submits one prompt and waits for its reply. */
 static kf_llm_reply ask_spec(const char *spec, const char *prompt)
 {
     kf_auto(kf_llm) llm = open_spec(spec);
@@ -65,8 +65,8 @@ static void specs_are_checked(void **state)
         {"", "known forms are none, replay:FILE, exec:COMMAND, openai:MODEL"},
         {"gpt", "unknown model \"gpt\""},
         {"exce:cat", "did you mean exec?"},
-        {"exec", "names nothing behind the colon; the form is exec:COMMAND"},
-        {"exec:", "names nothing behind the colon"},
+        {"exec", "has nothing behind the colon; the form is exec:COMMAND"},
+        {"exec:", "has nothing behind the colon"},
         {"none:x", "the form is none"},
         {"exec,timeout:cat", "has no value"},
         {"exec,timeout=x:cat", "timeout=x is not a number"},
@@ -78,8 +78,9 @@ static void specs_are_checked(void **state)
         {"openai:m",
          "openai: no key: set OPENAI_API_KEY in the environment, in .env, or in a key file"},
         {"openai,effort=huge:m@http://127.0.0.1:1/v1",
-         "openai: effort=huge is none of default, none, minimal, low, medium, high, xhigh"},
-        {"openai,price_in=1:m@http://127.0.0.1:1/v1", "price_in and price_out belong together"},
+         "openai: effort=huge is unknown; expected one of default, none, minimal, low, medium, "
+         "high, xhigh"},
+        {"openai,price_in=1:m@http://127.0.0.1:1/v1", "give both price_in and price_out"},
         {"compatible:m", "compatible: write MODEL@http://HOST:PORT/v1"},
         {"compatible:@http://127.0.0.1/v1", "the model's name is missing"},
         {"azure:m", "set AZURE_OPENAI_ENDPOINT"},
@@ -88,18 +89,19 @@ static void specs_are_checked(void **state)
         {"m@http://user:secret@127.0.0.1/v1", "must not hold a user or password"},
         {"m@http://", "is no address of a server"},
         {"exec,weight=0:cat", "weight=0 is not a number from 0.001 to 1000"},
-        {"exec,role=judge:cat", "role=judge is none of proposer, critic, both"},
+        {"exec,role=judge:cat", "role=judge is unknown; expected one of proposer, critic, both"},
         {"exec,wieght=2:cat", "unknown option \"wieght\"; did you mean weight"},
-        {"exec,temperature_from=1:cat", "temperature_from and temperature_to belong together"},
+        {"exec,temperature_from=1:cat", "give both temperature_from and temperature_to"},
         {"fallback:exce:cat", "fallback: unknown model \"exce:cat\""},
         {"fallback:exec:cat then none", NULL},
-        {"fallback:none then exec:cat", "\"none\" answers nothing"},
+        {"fallback:none then exec:cat", "\"none\" is no model; leave it out"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};
         kf_llm *opened = kf_llm_open(rows[i].spec, &error);
         if (!rows[i].expected) {
-            assert_non_null(opened); /* what is behind an exec: is the command's */
+            /* Options behind exec: belong to the command. */
+            assert_non_null(opened);
             kf_llm_close(opened);
             continue;
         }
@@ -120,7 +122,7 @@ static void specs_are_checked(void **state)
     }
 }
 
-/* What a spec says of a model's part among several. */
+/* The options that describe a model's part among several. */
 static void traits_are_read(void **state)
 {
     (void)state;
@@ -157,7 +159,7 @@ static void exec_answers(void **state)
     assert_string_equal(reply.model, "exec");
     assert_true(isnan(reply.cost_usd) && reply.prompt_tokens == -1);
     kf_llm_reply_free(&reply);
-    /* The system text comes first; /dev/stdin can be opened again; large prompts are no problem. */
+    /* The system text comes first. /dev/stdin can be opened again. Large prompts work. */
     kf_auto(kf_llm) again = open_spec("exec:cat /dev/stdin | tail -c 20; head -c 6 /dev/stdin");
     kf_autobuffer large = {0};
     for (int i = 0; i < 300000; i++) kf_buffer_format(&large, "line %6d\n", i);
@@ -185,7 +187,7 @@ static void exec_json_replies(void **state)
     reply = ask(llm, "{\"text\": \"cut\", \"outcome\": \"truncated\", \"usage\": 7}");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
     kf_llm_reply_free(&reply);
-    /* Anything else is text. */
+    /* Any other output is plain text. */
     const char *const plain[] = {"{\"answer\": 1}", "{\"text\": 1}", "{\"text\": \"a\"} and more",
                                  "{ int a; }"};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
@@ -196,7 +198,7 @@ static void exec_json_replies(void **state)
     }
 }
 
-static void exec_failures_are_told(void **state)
+static void exec_failures_are_reported(void **state)
 {
     (void)state;
     const struct {
@@ -239,8 +241,8 @@ static char *file_of(const char *directory, const char *what, int number)
     return path;
 }
 
-/* Eight requests at once, each answered when it is done, whatever became of those before it: the
- * last one asked for is let go first. */
+/* Eight requests at once. Each is answered when it is done, independent of the others: the last one
+ * is released first. */
 static void exec_runs_many_at_once(void **state)
 {
     (void)state;
@@ -280,7 +282,7 @@ static void exec_runs_many_at_once(void **state)
     assert_true(kf_directory_remove(directory, NULL));
 }
 
-/* Waits until a process is gone (reaped by whoever inherited it, or a zombie). */
+/* Waits until a process is gone: reaped, or a zombie. */
 static bool gone(pid_t pid)
 {
     char path[64], line[256];
@@ -302,7 +304,7 @@ static void exec_leaves_nothing_behind(void **state)
     assert_true(kf_now() - start < 50);
     assert_true(gone((pid_t)atoi(reply.text)));
     kf_llm_reply_free(&reply);
-    /* Closing ends what is in flight, children of the shell included. */
+    /* Closing ends the requests in flight and the children of the shell. */
     kf_autofree char *directory = kf_directory_temporary("kforge-llm", NULL);
     kf_autofree char *spec = NULL;
     assert_true(asprintf(&spec, "exec:sleep 62 & echo $! > %s/pid.tmp; mv %s/pid.tmp %s/pid; wait",
@@ -330,9 +332,11 @@ static void exec_inherits_no_descriptors(void **state)
 {
     (void)state;
     int leaked[2];
-    assert_int_equal(pipe(leaked), 0); /* not close-on-exec */
+    /* Not close-on-exec. */
+    assert_int_equal(pipe(leaked), 0);
     kf_llm_reply reply = ask_spec("exec:exec ls /proc/self/fd", "x");
-    assert_string_equal(reply.text, "0\n1\n2\n3\n"); /* 3: the directory ls reads */
+    /* 3: the directory that ls reads. */
+    assert_string_equal(reply.text, "0\n1\n2\n3\n");
     kf_llm_reply_free(&reply);
     close(leaked[0]);
     close(leaked[1]);
@@ -402,7 +406,7 @@ static void replay_prefers_the_matching_prompt(void **state)
     kf_llm_reply_free(&reply);
     reply = ask(llm, "second");
     assert_int_equal(reply.outcome, KF_LLM_TRUNCATED);
-    /* as if it did not say */
+    /* Negative counts are unknown. */
     assert_true(reply.prompt_tokens == -1 && reply.completion_tokens == -1 &&
                 isnan(reply.cost_usd));
     assert_int_equal(reply.error.code, KF_ERROR_NONE);
@@ -421,7 +425,7 @@ static void replay_prefers_the_matching_prompt(void **state)
         assert_int_equal(reply.tag, i);
         kf_llm_reply_free(&reply);
     }
-    /* skip goes on after a resume; strict never answers another prompt. */
+    /* skip continues after a resume. strict never answers another prompt. */
     char spec[400];
     snprintf(spec, sizeof spec, "replay,skip=2:%s", c.path);
     kf_auto(kf_llm) resumed = open_spec(spec);
@@ -433,7 +437,7 @@ static void replay_prefers_the_matching_prompt(void **state)
     drop_cassette(&c);
 }
 
-/* What came late comes late again, in the order in which it came. */
+/* A late reply is late again, and the replies keep their order. */
 static void replies_come_when_they_came(void **state)
 {
     (void)state;
@@ -446,7 +450,8 @@ static void replies_come_when_they_came(void **state)
     assert_int_equal(kf_llm_poll(llm, 0, &reply), 0);
     double wake = 1e18;
     kf_llm_watch(llm, NULL, 0, &wake);
-    assert_true(wake == 1e18); /* nobody has to look */
+    /* No reason to poll. */
+    assert_true(wake == 1e18);
     kf_llm_progress(llm, 7);
     kf_llm_watch(llm, NULL, 0, &wake);
     assert_true(wake < 1e18);
@@ -454,10 +459,10 @@ static void replies_come_when_they_came(void **state)
     assert_string_equal(reply.text, "one");
     kf_llm_reply_free(&reply);
     assert_int_equal(kf_llm_poll(llm, 0, &reply), 0);
-    assert_int_equal(kf_llm_in_flight(llm), 2); /* a run that ends now has not had them */
+    /* A run that ends now did not receive them. */
+    assert_int_equal(kf_llm_in_flight(llm), 2);
     assert_int_equal(kf_llm_ready(llm), KF_LLM_USED_UP);
-    /* When nothing else is left to do they come at once; used up is what a model seems that never
-     * answers. */
+    /* Without other work they come at once. A model that never answers counts as used up. */
     kf_auto(kf_llm) idle = open_spec(c.spec);
     for (int i = 0; i < 3; i++) submit(idle, "p", i);
     kf_llm_progress(idle, 100);
@@ -473,9 +478,8 @@ static void replies_come_when_they_came(void **state)
     drop_cassette(&c);
 }
 
-/* Two calls with the same prompt, of which the second was answered first: each gets its own reply.
- */
-static void equal_prompts_are_told_apart(void **state)
+/* Two calls with the same prompt, answered in reverse order: each gets its own reply. */
+static void equal_prompts_get_their_own_replies(void **state)
 {
     (void)state;
     kf_llm_reply reply;
@@ -569,7 +573,8 @@ static void kept_conversations_hold_sources(void **state)
             kf_llm_reply_free(&reply);
         }
         assert_true(replies >= 2);
-        assert_true(points > 1); /* the last one is tunable */
+        /* The last one is tunable. */
+        assert_true(points > 1);
     }
 }
 
@@ -580,13 +585,13 @@ int test_program(void)
         cmocka_unit_test(traits_are_read),
         cmocka_unit_test(exec_answers),
         cmocka_unit_test(exec_json_replies),
-        cmocka_unit_test(exec_failures_are_told),
+        cmocka_unit_test(exec_failures_are_reported),
         cmocka_unit_test(exec_runs_many_at_once),
         cmocka_unit_test(exec_leaves_nothing_behind),
         cmocka_unit_test(exec_inherits_no_descriptors),
         cmocka_unit_test(replay_prefers_the_matching_prompt),
         cmocka_unit_test(replies_come_when_they_came),
-        cmocka_unit_test(equal_prompts_are_told_apart),
+        cmocka_unit_test(equal_prompts_get_their_own_replies),
         cmocka_unit_test(malformed_cassettes_are_refused),
         cmocka_unit_test(kept_conversations_hold_sources),
     };

@@ -1,4 +1,4 @@
-/* Where two parts of a reply meet. */
+/* Joining the two parts of a reply. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,8 @@ static void parts_meet(void **state)
         {"```cuda\nint x", "int x = 1;\n```\n", "```cuda\nint x = 1;\n```\n"},
         /* 14 bytes */
         {"```cuda\nint x = threadIdx.", "x = threadIdx.y;\n", "```cuda\nint x = threadIdx.y;\n"},
-        /* one byte is chance */
+        /* One equal byte is chance. */
+
         {"```cuda\nint a = 1", "1;\n", "```cuda\nint a = 11;\n"},
         {"```cuda\nint x;\n", "```cuda\nint y;\n```\n", "```cuda\nint x;\nint y;\n```\n"},
         {"```cuda\nint x;\n", "Here is the rest:\n```cpp\nint y;\n```\n",

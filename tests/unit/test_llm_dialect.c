@@ -1,6 +1,5 @@
-/* What each wire format says and how it is understood: ends, refusals, limits, tools, reasoning,
- * counts; and what a request looks like that goes on where a reply was cut off. Events are written
- * as the providers document them; no network. */
+/* Each wire format: ends, refusals, limits, tools, reasoning, counts, and the request that
+ * continues a reply. The events are those of the providers' documentation. No network. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,9 +21,11 @@
 typedef struct expected {
     const char *text;
     kf_stop stop;
-    const char *word; /* the server's own for the end */
+    /* The server's own word for the end. */
+    const char *word;
     uint64_t hidden;
-    int64_t prompt, completion, cached, written; /* -1 not said */
+    /* -1: not given. */
+    int64_t prompt, completion, cached, written;
     bool ended, refusal, failed, passing;
 } expected;
 
@@ -269,7 +270,7 @@ static void what_a_call_has_cost_is_taken_over(void **state)
     }
 }
 
-/* The begun reply as the model's turn, and the request to go on, in each format's words. */
+/* The first part of the reply as the model's turn, and the request to continue, in each format. */
 static void requests_go_on(void **state)
 {
     (void)state;
@@ -304,8 +305,7 @@ static void requests_go_on(void **state)
     }
 }
 
-/* How an effort is said where there are budgets of tokens, and what a server that knows none is
- * spared. */
+/* An effort in formats that take a token budget, and for a server that knows no effort. */
 static void efforts_become_budgets(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void efforts_become_budgets(void **state)
     } cases[] = {
         {&kf_dialect_anthropic, KF_EFFORT_LOW, 0, 16384, 0, "\"budget_tokens\":2048",
          "temperature"},
-        /* room for the answer is left */
+        /* Leaves room for the answer. */
         {&kf_dialect_anthropic, KF_EFFORT_HIGH, 0, 16384, 0, "\"budget_tokens\":8192", "24576"},
         {&kf_dialect_anthropic, KF_EFFORT_XHIGH, 0, 128000, 0, "\"budget_tokens\":49152",
          "temperature"},
@@ -328,7 +328,8 @@ static void efforts_become_budgets(void **state)
          "temperature"},
         {&kf_dialect_anthropic, KF_EFFORT_NONE, 0, 16384, 0, "\"temperature\":0.5", "thinking"},
         {&kf_dialect_anthropic, KF_EFFORT_HIGH, 0, 1500, 0, "\"temperature\":0.5",
-         "thinking"}, /* less than 1024 is refused there */
+         /* The format refuses less than 1024. */
+         "thinking"},
         {&kf_dialect_anthropic, KF_EFFORT_HIGH, 0, 16384, KF_WITHOUT_EFFORT, "\"max_tokens\":16384",
          "thinking"},
         {&kf_dialect_gemini, KF_EFFORT_NONE, 0, 16384, 0, "\"thinkingBudget\":0", "none"},

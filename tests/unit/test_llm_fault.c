@@ -1,6 +1,6 @@
-/* Everything that servers, proxies and networks do wrong: each row is a test of its own
- * (unit.llm_fault.NAME). What has to hold for all: the reply or its documented error, so many
- * requests and no more, and books that say what was charged, once, with nothing left reserved. */
+/* Faults of servers, proxies and networks. Each row is a test of its own (unit.llm_fault.NAME). All
+ * rows check the reply or its documented error, the number of requests, and that each charge is
+ * booked once with nothing left reserved. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,12 +24,15 @@
 typedef struct row {
     const char *name, *scenario, *options;
     kf_llm_outcome outcome;
-    const char *text;  /* NULL: not looked at */
-    const char *error; /* part of it */
+    /* NULL: not checked. */
+    const char *text;
+    /* A part of it. */
+    const char *error;
     int requests;
-    /* -1: the server did not say; -1 and 0: it refused all, and no tokens are booked */
+    /* -1: the server did not say. -1 and 0: it refused everything, and no tokens are booked. */
     int64_t prompt, completion;
-    double least, most; /* seconds; 0: not looked at */
+    /* Seconds. 0: not checked. */
+    double least, most;
 } row;
 
 /* 1 USD a million tokens in, 2 out: 11 and 7 tokens cost 25e-6 USD. */
@@ -45,13 +48,13 @@ static const row rows[] = {
     {"too_big_event", "too_big_event", "", KF_LLM_FAILED, NULL,
      "an event of the stream has more than 5242880 bytes", 1, -1, -1, 0, 0},
     {"no_done", "no_done", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
-    {"no_end_at_all", "no_end_at_all", "", KF_LLM_TRUNCATED, TEXT,
-     "ended without saying that it was complete", 1, -1, -1, 0, 0},
+    {"no_end_at_all", "no_end_at_all", "", KF_LLM_TRUNCATED, TEXT, "ended without its end mark", 1,
+     -1, -1, 0, 0},
     {"error_in_stream", "error_in_stream", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"lasting_error_in_stream", "lasting_error_in_stream", "", KF_LLM_FAILED, NULL,
      "invalid_request_error: This model does not like you", 1, -1, -1, 0, 0},
     {"html", "html", ",retries=2", KF_LLM_FAILED, NULL,
-     "status 200 with text/html, and no reply of a model in it: <!DOCTYPE html>", 3, -1, -1, 0, 0},
+     "status 200 with text/html, without the reply of a model: <!DOCTYPE html>", 3, -1, -1, 0, 0},
     {"html_once", "html_once", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"gzip", "gzip", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"one_byte_chunks", "bytes", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
@@ -72,8 +75,8 @@ static const row rows[] = {
     {"closed_before", "closed_before", "", KF_LLM_OK, TEXT, "", 2, -1, -1, 0, 0},
     {"closed_after_end", "closed_after_end", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"redirect", "redirect", "", KF_LLM_FAILED, NULL,
-     "redirects to http://127.0.0.1:1/elsewhere (status 302), and a key is not sent on", 1, -1, 0,
-     0, 0},
+     "redirects to http://127.0.0.1:1/elsewhere (status 302), and kforge sends no key there", 1, -1,
+     0, 0, 0},
     {"wrong_content_type", "wrong_type", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"not_streamed", "not_streamed", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
     {"duplicate_keys", "duplicate_keys", "", KF_LLM_OK, TEXT, "", 1, 11, 7, 0, 0},
@@ -83,8 +86,8 @@ static const row rows[] = {
     {"absurd_tokens", "absurd_tokens", "", KF_LLM_OK, TEXT, "", 1, -1, -1, 0, 0},
     {"retry_after_seconds", "wait_seconds", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 25},
     {"retry_after_date", "wait_date", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 0.9, 25},
-    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL, "it asks to wait 3600 s", 1,
-     -1, 0, 0, 25},
+    {"retry_after_an_hour", "wait_an_hour", "", KF_LLM_FAILED, NULL,
+     "the server asks to wait 3600 s", 1, -1, 0, 0, 25},
     {"rate_limit_reset", "wait_reset", "", KF_LLM_OK, TEXT, "", 2, 11, 7, 1, 25},
     {"no_credit", "no_credit", "", KF_LLM_FAILED, NULL, "the account has no credit left", 1, -1, 0,
      0, 0},
@@ -112,8 +115,8 @@ static const row rows[] = {
      11, 7, 0, 0},
     {"only_reasoning_to_the_limit", "only_reasoning-length", "", KF_LLM_EMPTY, "",
      "give a larger max_tokens or a lower effort", 1, 11, 7, 0, 0},
-    {"tool_call", "tool", "", KF_LLM_EMPTY, "", "the model called a tool, and none was offered", 1,
-     11, 7, 0, 0},
+    {"tool_call", "tool", "", KF_LLM_EMPTY, "",
+     "the model called a tool, but kforge offers no tools", 1, 11, 7, 0, 0},
     {"empty", "empty", "", KF_LLM_EMPTY, "", "the reply is empty", 1, 11, 7, 0, 0},
     {"continued", "continued", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
     {"continued_from_the_line", "continued-line", "", KF_LLM_OK, WHOLE, "", 2, 22, 14, 0, 0},
@@ -130,10 +133,10 @@ static const row rows[] = {
      "cut off at the limit of 16384 tokens", 1, 11, 7, 0, 0},
     {"truncated", "truncated", ",continue=0", KF_LLM_TRUNCATED, "```cuda\nint x",
      "cut off at the limit of 16384 tokens", 1, 11, 7, 0, 0},
-    {"not_json", "not_json", ",retries=1", KF_LLM_FAILED, NULL, "events that are no JSON: {oops", 2,
-     -1, -1, 0, 0},
+    {"not_json", "not_json", ",retries=1", KF_LLM_FAILED, NULL, "events that are not JSON: {oops",
+     2, -1, -1, 0, 0},
     {"no_events", "no_events", ",retries=1", KF_LLM_FAILED, NULL,
-     "no reply of a model in it: (an empty body)", 2, -1, -1, 0, 0},
+     "without the reply of a model: (an empty body)", 2, -1, -1, 0, 0},
     {"old_server", "old", ",effort=low", KF_LLM_OK, TEXT, "", 3, -1, -1, 0, 0},
 };
 
@@ -154,7 +157,7 @@ static void check(const row *r, kf_llm_reply *reply, const kf_budget *budget, do
         fail_msg("tokens %lld %lld", (long long)reply->prompt_tokens,
                  (long long)reply->completion_tokens);
     if (r->most > 0 && !(seconds >= r->least && seconds < r->most)) fail_msg("%g s", seconds);
-    /* The books. */
+    /* The bookings. */
     assert_true(budget->reserved.nanodollars == 0 && budget->reserved.tokens == 0 &&
                 budget->reserved.requests == 0);
     assert_int_equal(budget->spent.requests, r->requests);

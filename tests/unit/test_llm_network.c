@@ -1,5 +1,5 @@
-/* Providers over the network where everything goes well, and what they do with many requests:
- * formats, fall-back, limits, budgets, cancelling. */
+/* Providers over the network without faults, and with many requests: formats, fall-back, limits,
+ * budgets, cancelling. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static kf_llm_reply ask(kf_llm *llm)
     return reply;
 }
 
-/* The body of the last request of a scenario, or a header of it. */
+/* Checks the body or a header of the last request of a scenario. */
 static void expect_request(const char *scenario, const char *path, const char *body,
                            const char *header, const char *value)
 {
@@ -154,7 +154,8 @@ static void faults_of_other_formats(void **state)
         const char *spec, *scenario;
         kf_llm_outcome outcome;
         int requests;
-        double least; /* seconds */
+        /* Seconds. */
+        double least;
     } rows[] = {{"anthropic,backoff=0.01:c", "overloaded", KF_LLM_OK, 2, 0},
                 {"anthropic,backoff=0.01:c", "error_in_stream", KF_LLM_OK, 2, 0},
                 {"gemini:g", "blocked", KF_LLM_REFUSED, 1, 0},
@@ -194,7 +195,8 @@ static void the_next_model_answers(void **state)
     assert_int_equal(kf_llm_in_flight(llm), 0);
     kf_auto(cJSON) first = model_server_log(&server, "fails-999");
     kf_auto(cJSON) second = model_server_log(&server, "back");
-    assert_int_equal(cJSON_GetArraySize(first), 3); /* then its breaker is open */
+    /* Then its breaker is open. */
+    assert_int_equal(cJSON_GetArraySize(first), 3);
     assert_int_equal(cJSON_GetArraySize(second), 6);
     assert_true(budget.spent.requests == 9 && budget.reserved.requests == 0);
 }
@@ -211,9 +213,10 @@ static void a_broken_circuit_is_busy(void **state)
     }
     assert_false(submit(llm, 1, &error));
     assert_int_equal(error.code, KF_ERROR_BUSY);
-    static const char told[] = "3 requests in a row failed; the next may try in ";
-    const char *at = strstr(error.text, told);
-    double left = at ? strtod(at + strlen(told), NULL) : 0; /* of 15 s since the third */
+    static const char message[] = "3 requests in a row failed; the next one is sent in ";
+    const char *at = strstr(error.text, message);
+    /* Of 15 s since the third. */
+    double left = at ? strtod(at + strlen(message), NULL) : 0;
     if (left < 1 || left > 15) fail_msg("%s", error.text);
 }
 
@@ -229,7 +232,8 @@ static void requests_a_minute(void **state)
         assert_int_equal(kf_llm_poll(llm, 20, &reply), 1);
         kf_llm_reply_free(&reply);
     }
-    double seconds = kf_now() - start_time; /* 120 at once, two more in a second */
+    /* 120 at once, two more in a second. */
+    double seconds = kf_now() - start_time;
     assert_true(seconds >= 0.9);
     assert_false(kf_llm_poll(llm, 0, &reply));
     kf_auto(kf_llm) narrow = open_at("compatible,parallel=2:m", "narrow");
@@ -238,11 +242,13 @@ static void requests_a_minute(void **state)
     assert_int_equal(error.code, KF_ERROR_BUSY);
 }
 
-/* A reply that used more than there was: the next request waits until the debt is paid off. */
+/* After a reply that used more than the limit, the next request waits until the debt is paid off.
+ */
 static void tokens_a_minute(void **state)
 {
     (void)state;
-    kf_auto(kf_llm) llm = open_at("compatible,tpm=1000:m", "heavy"); /* 1020 tokens each */
+    /* 1020 tokens each. */
+    kf_auto(kf_llm) llm = open_at("compatible,tpm=1000:m", "heavy");
     double start_time = kf_now();
     kf_llm_reply first = ask(llm);
     /* 20 tokens and one more at 16.7 a second, counted from the first reply */
@@ -254,7 +260,7 @@ static void tokens_a_minute(void **state)
     kf_llm_reply_free(&second);
 }
 
-/* What the server says that a call has cost is booked, whatever the price table says. */
+/* The cost that the server reports is booked, whatever the price table says. */
 static void servers_that_say_what_they_charge(void **state)
 {
     (void)state;
@@ -268,9 +274,9 @@ static void servers_that_say_what_they_charge(void **state)
     kf_llm_reply_free(&reply);
 }
 
-/* A port of this machine that refuses connections, or, with `full`, lets them wait for ever. *fds
- * keep it so. */
-static int deaf_port(bool full, int fds[16])
+/* Opens a port of this machine that refuses connections, or with `full` lets them wait for ever.
+ * *fds keep it so. */
+static int refusing_port(bool full, int fds[16])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -279,7 +285,8 @@ static int deaf_port(bool full, int fds[16])
     assert_int_equal(bind(fds[0], (struct sockaddr *)&address, size), 0);
     assert_int_equal(getsockname(fds[0], (struct sockaddr *)&address, &size), 0);
     if (full) assert_int_equal(listen(fds[0], 0), 0);
-    for (int i = 1; full && i < 16; i++) { /* nobody accepts them */
+    /* No process accepts them. */
+    for (int i = 1; full && i < 16; i++) {
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         connect(fds[i], (struct sockaddr *)&address, size);
     }
@@ -300,7 +307,7 @@ static void servers_that_are_not_there(void **state)
         char spec[200];
         kf_error error = {0};
         kf_budget budget = {.limit = {kf_nanodollars(1), 0, 0}};
-        int port = deaf_port(rows[i].full, fds);
+        int port = refusing_port(rows[i].full, fds);
         snprintf(spec, sizeof spec, "compatible,price_in=1,price_out=2,%s:m@http://127.0.0.1:%d/v1",
                  rows[i].options, port);
         kf_auto(kf_llm) llm = kf_llm_open(spec, &error);
@@ -353,7 +360,8 @@ static void addresses_from_the_environment(void **state)
         kf_llm_reply_free(&reply);
         expect_request(scenario, rows[i].path, "\"model\":", "content-type", "application/json");
     }
-    /* Plain http to another machine, when that is meant; it is refused otherwise (unit.llm). */
+    /* Plain http to another machine is allowed on request. unit.llm tests that it is refused
+     * otherwise. */
     kf_error error = {0};
     setenv("KFORGE_PLAIN_HTTP", "1", 1);
     kf_auto(kf_llm) plain = kf_llm_open("m@http://example.com/v1", &error);
@@ -361,7 +369,8 @@ static void addresses_from_the_environment(void **state)
     if (!plain) fail_msg("%s", error.text);
 }
 
-/* Room for one request at a time: the others wait, all are answered, the last finds no room. */
+/* Room for one request at a time: the others wait. All are answered until the last finds no room.
+ */
 static void budgets_hold_with_many_in_flight(void **state)
 {
     (void)state;
@@ -401,7 +410,8 @@ static void what_is_cancelled_is_booked(void **state)
     kf_llm_set_budget(llm, &budget);
     assert_true(submit(llm, 5, &error));
     double until = kf_now() + 60;
-    for (int arrived = 0; !arrived;) { /* what never left costs nothing */
+    /* A request that was never sent costs nothing. */
+    for (int arrived = 0; !arrived;) {
         assert_true(kf_now() < until);
         assert_int_equal(kf_llm_poll(llm, 0.1, &reply), 0);
         kf_auto(cJSON) log = model_server_log(&server, "stalled");
@@ -466,8 +476,7 @@ static void prices(void **state)
                               "write=2:o3 then exec:cat");
     setenv("KFORGE_PRICES", KFORGE_SOURCE_DIR "/tests/llm/bad_prices.json", 1);
     assert_false(kf_price_find("openai", "gpt-5", &price, &error));
-    assert_non_null(
-        strstr(error.text, "bad_prices.json: prices[0]: input and output are both needed"));
+    assert_non_null(strstr(error.text, "bad_prices.json: prices[0]: give both input and output"));
     unsetenv("KFORGE_PRICES");
 }
 
@@ -483,7 +492,7 @@ static void keys_are_kept_apart(void **state)
     char bytes[] = "a\0openai-key\0b";
     assert_int_equal(kf_api_keys_redact_bytes(bytes, sizeof bytes - 1), sizeof "a\0[key]\0b" - 1);
     assert_memory_equal(bytes, "a\0[key]\0b", sizeof "a\0[key]\0b");
-    /* The pages that hold them are left out of core dumps: "dd" among their flags. */
+    /* The pages of the keys are left out of core dumps: "dd" is among their flags. */
     char line[512];
     const char *key = kf_api_key("OPENAI_API_KEY", NULL);
     bool inside = false, left_out = false;

@@ -1,4 +1,4 @@
-/* Waiting: back-off, what headers say, limits, the circuit breaker. */
+/* Waiting: back-off, headers, limits, the circuit breaker. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static void buckets_hold_back(void **state)
     kf_bucket_take(&b, 31, 101); /* debt is paid off */
     assert_true(fabs(kf_bucket_wait(&b, 101) - 31) < 1e-6);
     assert_true(kf_bucket_wait(&b, 132) == 0);
-    /* An hour's rest fills it, and no more. */
+    /* An hour without requests fills it, but not more. */
     kf_bucket_wait(&b, 3700);
     kf_bucket_take(&b, 60, 3700);
     assert_true(kf_bucket_wait(&b, 3700) > 0.9);

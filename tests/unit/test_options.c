@@ -1,4 +1,4 @@
-/* Options: every kind of value, every source and its precedence, every error and its words. */
+/* Options: every kind of value, every source and its precedence, every error message. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static const kf_command *const commands[] = {&eval, &task_new, &task_lint, &secr
 static kf_parsed parsed;
 static kf_error failure;
 
-/* Words separated by one blank; "" for none. */
+/* Parses words separated by one blank. "": no words. */
 static bool parse_with(const kf_config *config, const char *const *environment, const char *line)
 {
     static char words[512];
@@ -220,6 +220,7 @@ static void test_errors(void **state)
     refuse("-x", "eval: unknown option -x; \"kforge eval --help\" lists them");
     refuse("-jx", "eval: unknown option -x; \"kforge eval --help\" lists them");
     refuse("-device", "eval: unknown option -device; did you mean --device?");
+    refuse("--llm=x", "eval: the option --llm was removed; use --model");
     refuse("--no-device", "eval: unknown option --no-device; did you mean --device?");
     refuse("--json=yes", "--json takes no value");
     refuse("--no-json=yes", "--no-json takes no value");
@@ -313,8 +314,9 @@ static void test_precedence(void **state)
     assert_string_equal(s->store, "/p/runs.db");
     assert_int_equal(s->model.count, 2);
     assert_true(s->ratio == 0.5);
-    assert_string_equal(s->mode, "fast"); /* an empty variable is none */
-    assert_false(s->json);                /* not configurable */
+    /* An empty variable counts as unset. */
+    assert_string_equal(s->mode, "fast");
+    assert_false(s->json); /* not configurable */
     assert_true(parse_with(config, environment, "--model=z --no-counters --store=here.db"));
     s = parsed.settings;
     assert_int_equal(s->model.count, 1);
@@ -388,6 +390,9 @@ static void test_environment(void **state)
         {"KFORGEX=1", NULL},
         {"KFORGE_DEVCE=x",
          "environment: unknown variable KFORGE_DEVCE; did you mean KFORGE_DEVICE?"},
+        {"KFORGE_LLM=x", "environment: the variable KFORGE_LLM was removed; use KFORGE_MODEL"},
+        {"KFORGE_BUDGET_USD=1",
+         "environment: the variable KFORGE_BUDGET_USD was removed; use KFORGE_COST"},
         {"KFORGE_JSON=1", "environment: unknown variable KFORGE_JSON; did you mean KFORGE_JOBS?"},
         {"KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ=1",
          "environment: unknown variable KFORGE_QQQQQQQQQQQQQQQQQQQQQQQ; \"kforge help settings\" "
@@ -405,7 +410,8 @@ static void test_environment(void **state)
 
 /* ---- kforge.json ----------------------------------------------------------------------------- */
 
-static char *folder; /* of all files below */
+/* Of all files below. */
+static char *folder;
 
 static int make_folder(void **state)
 {
@@ -433,7 +439,7 @@ static void put(const char *name, const char *text)
     assert_true(kf_file_write(path, text, strlen(text), &error));
 }
 
-/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home; `given` is
+/* Loads with the working directory FOLDER/`directory` and FOLDER/home as home. `given` is
  * KFORGE_CONFIG. */
 static kf_config *load(const char *directory, const char *given, kf_error *error)
 {
@@ -469,10 +475,10 @@ static void test_places(void **state)
     put("home/repo/sub/x", "");
     put("home/kforge.json", "{}");
     expect_files("", NULL, "kforge.json", NULL);
-    /* FOLDER/kforge.json is outside of any repository and of home */
+    /* FOLDER/kforge.json is outside of any repository and of home. */
     expect_files("loose/in", NULL, NULL, NULL);
     expect_files("home/work/deep/er", NULL, "home/work/kforge.json", NULL);
-    expect_files("home/repo/sub", NULL, NULL, NULL); /* stops at .git */
+    expect_files("home/repo/sub", NULL, NULL, NULL); /* Stops at .git. */
     expect_files("home", NULL, "home/kforge.json", NULL);
     put("home/repo/kforge.json", "{}");
     expect_files("home/repo/sub", NULL, "home/repo/kforge.json", NULL);
@@ -493,8 +499,10 @@ static void test_file_errors(void **state)
     static const struct {
         const char *json, *text;
     } cases[] = {
+        {"{\"llm\":\"x\"}", "llm: the key was removed; use \"model\""},
         {"{\"devise\":\"cpu\"}", "devise: unknown key; did you mean \"device\"?"},
-        {"{\"json\":true}", "json: no setting, only an option of the command line (--json)"},
+        {"{\"json\":true}",
+         "json: not a setting; give it as the option --json on the command line"},
         {"{\"zzzzzzzzz\":1}",
          "zzzzzzzzz: unknown key; \"kforge help settings\" lists the known ones"},
         {"{\"device\":1}", "device: expected a string"},

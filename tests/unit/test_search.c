@@ -310,8 +310,8 @@ static void models_are_told_what_was_of_no_use(void **state)
 {
     fixture *f = *state;
     static const char *const told[] = {
-        "0 fenced blocks, none of them CUDA code; answer with one ```cuda block that defines toy",
-        "edit 1 does not apply: its first line `nowhere to be found` is nowhere in the source",
+        "0 fenced blocks, without CUDA code; answer with one ```cuda block that defines toy",
+        "edit 1 does not apply: its first line `nowhere to be found` is not in the source",
         "it was cut off at the token limit; answer with less: no remarks, and search/replace edits "
         "where they are allowed"};
     make_task(f, (const char *const[]){"#pragma fake: speed 1.5\nvoid toy() {}\n", NULL});

@@ -14,7 +14,8 @@
 
 typedef struct record {
     kf_buffer text; /* "NAME=DATA|" for each event */
-    int left;       /* events until the handler stops; negative: never */
+    /* Events until the handler stops. Negative: never. */
+    int left;
 } record;
 
 static bool note(void *context, const char *name, const char *data, size_t size)
@@ -26,7 +27,7 @@ static bool note(void *context, const char *name, const char *data, size_t size)
     return r->left < 0 || --r->left > 0;
 }
 
-/* The events of a stream that comes in pieces of `piece` bytes. */
+/* Returns the events of a stream in pieces of `piece` bytes. */
 static char *parse(const char *stream, size_t size, size_t piece)
 {
     record r = {.left = -1};
@@ -35,7 +36,8 @@ static char *parse(const char *stream, size_t size, size_t piece)
     kf_sse_open(&sse, note, &r);
     for (size_t at = 0; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
-        kf_autofree char *copy = malloc(length); /* exactly its size: a read behind it is found */
+        /* Of exactly its size, so that a sanitizer finds a read behind it. */
+        kf_autofree char *copy = malloc(length);
         memcpy(copy, stream + at, length);
         assert_true(kf_sse_feed(&sse, copy, length, &error));
     }

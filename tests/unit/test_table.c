@@ -55,7 +55,8 @@ static void test_table(void **state)
     assert_string_equal(text, "NAME             N  LAST\n"
                               "a            12345  x\n"
                               "größer als…      7  two lines [31m  \n");
-    print(&table, 10, 0); /* no column below 8 */
+    /* No column below 8. */
+    print(&table, 10, 0);
     assert_non_null(strstr(text, "größer …  "));
 }
 

@@ -1,5 +1,5 @@
-/* The agent's side of workers behind pipes, against tests/cli/fake_worker.c: every way in which a
- * worker can fail, and that none is left behind. */
+/* Workers behind pipes, against tests/cli/fake_worker.c: every way in which a worker can fail. No
+ * worker may stay behind. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ static void judges(void **state)
     kf_workers_result_free(&second);
 }
 
-/* One worker failing once costs nothing but time: the job goes to it again after its restart. */
+/* One failure costs only time: after its restart the worker gets the job again. */
 static void survives_once(const char *how, const char *news, double grace)
 {
     char source[600], file[512];
@@ -62,7 +62,8 @@ static void worker_dies(void **state)
 static void worker_hangs(void **state)
 {
     (void)state;
-    survives_once("hang", "no verdict within", 3); /* the next has as long to answer */
+    /* The next one has as long to answer. */
+    survives_once("hang", "no verdict within", 3);
 }
 static void worker_writes_garbage(void **state)
 {
@@ -101,7 +102,7 @@ static void worker_answers_twice(void **state)
     kf_workers_result_free(&result);
 }
 
-/* A job that kills every worker is lost; the next one is judged all the same. */
+/* A job that kills every worker is lost. The next job is judged. */
 static void gives_a_job_up(void **state)
 {
     (void)state;
@@ -119,8 +120,8 @@ static void gives_a_job_up(void **state)
     kf_workers_result_free(&result);
 }
 
-/* A worker whose machine fails answers each job at once: after six it is given up, and all of them
- * are judged by the one that works. */
+/* A worker with a broken machine answers each job at once. After six it is given up, and the
+ * working one judges all jobs. */
 static void leaves_a_broken_machine_out(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static void leaves_a_broken_machine_out(void **state)
         assert_int_equal(result.verdict->status, KF_CORRECT);
         kf_workers_result_free(&result);
     }
-    assert_int_equal(kf_workers_worn(workers), 1);
+    assert_int_equal(kf_workers_retired(workers), 1);
     assert_int_equal(kf_workers_devices(workers), 1);
     kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
     int lines = 0;
@@ -157,7 +158,8 @@ static void leaves_a_broken_machine_out(void **state)
     assert_int_equal(lines, 6);
 }
 
-/* Without another it is said after the sixth; what came in between would begin anew. */
+/* Without another worker the run fails after the sixth. Any verdict between them restarts the
+ * count. */
 static void ends_on_a_broken_machine(void **state)
 {
     (void)state;
@@ -205,15 +207,16 @@ static void gives_workers_up(void **state)
 /* Once, when there is nothing to read, the worker goes on and ends before the reader does. */
 ssize_t __real_read(int fd, void *data, size_t size);
 ssize_t __wrap_read(int fd, void *data, size_t size);
-static const char *goes_on; /* the file that it waits for; NULL: not now */
+/* The file that it waits for. NULL: not now. */
+static const char *continue_file;
 
 ssize_t __wrap_read(int fd, void *data, size_t size)
 {
     ssize_t got = __real_read(fd, data, size);
-    if (got >= 0 || errno != EAGAIN || !goes_on) return got;
+    if (got >= 0 || errno != EAGAIN || !continue_file) return got;
     siginfo_t info;
-    assert_true(kf_file_write(goes_on, "", 0, NULL));
-    goes_on = NULL;
+    assert_true(kf_file_write(continue_file, "", 0, NULL));
+    continue_file = NULL;
     assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
     errno = EAGAIN;
     return -1;
@@ -227,7 +230,7 @@ static void hears_last_words(void **state)
     snprintf(spec, sizeof spec,
              "until [ -e %s ]; do sleep 0.01; done; echo what is wrong >&2; exit 9", file);
     kf_auto(kf_workers) workers = open_one(spec, 0);
-    goes_on = file;
+    continue_file = file;
     kf_workers_result result;
     kf_error error = {0};
     const char *news = NULL;
@@ -277,7 +280,7 @@ static void other_hardware(void **state)
     assert_true(says(error.text, "can't be compared"));
 }
 
-/* The same processor, but what was measured there is no longer what is measured now. */
+/* The same processor, but its measurements can't be compared with the present ones. */
 static void other_runtime(void **state)
 {
     (void)state;
@@ -316,7 +319,7 @@ static void works_in_parallel(void **state)
     }
 }
 
-/* One worker a device, each told which one is its own. */
+/* One worker for each device, and each gets its own device. */
 static void one_worker_a_device(void **state)
 {
     (void)state;
@@ -341,7 +344,8 @@ static void one_worker_a_device(void **state)
     assert_non_null(workers);
     submit(workers, "d-1", 1, source);
     submit(workers, "d-2", 2, source);
-    wait_for_jobs(workers, jobs, 2); /* so that one of them does not do both */
+    /* So that no worker does both. */
+    wait_for_jobs(workers, jobs, 2);
     touch(go);
     for (int i = 0; i < 2; i++) {
         kf_workers_result result = next(workers);
@@ -364,7 +368,7 @@ static void builds_ahead(void **state)
     assert_int_equal(kf_workers_room(workers), 4);
 }
 
-/* A job that kills its worker takes none of those with it that the worker had at hand. */
+/* A job that kills its worker does not take the worker's other jobs with it. */
 static void one_of_several_is_to_blame(void **state)
 {
     (void)state;
@@ -384,7 +388,7 @@ static void one_of_several_is_to_blame(void **state)
     assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
-/* Soon; one that only waits for init to fetch its status is gone. */
+/* True soon after the end of a process. One that only waits to be reaped is gone. */
 static bool is_gone(long pid)
 {
     char path[64];
@@ -398,8 +402,8 @@ static bool is_gone(long pid)
     return false;
 }
 
-/* Pids of the workers that logged a job are gone once the object is closed, and closing is quick
- * whatever they do. */
+/* The workers that logged a job are gone after the object is closed. Closing is quick whatever they
+ * do. */
 static void leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -416,7 +420,8 @@ static void leaves_nothing_behind(void **state)
     kf_workers_result_free(&result);
     double started = kf_now();
     kf_workers_close(workers);
-    assert_true(kf_now() - started < 15); /* none of them is waited for */
+    /* It waits for no worker. */
+    assert_true(kf_now() - started < 15);
     kf_autofree char *text = kf_file_read(log, 1 << 20, NULL, NULL);
     assert_non_null(text);
     int lines = 0;
@@ -427,10 +432,11 @@ static void leaves_nothing_behind(void **state)
     }
     assert_int_equal(lines, 3);
     errno = 0;
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, not even a dead one */
+    /* No child, not even a zombie. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* `local` is started without what looks like a key. */
+/* `local` starts without variables that look like keys. */
 static void keeps_keys_to_itself(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Shared by the tests of workers: jobs for tests/cli/fake_worker.c, and a folder a test. */
+/* Shared by the tests of workers: jobs for tests/cli/fake_worker.c, and a folder for each test. */
 #ifndef TEST_WORKERS_COMMON_H
 #define TEST_WORKERS_COMMON_H
 
@@ -14,7 +14,8 @@
 #include "kforge/file.h"
 #include "workers.h"
 
-static char *folder; /* of one test */
+/* Of one test. */
+static char *folder;
 
 static inline int set_up(void **state)
 {
@@ -86,7 +87,7 @@ static inline void touch(const char *path)
     if (!kf_file_write(path, "", 0, &error)) fail_msg("%s", error.text);
 }
 
-/* Waits until so many jobs are being judged, of which none ends; `log` is $FAKE_LOG. */
+/* Waits until so many jobs are being judged and blocked. `log` is $FAKE_LOG. */
 static inline void wait_for_jobs(kf_workers *workers, const char *log, int count)
 {
     double until = kf_now() + 60;
@@ -101,9 +102,8 @@ static inline void wait_for_jobs(kf_workers *workers, const char *log, int count
     }
 }
 
-/* Has the one worker there is judge a job until let_go(): what is submitted meanwhile is there at
- * once when it looks. A job that comes alone would be waited for until it is built, and those after
- * it would be taken only then. */
+/* Keeps the only worker busy with a job until release_worker(), so that it finds all later jobs at
+ * once. If the first of them came alone, the worker would build it before it takes the next. */
 static inline void keep_busy(kf_workers *workers)
 {
     char log[600], source[700];
@@ -113,13 +113,13 @@ static inline void keep_busy(kf_workers *workers)
     wait_for_jobs(workers, log, 1);
 }
 
-static inline void let_go(kf_workers *workers)
+static inline void release_worker(kf_workers *workers)
 {
     char go[600];
     kf_workers_result result;
     kf_error error;
     snprintf(go, sizeof go, "%s/go", folder);
-    /* sends what was submitted */
+    /* Sends the submitted jobs. */
     assert_int_equal(kf_workers_wait(workers, 0, &result, &error), 0);
     touch(go);
     result = next(workers);
@@ -127,7 +127,7 @@ static inline void let_go(kf_workers *workers)
     kf_workers_result_free(&result);
 }
 
-/* $FAKE_JOBS and $FAKE_LOG for these. */
+/* Sets $FAKE_JOBS and $FAKE_LOG for these. */
 static inline void take_four(void)
 {
     char log[600];
@@ -136,9 +136,8 @@ static inline void take_four(void)
     setenv("FAKE_JOBS", "4", 1);
 }
 
-/* Six jobs for a worker that takes four: they are built side by side, and what is built is judged,
- * however long the others still take. The order proves four at once: the fourth is the first to be
- * built. */
+/* Six jobs for a worker that takes four. It builds them at the same time and judges the built ones
+ * first. The order proves four at once: the fourth is built first. */
 static inline void build_six(kf_workers *workers)
 {
     static const int order[] = {3, 4, 5, 2, 1, 0};
@@ -150,7 +149,7 @@ static inline void build_six(kf_workers *workers)
                  folder, i, i + 1);
         submit(workers, id, i, source);
     }
-    let_go(workers);
+    release_worker(workers);
     for (int i = 0; i < 6; i++) {
         snprintf(built, sizeof built, "%s/built-%d", folder, order[i]);
         touch(built);

@@ -1,5 +1,5 @@
 /* Workers that take their jobs from a folder, against tests/cli/fake_worker.c: several share it,
- * and what one leaves another takes over. */
+ * and one takes over the jobs of another. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,14 +10,15 @@
 #include "worker.h"
 #include "test_workers_common.h"
 
-/* seconds that a worker may be silent before another takes its job */
+/* Seconds of silence after which another worker takes a job. */
 static const char *lease = "0.4";
 
 static pid_t start_spool_worker(const char *spool, bool once)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
+        /* A failing test leaves no process behind. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", lease,
               once ? "--once" : NULL, NULL);
         _exit(127);
@@ -72,7 +73,7 @@ static void spool_worker_comes_later(void **state)
                      0);
 }
 
-/* Eight jobs, three workers: every job is done, and done once. */
+/* Eight jobs, three workers: every job is done once. */
 static void spool_shares_work(void **state)
 {
     (void)state;
@@ -84,7 +85,8 @@ static void spool_shares_work(void **state)
     kf_autofree char *spec = spool_spec(8);
     kf_auto(kf_workers) workers = open_one(spec, 0);
     pid_t pids[3];
-    lease = "60"; /* however busy this machine is */
+    /* However busy this machine is. */
+    lease = "60";
     for (int i = 0; i < 3; i++) pids[i] = start_spool_worker(path, false);
     lease = "0.4";
     for (int i = 0; i < 8; i++) {
@@ -123,7 +125,7 @@ static void spool_builds_ahead(void **state)
                      0);
 }
 
-/* A worker that is stopped gives back all that it had at hand, and another does it. */
+/* A stopped worker gives all its jobs back, and another worker does them. */
 static void spool_gives_several_back(void **state)
 {
     (void)state;
@@ -142,12 +144,13 @@ static void spool_gives_several_back(void **state)
                  folder, i);
         submit(workers, id, i, source);
     }
-    let_go(workers);
+    release_worker(workers);
     kf_workers_result result;
     kf_error error;
     for (int i = 0; i < 1000 && count_files("taken") < 6; i++)
         assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
-    assert_int_equal(count_files("taken"), 6); /* and who owns them */
+    /* And the files that name their workers. */
+    assert_int_equal(count_files("taken"), 6);
     end_worker(pid, SIGTERM);
     assert_int_equal(count_files("jobs"), 3);
     assert_int_equal(count_files("taken"), 0);
@@ -183,15 +186,18 @@ static void spool_takes_over(void **state)
     do {
         assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
     } while (access(hung, F_OK) != 0 &&
-             kf_now() < until); /* killed earlier, it would leave the hanging to its heir */
+             /* Killed earlier, it would leave the hanging job to the next worker. */
+             kf_now() < until);
     end_worker(dying, SIGKILL);
-    double started = kf_now(); /* the heir finds the silence to be new */
-    pid_t heir = start_spool_worker(path, false);
+    /* The next worker counts the silence from here. */
+    double started = kf_now();
+    pid_t next_worker = start_spool_worker(path, false);
     result = next(workers);
     assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
-    assert_true(kf_now() - started > 0.35); /* not before the lease was over */
+    /* Not before the lease was over. */
+    assert_true(kf_now() - started > 0.35);
     kf_workers_result_free(&result);
-    end_worker(heir, SIGTERM);
+    end_worker(next_worker, SIGTERM);
 }
 
 static void spool_gives_back(void **state)
@@ -251,8 +257,8 @@ static void withdraws(void **state)
     assert_int_equal(kf_workers_in_flight(workers), 0);
 }
 
-/* A worker whose machine fails is done with each job at once, and would take them all: it ends
- * after six, and the one that works does the rest. */
+/* A worker with a broken machine answers each job at once and would take them all. It ends after
+ * six, and the working one does the rest. */
 static void spool_leaves_a_broken_machine_out(void **state)
 {
     (void)state;

@@ -1,0 +1,53 @@
+/* Replies of models: their outcomes by name, and the text that a reply owns. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llm_provider.h"
+
+static const char *const outcome_names[] = {
+    [KF_LLM_OK] = "ok",       [KF_LLM_TRUNCATED] = "truncated", [KF_LLM_REFUSED] = "refused",
+    [KF_LLM_EMPTY] = "empty", [KF_LLM_FAILED] = "failed",       [KF_LLM_EXHAUSTED] = "exhausted",
+};
+#define OUTCOME_COUNT (sizeof outcome_names / sizeof *outcome_names)
+
+const char *kf_llm_outcome_name(kf_llm_outcome outcome)
+{
+    return (size_t)outcome < OUTCOME_COUNT ? outcome_names[outcome] : "unknown";
+}
+
+bool kf_llm_outcome_parse(const char *name, kf_llm_outcome *outcome)
+{
+    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
+        if (strcmp(outcome_names[i], name) != 0) continue;
+        *outcome = (kf_llm_outcome)i;
+        return true;
+    }
+    return false;
+}
+
+kf_llm_reply kf_llm_reply_empty(int64_t tag)
+{
+    return (kf_llm_reply){.tag = tag,
+                          .outcome = KF_LLM_FAILED,
+                          .prompt_tokens = -1,
+                          .completion_tokens = -1,
+                          .cost_usd = NAN,
+                          .requests = 1};
+}
+
+void kf_llm_reply_set_text(kf_llm_reply *reply, char *text, size_t size)
+{
+    free(reply->text);
+    reply->text = text;
+    reply->size = size;
+    reply->outcome = strspn(text, " \t\r\n") == size ? KF_LLM_EMPTY : KF_LLM_OK;
+}
+
+void kf_llm_reply_free(kf_llm_reply *reply)
+{
+    free(reply->text);
+    free(reply->model);
+    free(reply->settings);
+    *reply = (kf_llm_reply){0};
+}
