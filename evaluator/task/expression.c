@@ -332,7 +332,7 @@ kf_expression *kf_expression_parse(const char *text, kf_error *error)
     size_t nodes_size = sizeof(kf_expression) + (length + 1) * sizeof(kf_node);
     kf_auto(kf_expression) expression = calloc(1, nodes_size + 2 * (length + 1));
     if (!expression) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for an expression");
+        kf_fail_memory(error, "an expression");
         return NULL;
     }
     expression->text = (char *)expression + nodes_size;

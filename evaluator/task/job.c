@@ -128,11 +128,11 @@ static bool copy_flags(kf_job *job, const char *const *flags, size_t count, kf_e
         return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags, more than %d", count,
                        KF_JOB_FLAGS);
     job->flags = calloc(count + 1, sizeof *job->flags);
-    if (!job->flags) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    if (!job->flags) return kf_fail_memory(error, "a job");
     for (size_t i = 0; i < count; i++) {
         if (!kf_flag_check(flags[i], error)) return kf_fail_prefix(error, WHERE ": flags[%zu]", i);
         job->flags[i] = copy_bytes(flags[i], strlen(flags[i]));
-        if (!job->flags[i]) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        if (!job->flags[i]) return kf_fail_memory(error, "a job");
         job->flag_count++;
     }
     return true;
@@ -146,7 +146,7 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
     if (!kf_source_check(source, source_size, WHERE ": source", error)) return NULL;
     kf_auto(kf_job) job = calloc(1, sizeof *job);
     if (!job) {
-        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     job->task = kf_steal(&owned);
@@ -156,7 +156,7 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
     job->source = copy_bytes(source, source_size);
     job->device = copy_bytes("", 0);
     if (!job->id || !job->source || !job->device) {
-        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     return copy_flags(job, flags, flag_count, error) ? kf_steal(&job) : NULL;
@@ -186,7 +186,7 @@ static void set_text(kf_json_reader *reader, char **field, const char *text)
     *field = copy_bytes(text, strlen(text));
     if (*field) return;
     reader->failed = true;
-    kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    kf_fail_memory(reader->error, "a job");
 }
 
 static void read_word(kf_json_reader *reader, const struct option_row *row, char **field)
@@ -273,7 +273,7 @@ static void read_known(kf_json_reader *reader, kf_job *job)
         }
         if (kf_job_add_known(job, hash)) continue;
         reader->failed = true;
-        kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(reader->error, "a job");
         return;
     }
 }

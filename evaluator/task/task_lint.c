@@ -78,8 +78,8 @@ typedef struct kf_mention {
 static void mention(void *context, const char *name)
 {
     kf_mention *mention = context;
-    for (int i = 0; i < mention->task->param_count; i++)
-        if (strcmp(mention->task->param_names[i], name) == 0) mention->set |= (uint64_t)1 << i;
+    for (int i = 0; i < mention->task->params.count; i++)
+        if (strcmp(mention->task->params.names[i], name) == 0) mention->set |= (uint64_t)1 << i;
 }
 
 static uint64_t mentioned(const kf_task *task, const kf_formula *formula)
@@ -92,7 +92,7 @@ static uint64_t mentioned(const kf_task *task, const kf_formula *formula)
 static uint64_t closure(const kf_lint *lint, uint64_t set)
 {
     uint64_t all = 0;
-    for (int i = 0; i < lint->task->param_count; i++)
+    for (int i = 0; i < lint->task->params.count; i++)
         if (set >> i & 1) all |= lint->reach[i];
     return all;
 }
@@ -100,10 +100,10 @@ static uint64_t closure(const kf_lint *lint, uint64_t set)
 static void find_reach(kf_lint *lint)
 {
     const kf_task *task = lint->task;
-    for (int p = 0; p < task->param_count; p++) {
-        uint64_t set = (uint64_t)1 << p | mentioned(task, &task->params[p]);
+    for (int p = 0; p < task->params.count; p++) {
+        uint64_t set = (uint64_t)1 << p | mentioned(task, &task->params.formulas[p]);
         for (int d = 0; d < KF_TASK_DEVICES; d++)
-            if (task->device_params[d]) set |= mentioned(task, &task->device_params[d][p]);
+            if (task->params.device[d]) set |= mentioned(task, &task->params.device[d][p]);
         for (int w = 0; w < task->workload_count; w++) {
             const kf_task_workload *workload = &task->workloads[w];
             if (workload->params) set |= mentioned(task, &workload->params[p]);
@@ -113,8 +113,8 @@ static void find_reach(kf_lint *lint)
         }
         lint->reach[p] = set;
     }
-    for (int k = 0; k < task->param_count; k++) /* Warshall's transitive closure */
-        for (int p = 0; p < task->param_count; p++)
+    for (int k = 0; k < task->params.count; k++) /* Warshall's transitive closure */
+        for (int p = 0; p < task->params.count; p++)
             if (lint->reach[p] >> k & 1) lint->reach[p] |= lint->reach[k];
 }
 
@@ -185,9 +185,9 @@ static void check_params(kf_lint *lint)
         shapes | scalars | closure(lint, params_of_distributions(task)) |
         closure(lint, mentioned(task, &task->work_bytes) | mentioned(task, &task->work_flops));
     char path[KF_NAME_BYTES + 16];
-    for (int p = 0; p < task->param_count; p++) {
+    for (int p = 0; p < task->params.count; p++) {
         uint64_t bit = (uint64_t)1 << p;
-        snprintf(path, sizeof path, "params.%s", task->param_names[p]);
+        snprintf(path, sizeof path, "params.%s", task->params.names[p]);
         if (!(used & bit))
             say(lint, KF_LINT_WARNING, "params.unused", path,
                 "remove it, or use it in a shape, a value or the work", "nothing depends on it");
@@ -301,7 +301,7 @@ static void check_workload(kf_lint *lint, int workload, int device)
     uint64_t shapes = params_of_shapes(lint);
     bool is_first = lint->applying[device]++ == 0;
     lint->timed[device] += problem.timed;
-    for (int p = 0; p < task->param_count; p++) {
+    for (int p = 0; p < task->params.count; p++) {
         int64_t value = bindings[p].value;
         if (is_first)
             lint->first[device][p] = value;

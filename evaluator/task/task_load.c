@@ -30,9 +30,9 @@ static void free_overrides(kf_formula **overrides, int count)
 
 static void free_workload(kf_task *task, kf_task_workload *workload)
 {
-    free_overrides(&workload->params, task->param_count);
+    free_overrides(&workload->params, task->params.count);
     for (int i = 0; i < KF_TASK_DEVICES; i++)
-        free_overrides(&workload->device_params[i], task->param_count);
+        free_overrides(&workload->device_params[i], task->params.count);
     for (int i = 0; workload->distributions && i < task->argument_count; i++)
         kf_distribution_free(&workload->distributions[i]);
     free(workload->distributions);
@@ -47,15 +47,15 @@ void kf_task_free(kf_task *task)
         kf_formula_free(&task->arguments[i].value);
         kf_distribution_free(&task->arguments[i].distribution);
     }
-    free_formulas(task->params, task->param_count);
+    free_formulas(task->params.formulas, task->params.count);
     for (int i = 0; i < KF_TASK_DEVICES; i++)
-        free_overrides(&task->device_params[i], task->param_count);
-    free_formulas(task->patches, task->patch_count);
+        free_overrides(&task->params.device[i], task->params.count);
+    free_formulas(task->torch.patches, task->torch.patch_count);
     kf_formula_free(&task->work_bytes);
     kf_formula_free(&task->work_flops);
-    for (int i = 0; i < task->file_count; i++) {
-        free(task->files[i].name);
-        free(task->files[i].text);
+    for (int i = 0; i < task->sources.file_count; i++) {
+        free(task->sources.files[i].name);
+        free(task->sources.files[i].text);
     }
     free(task->canonical);
     free(task->folder);
@@ -122,7 +122,7 @@ static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *er
 {
     kf_autofree char *path =
         file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    if (!path) return kf_fail_memory(error, "the path of a file");
     file->text = kf_file_read(path, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_hash(task->where, file, error) && check_text(task->where, file, error)
                       : kf_fail_prefix(error, "%s: the problem file", task->where);
@@ -132,7 +132,7 @@ static bool read_file(const kf_task *task, const char *root, kf_task_file *file,
 {
     if (file->source) return read_elsewhere(task, file, error);
     kf_autofree char *path = kf_path_join(task->folder, file->name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    if (!path) return kf_fail_memory(error, "the path of a file");
     kf_autofree char *real = realpath(path, NULL);
     if (!real)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT,
@@ -154,8 +154,8 @@ static bool read_files(kf_task *task, kf_error *error)
     if (!root)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO, "%s: %s",
                        task->folder, strerror(errno));
-    for (int i = 0; i < task->file_count; i++)
-        if (!read_file(task, root, &task->files[i], error)) return false;
+    for (int i = 0; i < task->sources.file_count; i++)
+        if (!read_file(task, root, &task->sources.files[i], error)) return false;
     return true;
 }
 
@@ -183,15 +183,14 @@ static bool find_json(const char *path, kf_task *task, kf_error *error)
                                        : strndup(path, (size_t)(slash - path));
         task->where = strdup(path);
     }
-    return (task->folder && task->where) ||
-           kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return (task->folder && task->where) || kf_fail_memory(error, "the path of a task");
 }
 
 kf_task *kf_task_load(const char *path, kf_error *error)
 {
     kf_auto(kf_task) task = calloc(1, sizeof *task);
     if (!task) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+        kf_fail_memory(error, "a task");
         return NULL;
     }
     if (!find_json(path, task, error)) return NULL;
@@ -207,13 +206,13 @@ kf_task *kf_task_load(const char *path, kf_error *error)
 
 static bool take_files(kf_task *task, kf_json_reader *reader, kf_error *error)
 {
-    for (int i = 0; i < task->file_count; i++) {
-        kf_task_file *file = &task->files[i];
+    for (int i = 0; i < task->sources.file_count; i++) {
+        kf_task_file *file = &task->sources.files[i];
         const char *text = kf_json_string(reader, file->name);
         if (reader->failed) return false;
         file->size = strlen(text);
         file->text = strdup(text);
-        if (!file->text) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+        if (!file->text) return kf_fail_memory(error, "a file of a task");
         if (!check_text(task->where, file, error) || !check_hash(task->where, file, error))
             return false;
     }
@@ -233,7 +232,7 @@ kf_task *kf_task_from_bundle(const cJSON *bundle, kf_error *error)
     if (task) task->where = strdup("bundle");
     if (task && json) task->json = cJSON_Duplicate(json, true);
     if (!task || !task->where || (json && !task->json)) {
-        kf_fail(error, KF_ERROR_MEMORY, "bundle: out of memory");
+        kf_fail_memory(error, "a task");
         return NULL;
     }
     kf_json_reader texts = kf_json_object(files, task->where, "files", error);
@@ -252,8 +251,10 @@ cJSON *kf_task_bundle(const kf_task *task)
     if (!cJSON_AddItemToObject(bundle, "json", json)) return NULL;
     kf_steal(&json);
     cJSON *files = cJSON_AddObjectToObject(bundle, "files");
-    for (int i = 0; files && i < task->file_count; i++)
-        if (!cJSON_AddStringToObject(files, task->files[i].name, task->files[i].text)) return NULL;
+    for (int i = 0; files && i < task->sources.file_count; i++)
+        if (!cJSON_AddStringToObject(files, task->sources.files[i].name,
+                                     task->sources.files[i].text))
+            return NULL;
     return files ? kf_steal(&bundle) : NULL;
 }
 
@@ -301,37 +302,40 @@ const char *kf_task_workload_name(const kf_task *task, int workload)
 
 const kf_task_file *kf_task_oracle(const kf_task *task)
 {
-    return &task->files[task->oracle];
+    return &task->sources.files[task->sources.oracle];
 }
 
 const kf_task_file *kf_task_baseline(const kf_task *task)
 {
-    return &task->files[task->baseline];
+    return &task->sources.files[task->sources.baseline];
 }
 
 const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name)
 {
-    for (int i = 0; i < task->baseline_count; i++)
-        if (strcmp(task->baselines[i].name, name) == 0)
-            return &task->files[task->baselines[i].file];
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (strcmp(task->sources.baselines[i].name, name) == 0)
+            return &task->sources.files[task->sources.baselines[i].file];
     return NULL;
 }
 
 int kf_task_seed_count(const kf_task *task)
 {
-    return task->seed_count;
+    return task->sources.seed_count;
 }
 
 const kf_task_file *kf_task_seed(const kf_task *task, int seed)
 {
-    return seed >= 0 && seed < task->seed_count ? &task->files[task->seeds[seed]] : NULL;
+    return seed >= 0 && seed < task->sources.seed_count
+               ? &task->sources.files[task->sources.seeds[seed]]
+               : NULL;
 }
 
 const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file)
 {
-    for (int i = 0; i < task->baseline_count; i++)
-        if (&task->files[task->baselines[i].file] == file && task->baselines[i].libraries[0])
-            return task->baselines[i].libraries;
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (&task->sources.files[task->sources.baselines[i].file] == file &&
+            task->sources.baselines[i].libraries[0])
+            return task->sources.baselines[i].libraries;
     return task->libraries;
 }
 

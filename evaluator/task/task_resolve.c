@@ -129,8 +129,8 @@ static bool make_argument(const kf_making *making, int index)
     if (!make_shape(making, index, argument)) return false;
     if (from->kind == KF_OUTPUT || from->kind == KF_INOUT) {
         argument->tolerance = tolerance_of(making->task, making->workload, index);
-        argument->tf32 =
-            making->task->tf32 && from->dtype == KF_F32 && making->device == kf_task_device("cuda");
+        argument->tf32 = making->task->torch.tf32 && from->dtype == KF_F32 &&
+                         making->device == kf_task_device("cuda");
     }
     return (from->kind != KF_INPUT && from->kind != KF_INOUT) ||
            make_distribution(making, index, argument);
@@ -191,7 +191,7 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
                         .workload = workload,
                         .device = which,
                         .bindings = bindings,
-                        .count = (size_t)task->param_count,
+                        .count = (size_t)task->params.count,
                         .problem = problem,
                         .error = error};
     problem->argument_count = task->argument_count;
@@ -209,5 +209,5 @@ int kf_task_params(const kf_task *task, int workload, const char *device,
                 task->where, workload, device);
         return -1;
     }
-    return kf_params_resolve(task, workload, which, bindings, error) ? task->param_count : -1;
+    return kf_params_resolve(task, workload, which, bindings, error) ? task->params.count : -1;
 }

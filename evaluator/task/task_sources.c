@@ -8,17 +8,18 @@
 #include "kforge/hash.h"
 #include "task_internal.h"
 
-/* Notes a file of the task once; its index in task->files. */
+/* Notes a file of the task once; its index in task->sources.files. */
 static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name,
                       int *index)
 {
     const char *fault = kf_file_name_fault(name);
     if (fault) return kf_json_complain(reader, key, "\"%s\" %s", name, fault);
-    for (*index = 0; *index < task->file_count; (*index)++)
-        if (strcmp(task->files[*index].name, name) == 0) return true;
-    task->files[task->file_count].name = strdup(name);
-    if (!task->files[task->file_count].name) return kf_task_no_memory(reader);
-    task->file_count++;
+    for (*index = 0; *index < task->sources.file_count; (*index)++)
+        if (strcmp(task->sources.files[*index].name, name) == 0) return true;
+    task->sources.files[task->sources.file_count].name = strdup(name);
+    if (!task->sources.files[task->sources.file_count].name)
+        return kf_fail_memory(reader->error, "the name of a file");
+    task->sources.file_count++;
     return true;
 }
 
@@ -82,9 +83,9 @@ static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON
                    : kf_task_choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"),
                                     kinds, 2, "kind of source");
     const char *name = kf_json_string(&reader, "file");
-    int known = task->file_count;
+    int known = task->sources.file_count;
     if (kind < 0 || reader.failed || !note_file(task, &reader, "file", name, file)) return false;
-    kf_task_file *noted = &task->files[*file];
+    kf_task_file *noted = &task->sources.files[*file];
     if (*file < known && noted->kind != (kf_source_kind)kind)
         return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task",
                                 name, kinds[noted->kind]);
@@ -106,15 +107,15 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
     {
         const char *fault = kf_name_fault(child->string);
         if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
-        if (task->baseline_count == KF_MAX_BASELINES)
+        if (task->sources.baseline_count == KF_MAX_BASELINES)
             return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
-        task->baselines[task->baseline_count].name = child->string;
+        task->sources.baselines[task->sources.baseline_count].name = child->string;
         if (!read_source(task, &reader, child, child->string,
-                         &task->baselines[task->baseline_count].file,
-                         task->baselines[task->baseline_count].libraries,
-                         &task->baselines[task->baseline_count].compiled))
+                         &task->sources.baselines[task->sources.baseline_count].file,
+                         task->sources.baselines[task->sources.baseline_count].libraries,
+                         &task->sources.baselines[task->sources.baseline_count].compiled))
             return false;
-        task->baseline_count++;
+        task->sources.baseline_count++;
     }
     return true;
 }
@@ -122,7 +123,7 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
 bool kf_task_read_files(kf_task *task, kf_json_reader *top)
 {
     static const char *const required[] = {"oracle", "baseline"};
-    int *const indices[] = {&task->oracle, &task->baseline};
+    int *const indices[] = {&task->sources.oracle, &task->sources.baseline};
     for (int i = 0; i < 2; i++) {
         const cJSON *object = kf_json_any(top, required[i]);
         if (!object)
@@ -130,7 +131,7 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
                                     "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}",
                                     required[i]);
         if (!read_source(task, top, object, required[i], indices[i], NULL,
-                         i ? &task->compiled : NULL))
+                         i ? &task->sources.compiled : NULL))
             return false;
     }
     if (!read_baselines(task, top)) return false;
@@ -140,15 +141,17 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
     cJSON_ArrayForEach(element, seeds)
     {
         char key[32];
-        snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
+        snprintf(key, sizeof key, "seeds[%d]", task->sources.seed_count);
         if (!cJSON_IsString(element))
             return kf_json_complain(top, key, "expected the name of a file");
-        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count]))
+        if (!note_file(task, top, key, element->valuestring,
+                       &task->sources.seeds[task->sources.seed_count]))
             return false;
-        if (task->files[task->seeds[task->seed_count]].kind != KF_SOURCE_CUDA)
+        if (task->sources.files[task->sources.seeds[task->sources.seed_count]].kind !=
+            KF_SOURCE_CUDA)
             return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C",
                                     element->valuestring);
-        task->seed_count++;
+        task->sources.seed_count++;
     }
     return read_libraries(top, task->libraries);
 }

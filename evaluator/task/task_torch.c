@@ -10,14 +10,15 @@
 
 bool kf_task_is_torch(const kf_task *task)
 {
-    return task->torch != NULL;
+    return task->torch.object != NULL;
 }
 
 bool kf_task_baseline_compiled(const kf_task *task, const char *name)
 {
-    if (!name) return task->compiled;
-    for (int i = 0; i < task->baseline_count; i++)
-        if (strcmp(task->baselines[i].name, name) == 0) return task->baselines[i].compiled;
+    if (!name) return task->sources.compiled;
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (strcmp(task->sources.baselines[i].name, name) == 0)
+            return task->sources.baselines[i].compiled;
     return false;
 }
 
@@ -121,19 +122,19 @@ static bool read_patches(kf_task *task, kf_json_reader *parent)
     kf_json_reader reader = kf_task_child(parent, object, "patches", -1);
     cJSON_ArrayForEach(child, object)
     {
-        if (task->patch_count == KF_MAX_PARAMS)
+        if (task->torch.patch_count == KF_MAX_PARAMS)
             return kf_json_complain(&reader, NULL, "more than %d patches", KF_MAX_PARAMS);
-        kf_formula *patch = &task->patches[task->patch_count];
+        kf_formula *patch = &task->torch.patches[task->torch.patch_count];
         if (!kf_formula_read(task, &reader, child->string, child, patch)) return false;
-        task->patch_names[task->patch_count++] = child->string;
+        task->torch.patch_names[task->torch.patch_count++] = child->string;
     }
     return true;
 }
 
 static bool has_torch_file(const kf_task *task)
 {
-    for (int i = 0; i < task->file_count; i++)
-        if (task->files[i].kind == KF_SOURCE_TORCH) return true;
+    for (int i = 0; i < task->sources.file_count; i++)
+        if (task->sources.files[i].kind == KF_SOURCE_TORCH) return true;
     return false;
 }
 
@@ -157,7 +158,7 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     kf_json_any(&reader, "init");
     kf_json_boolean_or(&reader, "mode_matters", false);
     kf_json_boolean_or(&reader, "frozen", false);
-    task->tf32 = kf_json_boolean_or(&reader, "tf32", false);
+    task->torch.tf32 = kf_json_boolean_or(&reader, "tf32", false);
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);
     if (fault) return kf_json_complain(&reader, "class", "\"%s\" %s", class, fault);
@@ -181,7 +182,7 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) ||
         !kf_json_finish(&reader))
         return false;
-    task->torch = object;
+    task->torch.object = object;
     return true;
 }
 
@@ -191,16 +192,16 @@ cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *devi
     int count = kf_task_params(task, workload, device, bindings, error);
     if (count < 0) return NULL;
     kf_auto(cJSON) object = cJSON_CreateObject();
-    for (int i = 0; object && i < task->patch_count; i++) {
+    for (int i = 0; object && i < task->torch.patch_count; i++) {
         kf_value value;
-        if (!kf_formula_evaluate(&task->patches[i], bindings, (size_t)count, &value, error)) {
-            kf_fail_prefix(error, "%s: torch.patches.%s", task->where, task->patch_names[i]);
+        if (!kf_formula_evaluate(&task->torch.patches[i], bindings, (size_t)count, &value, error)) {
+            kf_fail_prefix(error, "%s: torch.patches.%s", task->where, task->torch.patch_names[i]);
             return NULL;
         }
-        if (!cJSON_AddNumberToObject(object, task->patch_names[i],
+        if (!cJSON_AddNumberToObject(object, task->torch.patch_names[i],
                                      value.is_integer ? (double)value.integer : value.number))
             cJSON_Delete(kf_steal(&object));
     }
-    if (!object) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!object) kf_fail_memory(error, "the patches of a problem file");
     return kf_steal(&object);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kforge/task.h"
+#include "kforge/argument.h"
 
 typedef struct kf_mismatches {
     int64_t elements, columns; /* of the output; columns: the last axis */

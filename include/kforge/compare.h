@@ -36,8 +36,8 @@
 #ifndef KFORGE_COMPARE_H
 #define KFORGE_COMPARE_H
 
+#include "kforge/argument.h"
 #include "kforge/error.h"
-#include "kforge/task.h"
 #include "kforge/verdict.h"
 
 /* Errors of one buffer against the truth, mergeable over sets and batches. Zero-initialise with

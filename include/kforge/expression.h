@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kforge/argument.h"
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 
@@ -23,12 +24,6 @@
 #define KF_EXPRESSION_DEPTH 64
 
 typedef struct kf_expression kf_expression;
-
-typedef struct kf_value {
-    bool is_integer;
-    int64_t integer; /* when is_integer */
-    double number;   /* always set */
-} kf_value;
 
 /* Named integers that an expression may use. */
 typedef struct kf_binding {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kforge/task.h"
+#include "kforge/argument.h"
 
 typedef struct kf_key {
     uint64_t secret; /* fresh per batch from the kernel's random source */
