@@ -159,7 +159,7 @@ static void freezing_stops_threads(void **state)
     assert_int_equal(census.descriptors, 4);
     kf_sandbox_census again;
     assert_true(kf_sandbox_take_census(sandbox, &again, &error));
-    assert_true(census.who && again.who == census.who);
+    assert_true(census.thread_hash && again.thread_hash == census.thread_hash);
     assert_true(kf_sandbox_freeze(sandbox, &error));
     kf_sandbox_kill(sandbox);
     expect(sandbox, KF_END_KILLED, 0);
