@@ -1,6 +1,6 @@
-/* One argument of a kernel, made concrete: type, shape, the distribution of an input and the
- * tolerance of an output. Inputs are filled from it (inputs.h), outputs are compared by it
- * (compare.h), and kf_task_resolve (task.h) makes it from task.json.
+/* One argument of a kernel, made concrete for a workload: type, shape, the distribution of an
+ * input, the tolerance of an output. kf_task_resolve (task.h) makes it from task.json. inputs.h
+ * fills inputs by it, compare.h compares outputs by it.
  *
  * Plain data; names are borrowed. docs/reference/task-format.md has the formula of each
  * distribution and each tolerance. */
@@ -33,35 +33,46 @@ typedef enum kf_argument_kind {
     KF_WORKSPACE
 } kf_argument_kind;
 
-/* How the judge fills an input (docs/reference/task-format.md gives the formula of each). */
+/* How the judge fills an input. a and b are the parameters, with their defaults in parentheses. */
 typedef enum kf_distribution_kind {
-    KF_NORMAL,      /* a: mean (0), b: std (1) */
-    KF_UNIFORM,     /* a: low (0), b: high (1); floats in [low, high) */
-    KF_INTEGERS,    /* a: low (0), b: high (exclusive) */
-    KF_PERMUTATION, /* of 0 … n-1 over the whole array */
-    /* ascending floats or integers over [a: low, b: high) along the last axis */
+    /* a: mean (0), b: std (1) */
+    KF_NORMAL,
+    /* a: low (0), b: high (1); floats in [low, high) */
+    KF_UNIFORM,
+    /* a: low (0), b: high, exclusive */
+    KF_INTEGERS,
+    /* of 0 … n-1 over the whole array */
+    KF_PERMUTATION,
+    /* ascending along the last axis, in [a: low, b: high) */
     KF_SORTED,
-    /* n entries, first 0, last a: total, non-decreasing: CSR row pointers; b: skew (1) */
+    /* CSR row pointers: n ascending entries, first 0, last a: total; b: skew (1) */
     KF_OFFSETS,
-    KF_SPARSE,   /* a: density (0.1) of standard normals, zeros elsewhere */
-    KF_CONSTANT, /* a: value (0) */
-    KF_ONE_HOT,  /* rows along the last axis with a single 1 */
+    /* standard normals with probability a: density (0.1), zeros elsewhere */
+    KF_SPARSE,
+    /* a: value (0) */
+    KF_CONSTANT,
+    /* rows along the last axis with a single 1 */
+    KF_ONE_HOT,
     /* symmetric, diagonally dominant n×n matrices over the last two axes; a: dominance (1) */
     KF_POSITIVE_DEFINITE,
-    KF_SYMMETRIC,        /* n×n matrices over the last two axes, uniform in [a: low, b: high) */
-    KF_UPPER_TRIANGULAR, /* the same with zeros below the diagonal, … */
-    KF_LOWER_TRIANGULAR, /* … above it */
-    KF_SIGNS,            /* -1 or 1 */
+    /* symmetric n×n matrices over the last two axes, uniform in [a: low, b: high) */
+    KF_SYMMETRIC,
+    /* the same with zeros below the diagonal */
+    KF_UPPER_TRIANGULAR,
+    /* the same with zeros above the diagonal */
+    KF_LOWER_TRIANGULAR,
+    /* -1 or 1 */
+    KF_SIGNS,
     KF_DISTRIBUTION_COUNT
 } kf_distribution_kind;
 
 typedef struct kf_distribution {
     kf_distribution_kind kind;
     double a, b;
-    /* the judge may vary scale, offset and structure on its own (default true for normal and
-     * uniform) */
+    /* the judge may vary scale, offset and structure (default true for normal and uniform) */
     bool vary;
-    bool nonfinite; /* the task declares ±inf and NaN legal in this input */
+    /* ±inf and NaN are legal in this input */
+    bool nonfinite;
 } kf_distribution;
 
 #define KF_ERROR_RATIO_DEFAULT 8.0
@@ -75,26 +86,31 @@ typedef enum kf_compare_kind {
 
 typedef struct kf_tolerance {
     kf_compare_kind kind;
-    /* KF_ERROR_RATIO: times the baseline's own error, plus one unit roundoff at the output's scale
-     */
+    /* KF_ERROR_RATIO: allowed multiple of the baseline's error (compare.h has the formula) */
     double ratio;
-    double rtol, atol; /* KF_ALLCLOSE: |got - expected| <= atol + rtol * |expected| */
+    /* KF_ALLCLOSE: |got - expected| <= atol + rtol * |expected| */
+    double rtol, atol;
 } kf_tolerance;
 
-/* One argument of the candidate's signature, made concrete for a workload. */
 typedef struct kf_problem_argument {
-    const char *name; /* borrowed from the task */
+    /* borrowed from the task */
+    const char *name;
     kf_argument_kind kind;
     kf_dtype dtype;
     int dims;
+    /* row-major */
     int64_t shape[KF_MAX_DIMS];
-    int64_t elements;             /* product of shape, at least 1; 1 for scalars */
-    uint64_t bytes;               /* elements * size of dtype */
-    kf_value value;               /* scalars */
-    kf_distribution distribution; /* inputs and inouts */
-    kf_tolerance tolerance;       /* outputs and inouts */
-    /* of an f32 output: what operands in tf32 cost is allowed, too, by KF_ERROR_RATIO (compare.h)
-     */
+    /* product of shape, at least 1; 1 for scalars */
+    int64_t elements;
+    /* elements times the size of dtype */
+    uint64_t bytes;
+    /* of a scalar */
+    kf_value value;
+    /* of an input or inout */
+    kf_distribution distribution;
+    /* of an output or inout */
+    kf_tolerance tolerance;
+    /* an f32 output for which KF_ERROR_RATIO also allows the error of tf32 operands (compare.h) */
     bool tf32;
 } kf_problem_argument;
 

@@ -227,14 +227,14 @@ static void waking_is_noticed(void **state)
     int noticed = 0; /* it either stays stopped, or we hear of it */
     for (int i = 0; i < 4; i++) {
         if (!kf_sandbox_freeze(sandbox, &error)) {
-            noticed += strstr(error.text, "woken") != NULL;
+            noticed += strstr(error.text, "continued") != NULL;
             continue;
         }
         uint64_t before = sum_counters();
         usleep(60000);
         bool moved = sum_counters() != before;
         bool thawed = kf_sandbox_thaw(sandbox, &error);
-        if (!thawed) noticed += strstr(error.text, "woken") != NULL;
+        if (!thawed) noticed += strstr(error.text, "continued") != NULL;
         assert_false(moved && thawed);
     }
     assert_true(noticed > 0);
