@@ -12,6 +12,7 @@
 
 #include "kforge/file.h"
 #include "task_internal.h"
+#include "utf8.h"
 
 #define KF_BUNDLE_SCHEMA "kforge-bundle/1"
 
@@ -66,25 +67,12 @@ void kf_task_free(kf_task *task)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What a file of a task may hold: a bundle is JSON, so valid UTF-8 (RFC 3629) without NUL. */
+/* True for text that a bundle, which is JSON, can hold: valid UTF-8 without NUL. */
 static bool is_text(const char *text, size_t size)
 {
-    const unsigned char *s = (const unsigned char *)text, *end = s + size;
-    while (s < end) {
-        unsigned char c = *s;
-        size_t length = c < 0x80                ? 1
-                        : c >= 0xc2 && c < 0xe0 ? 2
-                        : (c & 0xf0) == 0xe0    ? 3
-                        : c >= 0xf0 && c < 0xf5 ? 4
-                                                : 0;
-        if (!c || !length || length > (size_t)(end - s)) return false;
-        for (size_t i = 1; i < length; i++)
-            if ((s[i] & 0xc0) != 0x80) return false;
-        /* overlong forms, surrogates, beyond U+10FFFF */
-        if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) ||
-            (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90))
-            return false;
-        s += length;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = kf_utf8_length((const unsigned char *)text + i, size - i);
+        if (!length) return false;
     }
     return true;
 }
