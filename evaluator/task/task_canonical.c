@@ -1,6 +1,6 @@
-/* One text for all spellings of a task.json: keys sorted by byte, no white space, integers without
- * exponent, other numbers with 17 significant digits, strings with the shortest escapes. Hashes are
- * taken over it, so it must never change for the same content. */
+/* The canonical text of task.json: keys sorted by byte, no white space, integers without exponent,
+ * other numbers with 17 significant digits, strings with the shortest escapes. Hashes are computed
+ * over it, so it must never change for the same content. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const kf_task_file *const *)a)->name, (*(const kf_task_file *const *)b)->name);
 }
 
-/* Canonical task.json, then name and text of every file, by name. */
+/* Hashes the canonical task.json, then name and text of each file, sorted by name. */
 bool kf_task_address(kf_task *task, kf_error *error)
 {
     free(task->canonical);
@@ -107,7 +107,7 @@ bool kf_task_address(kf_task *task, kf_error *error)
         sizes[count++] = files[i]->size;
     }
     kf_hash_parts_hex(task->hash, parts, sizes, count);
-    /* all zeros: libcrypto had no memory */
+    /* all zeros mean that libcrypto had no memory */
     bool hashed = strspn(task->hash, "0") < KF_HASH_HEX - 1;
     return hashed || kf_fail_memory(error, "the hash of a task");
 }

@@ -1,9 +1,9 @@
-/* Where tasks come from and how they are released; small accessors.
+/* Loads tasks from a folder or a bundle, frees them, and answers questions about them.
  *
- * Both ways in — a folder, a bundle — end in the same steps: parse the tree, get the text of each
- * file that it names, check the texts, take the content address. A file is read through its real
- * path, which has to lie below the real path of the folder, so that a symbolic link can't bring
- * another file of the machine into a bundle. */
+ * Both sources take the same steps: parse task.json, get the text of each file that it names, check
+ * the texts, compute the content address. A file is read through its real path, which must be below
+ * the real path of the folder. So a symbolic link cannot bring another file of the machine into a
+ * bundle. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -98,15 +98,16 @@ static bool check_hash(const char *where, const kf_task_file *file, kf_error *er
     kf_hash hash = kf_hash_bytes(file->text, file->size);
     kf_hash_hex(&hash, hex);
     if (strcmp(hex, file->sha256) == 0) return true;
-    return kf_fail(error, KF_ERROR_INPUT,
-                   "%s: the file \"%s\" is another one than the task was made for: its SHA-256 is "
-                   "%.12s…, not %.12s…; make the task anew",
-                   where, file->source ? file->source : file->name, hex, file->sha256);
+    return kf_fail(
+        error, KF_ERROR_INPUT,
+        "%s: the file \"%s\" has changed since the task was made: its SHA-256 is %.12s…, "
+        "not %.12s…; make the task again",
+        where, file->source ? file->source : file->name, hex, file->sha256);
 }
 
-/* A problem file may lie anywhere: it is known by its hash, so a task can bring no other file of
- * the machine with it. */
-static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *error)
+/* Reads a problem file outside the folder. Its hash must match, so a task cannot bring another file
+ * of the machine with it. */
+static bool read_external(const kf_task *task, kf_task_file *file, kf_error *error)
 {
     kf_autofree char *path =
         file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
@@ -118,19 +119,20 @@ static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *er
 
 static bool read_file(const kf_task *task, const char *root, kf_task_file *file, kf_error *error)
 {
-    if (file->source) return read_elsewhere(task, file, error);
+    if (file->source) return read_external(task, file, error);
     kf_autofree char *path = kf_path_join(task->folder, file->name);
     if (!path) return kf_fail_memory(error, "the path of a file");
     kf_autofree char *real = realpath(path, NULL);
     if (!real)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT,
-                       "%s: the file \"%s\" that it names: %s", task->where, file->name,
+                       "%s: cannot read the file \"%s\": %s", task->where, file->name,
                        strerror(errno));
     size_t length = strlen(root);
     if (strncmp(real, root, length) != 0 || (real[length] != '/' && length > 1))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
-                       file->name);
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: the file \"%s\" is a link out of the task's folder; copy the file into the folder",
+            task->where, file->name);
     file->text = kf_file_read(real, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_text(task->where, file, error) && check_hash(task->where, file, error)
                       : kf_fail_prefix(error, "%s", task->where);
@@ -149,7 +151,7 @@ static bool read_files(kf_task *task, kf_error *error)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Splits `path`, a folder or a file, into the folder and the file to read. */
+/* Finds the folder and the task.json of `path`, which is a folder or a file. */
 static bool find_json(const char *path, kf_task *task, kf_error *error)
 {
     struct stat status;

@@ -1,8 +1,7 @@
-/* Params: which of four layers sets each of them, then evaluation in order of dependence.
- *
- * From weakest to strongest: params of the task, its device_params, params of the workload, its
- * device_params. Expressions are evaluated after the layers are merged, by depth-first search;
- * meeting a param that is still being evaluated is a cycle. */
+/* Values of params. Four layers may set a param, from weakest to strongest: params of the task, its
+ * device_params, params of the workload, its device_params. Expressions are evaluated after the
+ * layers are merged, by depth-first search. A param that is met again while it is evaluated is part
+ * of a cycle. */
 #include <string.h>
 
 #include "kforge/buffer.h"
@@ -22,15 +21,16 @@ typedef enum kf_progress { UNSEEN, UNDERWAY, DONE } kf_progress;
 typedef struct kf_resolution {
     const kf_task *task;
     int workload, device;
-    kf_binding *bindings; /* complete in names, values filled in as they become known */
+    /* all names; values are filled in one by one */
+    kf_binding *bindings;
     kf_progress progress[KF_MAX_PARAMS];
-    /* params that are being evaluated, for the message of a cycle */
+    /* params under evaluation, for the message of a cycle */
     int stack[KF_MAX_PARAMS], depth;
     bool failed;
     kf_error *error;
 } kf_resolution;
 
-/* The formula that counts for a param, and the field path of where it stands. */
+/* Returns the strongest formula of a param, and writes its field path. */
 static const kf_formula *strongest(const kf_resolution *resolution, int param, char *path,
                                    size_t size)
 {

@@ -1,8 +1,8 @@
-/* task.json -> kf_task: every key of docs/reference/task-format.md, with the field path in every
- * message.
+/* Turns task.json into a kf_task: every key of docs/reference/task-format.md, with the field path
+ * in every message.
  *
- * Params come first, because all other formulas are checked against their names. Strings stay in
- * the tree, which the task owns. Files are only noted, by task_sources.c; task_load.c reads them.
+ * Params come first, because all other formulas may use their names. Strings stay in the JSON tree,
+ * which the task owns. task_sources.c lists the files, and task_load.c reads them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- params -------------------------------------------------------------------------------- */
 
-/* A number of a place where true and false make no sense. */
+/* Reads a number in a place where true and false are wrong. */
 static bool read_number(const kf_task *task, kf_json_reader *reader, const char *key,
                         const cJSON *value, kf_formula *formula)
 {
@@ -53,7 +53,7 @@ static bool read_params(kf_task *task, kf_json_reader *top)
     return true;
 }
 
-/* {"rows": 64, …}: overrides of params that the task has. */
+/* Reads {"rows": 64, …}: overrides of the task's params. */
 static bool read_overrides(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
                            const char *key, kf_formula **overrides)
 {
@@ -249,13 +249,14 @@ static bool read_arguments(kf_task *task, kf_json_reader *top)
         kf_json_reader reader = kf_task_child(top, element, "arguments", task->argument_count);
         kf_task_argument *argument = &task->arguments[task->argument_count];
         bool read = !reader.failed && read_argument(task, &reader, argument);
-        task->argument_count++; /* also when it failed: what it owns is freed with the task */
+        /* counts after a failure, too, so that kf_task_free frees its formulas */
+        task->argument_count++;
         if (!read) return false;
         outputs += argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
     }
     return outputs > 0 ||
            kf_json_complain(top, "arguments",
-                            "nothing is computed; expected at least one output or inout");
+                            "without an output; expected at least one output or inout");
 }
 
 static bool read_precision(kf_task *task, kf_json_reader *top)
@@ -350,7 +351,8 @@ static bool read_workloads(kf_task *task, kf_json_reader *top)
         kf_json_reader reader = kf_task_child(top, element, "workloads", task->workload_count);
         bool read =
             !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
-        task->workload_count++; /* also when it failed: what it owns is freed with the task */
+        /* counts after a failure, too, so that kf_task_free frees its formulas */
+        task->workload_count++;
         if (!read) return false;
     }
     return true;
@@ -394,7 +396,7 @@ static bool read_head(kf_task *task, kf_json_reader *top)
     return task->entry != NULL;
 }
 
-/* Everything that a judge will ask for later, once now. */
+/* Resolves every workload on every device, so that later calls cannot fail. */
 static bool resolve_everything(const kf_task *task, kf_error *error)
 {
     kf_problem *problem = malloc(sizeof *problem);

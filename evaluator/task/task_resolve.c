@@ -1,4 +1,4 @@
-/* One workload on one device, made concrete. */
+/* Makes a workload concrete for a device: shapes, values, distributions, tolerances, work. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct kf_making {
     kf_error *error;
 } kf_making;
 
-/* "FILE: arguments[2] (x).shape[0]: TEXT (workload "wide" on cpu)". */
+/* Fails with "FILE: arguments[2] (x).shape[0]: TEXT (workload "wide" on cpu)". */
 static bool refuse(const kf_making *making, int argument, const char *field, const kf_error *inner)
 {
     const kf_task *task = making->task;
@@ -98,8 +98,8 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
     return refuse(making, index, ".distribution", &inner);
 }
 
-/* Workload's beats the argument's beats the task's; error_ratio and allclose of task or workload
- * leave integers exact. */
+/* Returns the tolerance of the workload, else of the argument, else of the task. error_ratio and
+ * allclose of task or workload leave integers exact. */
 static kf_tolerance tolerance_of(const kf_task *task, int workload, int argument)
 {
     const kf_task_workload *at = &task->workloads[workload];

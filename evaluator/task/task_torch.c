@@ -1,9 +1,9 @@
-/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout
+/* Reads the "torch" object: the role of each argument in a problem file with KernelBench's layout
  * (docs/internals/pytorch.md).
  *
  * Its four lists name every argument once, in the order of "arguments": inputs of forward, state
- * (parameters and buffers by the names that state_dict gives them), outputs, scalars of forward.
- * Patches override constants of the file, so that a workload's shapes and the file's agree. */
+ * (parameters and buffers with their names in state_dict), outputs, scalars of forward. Patches
+ * override constants of the file, so that its shapes match those of a workload. */
 #include <string.h>
 
 #include "task_internal.h"
@@ -25,7 +25,7 @@ bool kf_task_baseline_compiled(const kf_task *task, const char *name)
 static const char *const kind_words[] = {"an input", "an output", "an inout", "a scalar",
                                          "workspace"};
 
-/* The next argument of the task has to be called so and be of that kind. */
+/* Checks that the next argument of the task has this name and kind. */
 static bool expect_argument(const kf_task *task, kf_json_reader *reader, const char *key,
                             const char *name, kf_argument_kind kind, int *next)
 {
@@ -43,8 +43,8 @@ static bool expect_argument(const kf_task *task, kf_json_reader *reader, const c
                                 name, kind_words[argument->kind], kind_words[kind]);
     if (argument->dtype == KF_F8E4M3 || argument->dtype == KF_F8E5M2)
         return kf_json_complain(reader, key,
-                                "\"%s\" is of dtype %s, which a problem file can't have", name,
-                                kf_dtype_name(argument->dtype));
+                                "\"%s\" has dtype %s; a problem file supports no 8-bit floats",
+                                name, kf_dtype_name(argument->dtype));
     ++*next;
     return true;
 }
@@ -76,7 +76,7 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
                    *name = kf_json_string(&reader, "name");
         if (reader.failed) return false;
         if (!name[0])
-            return kf_json_complain(&reader, "name", "is empty; expected a name of state_dict");
+            return kf_json_complain(&reader, "name", "is empty; expected a name in state_dict");
         if (!expect_argument(task, &reader, "argument", argument, KF_INPUT, next) ||
             !kf_json_finish(&reader))
             return false;
@@ -84,8 +84,7 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
     return !parent->failed;
 }
 
-/* "forward": the arguments of forward, inputs and scalars, in its own order; without it inputs come
- * first. */
+/* Reads "forward": inputs and scalars in the order of forward. Without it inputs come first. */
 static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs, int first_scalar)
 {
     const cJSON *array = kf_json_array_or_null(reader, "forward"), *element;
@@ -109,7 +108,8 @@ static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs
             if (strcmp(before->valuestring, element->valuestring) == 0)
                 return kf_json_complain(reader, place, "\"%s\" comes twice", element->valuestring);
         if (!known)
-            return kf_json_complain(reader, place, "\"%s\" is none of \"inputs\" and \"scalars\"",
+            return kf_json_complain(reader, place,
+                                    "\"%s\" is neither in \"inputs\" nor in \"scalars\"",
                                     element->valuestring);
     }
     return true;
@@ -147,10 +147,10 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (!object)
         return kf_json_complain(
             top, "torch",
-            "missing; a task with a source of kind torch says what its arguments are there");
+            "missing; a task with a source of kind torch needs it for the roles of its arguments");
     if (!wanted)
         return kf_json_complain(top, "torch",
-                                "there is no source of kind torch that it could be about");
+                                "only a task with a source of kind torch may have it; remove it");
     kf_json_reader reader = kf_task_child(top, object, "torch", -1);
     const char *class = kf_json_string_or(&reader, "class", "Model"),
                *mode = kf_json_string_or(&reader, "mode", "train");
@@ -177,8 +177,9 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (!read_names(task, &reader, "scalars", KF_SCALAR, &next)) return false;
     if (next != task->argument_count)
         return kf_json_complain(
-            &reader, NULL, "arguments[%d], \"%s\", is in none of inputs, state, outputs, scalars",
-            next, task->arguments[next].name);
+            &reader, NULL,
+            "arguments[%d], \"%s\", is missing; add it to inputs, state, outputs or scalars", next,
+            task->arguments[next].name);
     if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) ||
         !kf_json_finish(&reader))
         return false;
