@@ -256,7 +256,7 @@ static bool read_arguments(kf_task *task, kf_json_reader *top)
     }
     return outputs > 0 ||
            kf_json_complain(top, "arguments",
-                            "without an output; expected at least one output or inout");
+                            "no argument is an output; expected at least one output or inout");
 }
 
 static bool read_precision(kf_task *task, kf_json_reader *top)
