@@ -19,7 +19,7 @@ void kf_buffer_clear(kf_buffer *buffer)
     if (buffer->data) buffer->data[0] = '\0';
 }
 
-/* Room for `more` bytes and the NUL. */
+/* Makes room for `more` bytes and the NUL. */
 static bool reserve(kf_buffer *buffer, size_t more)
 {
     if (more > SIZE_MAX / 2 - buffer->size - 1) return false;
@@ -46,7 +46,8 @@ void kf_buffer_append(kf_buffer *buffer, const void *data, size_t size)
 {
     if (buffer->failed) return;
     if (buffer->limit && size > buffer->limit - buffer->size) {
-        size = buffer->limit - buffer->size; /* keep what fits */
+        /* keeps the part within the limit */
+        size = buffer->limit - buffer->size;
         buffer->failed = true;
     }
     if (!reserve(buffer, size)) {

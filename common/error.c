@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Candidates and files may hold anything; an error stays one printable line. UTF-8 passes through.
- */
+/* Replaces control characters, because text from candidates and files may contain any bytes. */
 static void make_one_line(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++)
@@ -13,7 +12,7 @@ static void make_one_line(char *text)
 
 static void mark_cut(char *text, size_t size)
 {
-    /* Cut at a character border, so that the text stays valid UTF-8. */
+    /* cuts between characters, so that the text stays valid UTF-8 */
     size_t end = size - 4;
     while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) end--;
     memcpy(text + end, "...", 4);

@@ -36,11 +36,11 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     size_t length = (size_t)status.st_size;
     kf_autofree char *text = malloc(length + 1);
     if (!text) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for %zu bytes", path, length);
+        kf_fail_memory(error, path);
         return NULL;
     }
     if (!kf_read_all(fd, text, length)) {
-        kf_fail(error, KF_ERROR_IO, "%s: changed or failed while it was read", path);
+        kf_fail(error, KF_ERROR_IO, "%s: the file changed, or reading failed; try again", path);
         return NULL;
     }
     text[length] = '\0';
@@ -48,9 +48,9 @@ char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error
     return kf_steal(&text);
 }
 
-/* A new file PATH.tmp.RANDOM, whose name goes to `temporary`; -1 with errno. Its mode comes from
- * the umask: sandboxes without a mount namespace deny fchmod. */
-static int create_beside(const char *path, char *temporary, size_t size)
+/* Creates PATH.tmp.RANDOM and writes its name to `temporary`. Returns -1 with errno. The mode comes
+ * from the umask, because sandboxes without a mount namespace deny fchmod. */
+static int create_temporary(const char *path, char *temporary, size_t size)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
         uint64_t number;
@@ -66,11 +66,11 @@ bool kf_file_write(const char *path, const void *data, size_t size, kf_error *er
 {
     size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
     kf_autofree char *temporary = malloc(length);
-    if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
-    kf_autoclose int fd = create_beside(path, temporary, length);
+    if (!temporary) return kf_fail_memory(error, path);
+    kf_autoclose int fd = create_temporary(path, temporary, length);
     if (fd < 0)
-        return kf_fail(error, KF_ERROR_IO, "%s: cannot create a file beside it: %s", path,
-                       strerror(errno));
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot create a temporary file in its folder: %s",
+                       path, strerror(errno));
     bool written = kf_write_all(fd, data, size) && fsync(fd) == 0 && rename(temporary, path) == 0;
     if (!written) {
         kf_fail(error, KF_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -79,7 +79,7 @@ bool kf_file_write(const char *path, const void *data, size_t size, kf_error *er
     return written;
 }
 
-/* "a/b" of "a/b/c" and of "a/b//c", in place; false where it names no folder. */
+/* Turns "a/b/c" and "a/b//c" into "a/b". False if the path has no folder. */
 static bool cut_name(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -89,15 +89,15 @@ static bool cut_name(char *path)
     return true;
 }
 
-/* What a file beside the one to write meets, which in the sticky folders that all may write to is
- * not yet what replacing another's file does. */
-static int try_beside(const char *path)
+/* Creates and removes a temporary file next to `path`. Returns 0 or an errno. In a sticky folder
+ * this does not prove that another user's file can be replaced, so that is checked separately. */
+static int try_temporary(const char *path)
 {
     struct stat status, parent;
     size_t length = strlen(path) + sizeof ".tmp.0123456789abcdef";
     kf_autofree char *temporary = malloc(length), *folder = strdup(path);
     if (!temporary || !folder) return ENOMEM;
-    kf_autoclose int fd = create_beside(path, temporary, length);
+    kf_autoclose int fd = create_temporary(path, temporary, length);
     if (fd < 0) return errno;
     unlink(temporary);
     if (lstat(path, &status) != 0 || stat(cut_name(folder) ? folder : ".", &parent) != 0) return 0;
@@ -112,37 +112,38 @@ bool kf_file_can_write(const char *path, kf_error *error)
     static const int users[] = {EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, EROFS, ENAMETOOLONG, ELOOP};
     struct stat status;
     size_t length = strlen(path);
-    if (!length) return kf_fail(error, KF_ERROR_INPUT, "an empty name is none of a file");
+    if (!length)
+        return kf_fail(error, KF_ERROR_INPUT, "the file name is empty; give the name of a file");
     bool there = stat(path, &status) == 0;
     if (path[length - 1] == '/' || (there && S_ISDIR(status.st_mode)))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder, and a file is to be written", path);
-    /* a pipe, a device: it would be gone, and the file in its place */
+        return kf_fail(error, KF_ERROR_INPUT, "%s: is a folder; give the name of a file", path);
+    /* rename would replace a pipe or a device by the file */
     if (there && !S_ISREG(status.st_mode))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no regular file, and would be replaced by one", path);
+                       "%s: is not a regular file, and would be replaced; give another name", path);
     kf_autofree char *nearest = strdup(path), *above = strdup(path);
-    if (!nearest || !above) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    if (!nearest || !above) return kf_fail_memory(error, path);
     while (cut_name(above) && lstat(above, &status) != 0 && errno == ENOENT) strcpy(nearest, above);
-    int code = try_beside(nearest);
+    int code = try_temporary(nearest);
     for (size_t i = 0; i < sizeof users / sizeof *users; i++)
         if (code == users[i])
-            return kf_fail(error, KF_ERROR_INPUT, "%s: no file can be written there: %s", path,
+            return kf_fail(error, KF_ERROR_INPUT, "%s: cannot write a file there: %s", path,
                            strerror(code));
-    return !code || kf_fail(error, KF_ERROR_IO, "%s: no file can be written there: %s", path,
-                            strerror(code));
+    return !code ||
+           kf_fail(error, KF_ERROR_IO, "%s: cannot write a file there: %s", path, strerror(code));
 }
 
 bool kf_directory_make_above(const char *path, kf_error *error)
 {
     kf_autofree char *folder = strdup(path);
-    if (!folder) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    if (!folder) return kf_fail_memory(error, path);
     return !cut_name(folder) || kf_directory_make(folder, error);
 }
 
 bool kf_directory_make(const char *path, kf_error *error)
 {
     kf_autofree char *copy = strdup(path);
-    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    if (!copy) return kf_fail_memory(error, path);
     for (char *slash = copy + (copy[0] == '/');; slash++) {
         if (*slash != '/' && *slash != '\0') continue;
         char end = *slash;
@@ -164,7 +165,8 @@ static bool remove_entry(int parent, const char *name, dev_t device, int depth)
     if (!S_ISDIR(status.st_mode)) return unlinkat(parent, name, 0) == 0;
     if (status.st_dev != device || depth > 512) return false;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) { /* a directory that its owner made unreadable */
+    /* the owner may have made the directory unreadable */
+    if (fd < 0) {
         if (fchmodat(parent, name, 0700, 0) == 0)
             fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) return false;
@@ -188,7 +190,7 @@ bool kf_directory_remove(const char *path, kf_error *error)
     kf_temporary_forget(path);
     if (lstat(path, &status) < 0 && errno == ENOENT) return true;
     if (!remove_entry(AT_FDCWD, path, status.st_dev, 0))
-        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove all of it: %s", path,
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot remove it completely: %s", path,
                        strerror(errno));
     return true;
 }

@@ -1,5 +1,5 @@
-/* The low-level calls of one whole text: EVP looks the algorithm up by name and allocates for each
- * of them, which takes as long as hashing a kilobyte. */
+/* SHA-256 with libcrypto's low-level calls. EVP looks up the algorithm by name and allocates for
+ * each hash, which takes as long as hashing a kilobyte. */
 #define OPENSSL_API_COMPAT 0x10100000L
 #include "kforge/hash.h"
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 /* ---- checks that cJSON does not make --------------------------------------------------------- */
 
 static void line_and_column(const char *text, size_t offset, int *line, int *column)
@@ -22,30 +24,9 @@ static void line_and_column(const char *text, size_t offset, int *line, int *col
     }
 }
 
-/* Length of the UTF-8 sequence at `s`, 0 when it is not valid (RFC 3629: no overlong forms, no
- * surrogates). */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80         ? 1
-                    : (s[0] >> 5) == 6  ? 2
-                    : (s[0] >> 4) == 14 ? 3
-                    : (s[0] >> 3) == 30 ? 4
-                                        : 0;
-    if (!length || length > left) return 0;
-    if (length == 1) return 1;
-    uint32_t code = s[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0
-                                                                                        : length;
-}
-
-/* Depth, NUL bytes, encoding and truncation, found before a recursive parser sees the text. Returns
- * the offset of the fault, or `size` with *what set when the text ends inside a value, or `size`
- * with *what NULL. */
+/* Checks depth, NUL bytes, encoding and truncation before the recursive parser runs. Returns the
+ * offset of the fault, and *what says which (NULL: no fault). If the text ends inside a value, the
+ * offset is `size`. */
 static size_t find_fault(const char *text, size_t size, const char **what)
 {
     int depth = 0;
@@ -53,8 +34,8 @@ static size_t find_fault(const char *text, size_t size, const char **what)
     *what = NULL;
     for (size_t i = 0; i < size;) {
         unsigned char c = (unsigned char)text[i];
-        size_t length = utf8_length((const unsigned char *)text + i, size - i);
-        if (!length || !c) {
+        size_t length = kf_utf8_length((const unsigned char *)text + i, size - i);
+        if (!length) {
             *what = c ? "invalid UTF-8" : "a NUL byte";
             return i;
         }
@@ -64,8 +45,8 @@ static size_t find_fault(const char *text, size_t size, const char **what)
                     *what = "a NUL character (\\u0000)";
                     return i;
                 }
-                /* the escaped character, ASCII in valid JSON; anything else is checked on its own
-                 * next */
+                /* Skips the escaped character. Valid JSON has ASCII there; the next round checks
+                 * any other byte. */
                 i++;
                 if ((unsigned char)text[i] < 0x80 && text[i]) i++;
                 continue;
@@ -96,7 +77,8 @@ static int compare_keys(const void *a, const void *b)
     return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
 }
 
-/* The first key that comes twice in one object of the tree, or NULL. *failed when out of memory. */
+/* Returns the first key that occurs twice in one object of the tree, or NULL. Sets *failed without
+ * memory. */
 static const char *duplicate_key(const cJSON *value, bool *failed)
 {
     size_t count = 0;
@@ -119,10 +101,9 @@ static const char *duplicate_key(const cJSON *value, bool *failed)
     return NULL;
 }
 
-/* The grammar of RFC 8259. cJSON takes more ("[01]", "\\u12g4" for a NUL), and gives the same NULL
- * for bad syntax and for a failed allocation; with the text known to be valid only the latter is
- * left. Recursion is bounded: find_fault has counted the levels. On failure `at` is the place of
- * the fault. */
+/* A check of the grammar of RFC 8259. cJSON accepts more ("[01]", "\\u12g4" for a NUL), and returns
+ * NULL both for bad syntax and without memory. After this check only the latter is left. find_fault
+ * has bounded the recursion. After a failure `at` is the place of the fault. */
 typedef struct syntax {
     const char *text;
     size_t size, at;
@@ -193,7 +174,8 @@ static bool valid_number(syntax *s)
         if (s->at < s->size && (s->text[s->at] == '+' || s->text[s->at] == '-')) s->at++;
         if (!digits(s)) return false;
     }
-    return s->at - from < 64; /* the longest that every version of cJSON reads */
+    /* the longest number that every version of cJSON reads */
+    return s->at - from < 64;
 }
 
 static bool valid_value(syntax *s)
@@ -248,14 +230,14 @@ cJSON *kf_json_parse(const char *text, size_t size, size_t limit, const char *wh
     }
     kf_auto(cJSON) tree = cJSON_ParseWithLengthOpts(text, size, NULL, false);
     if (!tree) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+        kf_fail_memory(error, where);
         return NULL;
     }
     bool failed = false;
     const char *twice = duplicate_key(tree, &failed);
     if (twice || failed) {
         if (failed)
-            kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", where);
+            kf_fail_memory(error, where);
         else
             kf_fail(error, KF_ERROR_INPUT, "%s: the key \"%s\" comes twice in one object", where,
                     twice);
@@ -336,7 +318,7 @@ int64_t kf_json_integer_or(kf_json_reader *reader, const char *key, int64_t low,
     const cJSON *value = kf_json_any(reader, key);
     if (!value) return fallback;
     double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
-    /* Beyond 2^53 a JSON number does not name one integer. */
+    /* beyond 2^53 a double is not exact for integers */
     if (!(fabs(number) <= 9007199254740992.0) || number != floor(number)) {
         kf_json_complain(reader, key, "expected an integer%s%s",
                          cJSON_IsNumber(value) ? "" : ", found ",
@@ -412,7 +394,7 @@ bool kf_json_finish(kf_json_reader *reader)
     return true;
 }
 
-/* ---- numbers that JSON has no words for ------------------------------------------------------ */
+/* ---- NaN and infinities ---------------------------------------------------------------------- */
 
 void kf_json_add_number(cJSON *object, const char *key, double value)
 {
@@ -468,7 +450,8 @@ static int edit_distance(const char *a, const char *b)
 const char *kf_nearest(const char *word, const char *const *known, size_t count)
 {
     const char *nearest = NULL;
-    int best = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
+    /* at most a third of the letters, plus one, may be wrong */
+    int best = (int)strlen(word) / 3 + 2;
     for (size_t i = 0; i < count; i++) {
         int distance = edit_distance(word, known[i]);
         if (distance < best) {

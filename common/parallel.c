@@ -9,10 +9,12 @@
 
 struct kf_parallel {
     pthread_t threads[MAX_THREADS];
-    int count; /* beside the caller */
+    /* without the caller */
+    int count;
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    unsigned round; /* a new number: there is work */
+    /* changes with each loop */
+    unsigned round;
     int busy;
     bool ending;
     void (*body)(void *context, size_t i);

@@ -11,7 +11,7 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 
-static char *read_answer(int fd, size_t limit, double seconds)
+static char *read_output(int fd, size_t limit, double seconds)
 {
     kf_autobuffer text = {.limit = limit};
     char piece[4096];
@@ -20,13 +20,13 @@ static char *read_answer(int fd, size_t limit, double seconds)
         int milliseconds = (int)((until - kf_now()) * 1000);
         if (milliseconds <= 0) return NULL;
         int ready = poll(&watched, 1, milliseconds);
-        if (ready < 0 && errno == EINTR) continue; /* a signal is no answer */
+        if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return NULL;
         ssize_t got = read(fd, piece, sizeof piece);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got < 0 ? NULL : kf_buffer_take(&text);
         kf_buffer_append(&text, piece, (size_t)got);
-        if (text.failed) return NULL; /* more than anybody asked for, and it may go on for ever */
+        if (text.failed) return NULL;
     }
 }
 
@@ -46,11 +46,12 @@ char *kf_run_capture(const char *const *argv, const char *const *environment, si
                               environment ? (char *const *)environment : environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    char *answer = failed ? NULL : read_answer(ends[0], limit, seconds);
+    char *output = failed ? NULL : read_output(ends[0], limit, seconds);
     close(ends[0]);
     if (failed) return NULL;
-    kill(child, SIGKILL); /* also one that has answered: it may have closed its output and go on */
+    /* a program may close its output and go on */
+    kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
-    return answer;
+    return output;
 }

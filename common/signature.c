@@ -39,7 +39,8 @@ static void write_string(kf_buffer *text, const char *string)
 static void write_number(kf_buffer *text, double value)
 {
     char number[40];
-    if (!isfinite(value)) { /* JSON has none; 1e999 is read as one */
+    /* JSON has no infinities, but parsers read 1e999 as one */
+    if (!isfinite(value)) {
         kf_buffer_string(text, isnan(value) ? "null" : value > 0 ? "1e999" : "-1e999");
         return;
     }
@@ -101,7 +102,8 @@ static bool write_value(kf_buffer *text, const cJSON *value, int depth)
         write_string(text, value->valuestring);
     } else if (cJSON_IsNumber(value)) {
         write_number(text, value->valuedouble);
-    } else if (cJSON_IsRaw(value)) { /* a number that was made here and never read */
+    } else if (cJSON_IsRaw(value)) {
+        /* a number that kf_json_add_number wrote */
         write_number(text, strtod(value->valuestring, NULL));
     } else {
         kf_buffer_string(text, cJSON_IsTrue(value)    ? "true"
@@ -130,7 +132,7 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Exactly 2 * size digits. */
+/* Reads exactly 2 * size digits. */
 static bool from_hex(const char *hex, unsigned char *bytes, size_t size)
 {
     if (!hex || strlen(hex) != 2 * size) return false;
@@ -144,9 +146,8 @@ static bool from_hex(const char *hex, unsigned char *bytes, size_t size)
 
 static bool crypto_failed(kf_error *error)
 {
-    return kf_fail(
-        error, KF_ERROR_MACHINE,
-        "libcrypto refuses Ed25519: it may be in a mode that allows other algorithms only");
+    return kf_fail(error, KF_ERROR_MACHINE,
+                   "libcrypto refuses Ed25519; its FIPS mode may forbid the algorithm");
 }
 
 static bool public_of(EVP_PKEY *key, char hex[KF_PUBLIC_KEY_HEX])
@@ -163,7 +164,8 @@ bool kf_signing_key_make(const char *path, char public_key[KF_PUBLIC_KEY_HEX], k
     unsigned char secret[KEY_BYTES];
     char line[sizeof KEY_WORD + 2 * KEY_BYTES + 2], hex[KF_PUBLIC_KEY_HEX];
     if (!kf_random(secret, sizeof secret))
-        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "the operating system's random source (getrandom) failed");
     EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, sizeof secret);
     bool made = key && public_of(key, hex);
     EVP_PKEY_free(key);
@@ -183,7 +185,8 @@ bool kf_signing_key_make(const char *path, char public_key[KF_PUBLIC_KEY_HEX], k
     }
     if (fd >= 0) unlink(path);
     return kf_fail(error, number == EEXIST ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s: %s%s", path,
-                   strerror(number), number == EEXIST ? "; a key is never overwritten" : "");
+                   strerror(number),
+                   number == EEXIST ? "; kforge never overwrites a key, so give another name" : "");
 }
 
 static EVP_PKEY *read_key(const char *path, kf_error *error)
@@ -198,7 +201,7 @@ static EVP_PKEY *read_key(const char *path, kf_error *error)
     }
     if (!S_ISREG(status.st_mode) || (status.st_mode & 077)) {
         kf_fail(error, KF_ERROR_INPUT,
-                "%s: a signing key has to be a file that only its owner may read: chmod 600", path);
+                "%s: only its owner may be able to read a signing key; run chmod 600 on it", path);
         return NULL;
     }
     ssize_t size = read(fd, line, sizeof line - 1);
@@ -210,7 +213,7 @@ static EVP_PKEY *read_key(const char *path, kf_error *error)
     explicit_bzero(line, sizeof line);
     explicit_bzero(secret, sizeof secret);
     if (!good)
-        kf_fail(error, KF_ERROR_INPUT, "%s: no signing key; `kforge verdict keygen` makes one",
+        kf_fail(error, KF_ERROR_INPUT, "%s: not a signing key; `kforge verdict keygen` makes one",
                 path);
     else if (!key)
         crypto_failed(error);
@@ -219,7 +222,7 @@ static EVP_PKEY *read_key(const char *path, kf_error *error)
 
 /* ---- signing --------------------------------------------------------------------------------- */
 
-/* What is signed; malloc'd. */
+/* Returns the text to sign; the caller frees. */
 static char *message_of(const cJSON *object, size_t *size, kf_error *error)
 {
     kf_autofree char *canonical = cJSON_IsObject(object) ? kf_json_canonical(object) : NULL;
@@ -259,7 +262,7 @@ char *kf_json_signed(const cJSON *object, const char *key_path, kf_error *error)
     if (asprintf(&text,
                  "%s%s\"signature\":{\"algorithm\":\"ed25519\",\"key\":\"%s\",\"value\":\"%s\"}}",
                  canonical, canonical[1] ? "," : "", key_hex, value_hex) < 0) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a signature");
+        kf_fail_memory(error, "a signature");
         return NULL;
     }
     return text;
@@ -278,9 +281,9 @@ bool kf_json_verify(const cJSON *object, char public_key[KF_PUBLIC_KEY_HEX], kf_
     if (!algorithm || strcmp(algorithm, "ed25519") != 0 ||
         !from_hex(key_hex, key_bytes, sizeof key_bytes) ||
         !from_hex(value_hex, value, sizeof value))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "the signature is malformed: ed25519, a key of 64 digits and a value of 128 "
-                       "are expected");
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "the signature is malformed; expected ed25519, a key of 64 digits and a value of 128");
     snprintf(public_key, KF_PUBLIC_KEY_HEX, "%s", key_hex);
     size_t size;
     kf_autofree char *message = message_of(object, &size, error);
@@ -294,7 +297,6 @@ bool kf_json_verify(const cJSON *object, char public_key[KF_PUBLIC_KEY_HEX], kf_
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(key);
     return good ||
-           kf_fail(
-               error, KF_ERROR_INPUT,
-               "the signature does not fit: the text has changed since, or another key made it");
+           kf_fail(error, KF_ERROR_INPUT,
+                   "the signature does not match: the text has changed, or another key signed it");
 }

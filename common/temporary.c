@@ -1,9 +1,8 @@
-/* Folders for temporary files, and what killed processes have left of theirs.
+/* Folders for temporary files, and the removal of abandoned ones.
  *
- * Who makes one holds a lock on it (flock) for as long as it is there. The kernel gives the lock
- * back when the process ends, however that comes about; so a folder of ours that nobody holds is
- * nobody's any more, in whatever container its process ran. Each process looks for such folders
- * once, before its first. */
+ * The process that makes a folder holds a lock on it (flock). The kernel releases the lock when the
+ * process ends in any way, in any container. An unlocked folder is therefore abandoned. Each
+ * process removes abandoned folders once, before it makes its first. */
 #include "temporary.h"
 
 #include <ctype.h>
@@ -22,11 +21,15 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 
-#define OURS "kforge-"
-#define KIND ".tmp." /* folders that are locked, and no others: KFORGE-WHAT.tmp.XXXXXX */
-#define MARK 6       /* what mkdtemp makes of the last part */
-#define FRESH 60     /* seconds: one that was made just now may not be locked yet */
-#define MOST 64      /* that one process removes: it has other things to do */
+/* the names of locked folders: kforge-PURPOSE.tmp.XXXXXX */
+#define NAME_START "kforge-"
+#define NAME_MIDDLE ".tmp."
+/* length of the random end that mkdtemp makes */
+#define RANDOM_LENGTH 6
+/* younger folders may not be locked yet */
+#define MIN_AGE_SECONDS 60
+/* most folders that one process removes */
+#define MAX_REMOVED 64
 
 typedef struct held {
     struct held *next;
@@ -36,34 +39,35 @@ typedef struct held {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static held *all;
-static bool swept;
+static bool removed_abandoned;
 
-static bool is_ours(const char *name)
+static bool is_temporary_name(const char *name)
 {
-    size_t length = strlen(name), behind = strlen(KIND) + MARK;
-    if (strncmp(name, OURS, strlen(OURS)) != 0 || length < strlen(OURS) + behind) return false;
-    if (strncmp(name + length - behind, KIND, strlen(KIND)) != 0) return false;
-    for (const char *c = name + length - MARK; *c; c++)
+    size_t length = strlen(name), end = strlen(NAME_MIDDLE) + RANDOM_LENGTH;
+    if (strncmp(name, NAME_START, strlen(NAME_START)) != 0 || length < strlen(NAME_START) + end)
+        return false;
+    if (strncmp(name + length - end, NAME_MIDDLE, strlen(NAME_MIDDLE)) != 0) return false;
+    for (const char *c = name + length - RANDOM_LENGTH; *c; c++)
         if (!isalnum((unsigned char)*c)) return false;
     return true;
 }
 
-/* Left by a process that is gone. */
+/* True if the folder is this user's, old enough and unlocked. */
 static bool is_abandoned(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
-           (status.st_mode & 0777) == 0700 && status.st_mtime + FRESH < time(NULL) &&
+           (status.st_mode & 0777) == 0700 && status.st_mtime + MIN_AGE_SECONDS < time(NULL) &&
            flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Errors are none: what can't be looked at or removed stays. */
-static void sweep(const char *base)
+/* Removes abandoned folders. Ignores errors. */
+static void remove_abandoned(const char *base)
 {
     DIR *folder = opendir(base);
     int removed = 0;
-    for (struct dirent *entry; folder && removed < MOST && (entry = readdir(folder));) {
-        if (!is_ours(entry->d_name)) continue;
+    for (struct dirent *entry; folder && removed < MAX_REMOVED && (entry = readdir(folder));) {
+        if (!is_temporary_name(entry->d_name)) continue;
         kf_autoclose int fd =
             openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || !is_abandoned(fd)) continue;
@@ -73,8 +77,8 @@ static void sweep(const char *base)
     if (folder) closedir(folder);
 }
 
-/* Where files can't be locked nobody takes it for abandoned either. One that can't be opened could
- * be, while it is in use: there is none, then. */
+/* Locks a folder. A file system without locks is no error, because there no folder looks abandoned.
+ * A folder that cannot be opened is an error, because other processes would remove it. */
 static bool hold(const char *path, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -82,7 +86,7 @@ static bool hold(const char *path, kf_error *error)
     held *h = calloc(1, sizeof *h);
     if (!h || !(h->path = strdup(path))) {
         free(h);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a temporary directory");
     }
     flock(fd, LOCK_EX | LOCK_NB);
     h->fd = fd;
@@ -111,18 +115,18 @@ char *kf_directory_temporary(const char *prefix, kf_error *error)
 {
     const char *base = getenv("TMPDIR");
     if (!base || base[0] != '/') base = "/tmp";
-    size_t size = strlen(base) + strlen(prefix) + strlen(KIND) + MARK + 2;
+    size_t size = strlen(base) + strlen(prefix) + strlen(NAME_MIDDLE) + RANDOM_LENGTH + 2;
     kf_autofree char *path = malloc(size);
     if (!path) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a temporary directory");
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    bool first = !swept;
-    swept = true;
+    bool first = !removed_abandoned;
+    removed_abandoned = true;
     pthread_mutex_unlock(&lock);
-    if (first) sweep(base);
-    snprintf(path, size, "%s/%s" KIND "XXXXXX", base, prefix);
+    if (first) remove_abandoned(base);
+    snprintf(path, size, "%s/%s" NAME_MIDDLE "XXXXXX", base, prefix);
     if (!mkdtemp(path)) {
         kf_fail(error, KF_ERROR_IO,
                 "%s: cannot make a temporary directory: %s; set TMPDIR to a writable one", base,

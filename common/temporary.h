@@ -1,8 +1,8 @@
-/* Within base: what file.c has to tell temporary.c. */
-#ifndef KFORGE_BASE_TEMPORARY_H
-#define KFORGE_BASE_TEMPORARY_H
+/* Locks of temporary folders, for file.c. */
+#ifndef KFORGE_TEMPORARY_H
+#define KFORGE_TEMPORARY_H
 
-/* `path` is removed: if it was made by kf_directory_temporary its lock is given back. */
+/* Releases the lock of `path`, if kf_directory_temporary made it. Called before it is removed. */
 void kf_temporary_forget(const char *path);
 
 #endif

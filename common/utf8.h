@@ -1,12 +1,12 @@
-/* UTF-8 (RFC 3629); inside kf_model only. */
+/* UTF-8 (RFC 3629). */
 #ifndef KFORGE_UTF8_H
 #define KFORGE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length of the valid sequence at `s`, `left` > 0 bytes from the end: nothing overlong, no
- * surrogates, nothing past U+10FFFF, no NUL. 0 when there is none. */
+/* Returns the length of the valid sequence at `s`, with `left` > 0 bytes left. Returns 0 for an
+ * invalid one: overlong, a surrogate, past U+10FFFF, or NUL. */
 static inline size_t kf_utf8_length(const unsigned char *s, size_t left)
 {
     static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000};

@@ -1,9 +1,9 @@
-/* A cgroup (v2) of its own for each child, where some cgroup above the caller is ours to divide.
+/* A cgroup (v2) for each child, if the caller may write to its own cgroup or to one above.
  *
- * The caller's own cgroup usually cannot hand controllers down (a cgroup with processes in it may
- * not), but one further up may: in a systemd user session that is the slice above the caller's
- * scope. So the way up is tried as long as directories can be made, and the first with a memory
- * controller wins; else the first at all, which still kills the whole tree at once.
+ * A cgroup that contains processes cannot give controllers to its children, so the caller's own
+ * usually cannot. One above may: in a systemd user session, the slice above the caller's scope. The
+ * search goes up while directories can be made. It takes the first cgroup with a memory controller.
+ * If there is no such cgroup, it takes the first of all, which still kills the whole tree at once.
  */
 #include "internal.h"
 
@@ -20,7 +20,8 @@
 
 #include "kforge/file.h"
 
-/* The caller's cgroup as a directory, and the mount point above which not to go. */
+/* Finds the caller's cgroup as a directory, and the length of the mount point, the search's upper
+ * end. */
 static bool find_own(char *directory, size_t size, size_t *root_length)
 {
     kf_autofclose FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -33,7 +34,7 @@ static bool find_own(char *directory, size_t size, size_t *root_length)
     while (fgets(line, sizeof line, mounts)) {
         if (!strstr(line, " - cgroup2 ")) continue;
         if (sscanf(line, "%*d %*d %*s %1023s %1023s", root, point) != 2) continue;
-        /* In a container the mount's root is a cgroup below the machine's. */
+        /* in a container the root of the mount is a cgroup below the machine's */
         const char *below = inside;
         size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
         if (length && strncmp(inside, root, length) == 0) below = inside + length;
@@ -64,7 +65,8 @@ static bool make_under(const char *directory, kf_cgroup *cgroup)
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/cgroup.subtree_control", directory) >= (int)sizeof path)
         return false;
-    kf_write_text(path, "+memory"); /* one by one: a refused one must not take the other along */
+    /* two writes: if one is refused, the other still works */
+    kf_write_text(path, "+memory");
     kf_write_text(path, "+pids");
     if (snprintf(path, sizeof path, "%s/kforge-%d-%u", directory, getpid(),
                  atomic_fetch_add(&serial, 1)) >= (int)sizeof path)
@@ -97,8 +99,7 @@ static void set_limits(const kf_cgroup *cgroup, const kf_sandbox_limits *limits)
     }
 }
 
-/* Removes what callers that were killed left behind. One that is still in use is not empty, and
- * stays. */
+/* Removes cgroups of callers that were killed. A cgroup in use is not empty, so it stays. */
 static void remove_stale(const char *directory)
 {
     DIR *entries = opendir(directory);
@@ -181,7 +182,7 @@ double kf_cgroup_cpu_seconds(const kf_cgroup *cgroup)
 
 void kf_cgroup_remove(kf_cgroup *cgroup)
 {
-    /* The last process may still be on its way out of the cgroup after it was reaped. */
+    /* The last process may leave the cgroup shortly after it was reaped. */
     for (int i = 0; cgroup->path && rmdir(cgroup->path) && errno == EBUSY && i < 200; i++) {
         if (i == 20) kf_cgroup_kill(cgroup);
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);

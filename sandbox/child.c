@@ -1,10 +1,10 @@
-/* What happens between clone and exec, top to bottom in the order in which it must.
+/* The child's steps between clone and exec. kf_child_run, at the end, calls them in order.
  *
- * The caller may have many threads, and only one of them came along: locks that the others held
- * stay locked. So nothing here allocates, uses stdio or any function that is not async-signal-safe;
- * what has to be computed is in the plan. The memory is a copy, so the child may write into the
- * plan. A failure goes back through the channel as (step, errno, index); the channel closes itself
- * when exec succeeds.
+ * The caller may have many threads, and the clone copies only one of them. Locks of the other
+ * threads stay locked. Therefore this file only calls async-signal-safe functions: no allocation,
+ * no stdio. The plan holds everything that needs computing. Its memory is a copy, so the child may
+ * write to it. A failure goes to the caller through the channel as (step, errno, index). A
+ * successful exec closes the channel.
  */
 #include "internal.h"
 
@@ -41,7 +41,8 @@ bool kf_write_text(const char *path, const char *text)
     return written == (ssize_t)length;
 }
 
-/* Every signal back to its default; 32 and 33 too, which the C library keeps from sigaction(). */
+/* Resets every signal to its default, including 32 and 33, which the C library's sigaction hides.
+ */
 static void reset_signals(void)
 {
     /* struct kernel_sigaction: all zero is SIG_DFL, no flags, empty mask */
@@ -56,9 +57,9 @@ static void unblock_signals(void)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
 }
 
-/* Dies with its parent, also when that died before this line: its end of the channel is closed
- * then. */
-static void tie_to_parent(int channel)
+/* Asks the kernel to kill the child when the parent dies. If the parent died before this call, its
+ * end of the channel is closed. */
+static void die_with_parent(int channel)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
         kf_child_fail(channel, KF_SANDBOX_STEP_PARENT, errno, 0);
@@ -69,8 +70,8 @@ static void tie_to_parent(int channel)
 static void wait_for_maps(const kf_plan *plan, int channel)
 {
     if (!(plan->layers & KF_LAYER_USER_NS)) return;
-    /* A caller that keeps its secrets non-dumpable has a child whose /proc files belong to root;
-     * this copy holds none once it execs. */
+    /* If the caller is non-dumpable, the child's /proc files belong to root, and the caller cannot
+     * write the maps. Exec discards the copy of the caller's secrets. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     const kf_failure ready = {.step = KF_SANDBOX_STEP_READY};
     char go;
@@ -79,8 +80,8 @@ static void wait_for_maps(const kf_plan *plan, int channel)
         kf_exit_child(127);
 }
 
-/* Moves everything out of the way first, so that numbers may overlap in any manner. All else is
- * closed by exec. */
+/* Gives each descriptor its number. It first copies all of them to high numbers, because old and
+ * new numbers may overlap. Exec closes all others. Returns the channel's new number. */
 static int place_descriptors(kf_plan *plan, int channel, int output)
 {
     int base = 3, moved[256];
@@ -106,7 +107,8 @@ static int place_descriptors(kf_plan *plan, int channel, int output)
         for (int fd = 3; fd < (1 << 20) && (rlim_t)fd < limit.rlim_cur; fd++)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
-    for (size_t i = 0; i < plan->fd_count; i++) /* dup2's copies survive exec */
+    /* copies that dup2 makes stay open across exec */
+    for (size_t i = 0; i < plan->fd_count; i++)
         if (dup2(moved[plan->fds[i].child], plan->fds[i].child) < 0)
             kf_child_fail(kept, KF_SANDBOX_STEP_DESCRIPTORS, errno, (int)i);
     return kept;
@@ -121,13 +123,13 @@ static const char *decimal(char text[16], unsigned value)
     return at;
 }
 
-/* Settings of the new namespaces that need their capabilities. None is a wall by itself, so a
- * refusal is no failure. */
+/* Changes settings of the new namespaces. No other layer depends on them, so a refusal is no
+ * failure. */
 static void tune_namespaces(const kf_plan *plan)
 {
     char text[16];
-    /* No user namespaces inside this one: the way to new capabilities is closed a second time,
-     * behind seccomp. */
+    /* Forbids nested user namespaces, which would give new capabilities. seccomp forbids them, too.
+     */
     if (plan->layers & KF_LAYER_USER_NS) kf_write_text("/proc/sys/user/max_user_namespaces", "0");
     if (plan->pid_maximum)
         kf_write_text("/proc/sys/kernel/pid_max", decimal(text, (unsigned)plan->pid_maximum));
@@ -148,13 +150,13 @@ static void limit_resources(const kf_plan *plan, int channel)
             kf_child_fail(channel, KF_SANDBOX_STEP_RLIMIT, errno, plan->rlimits[i].resource);
     }
     if (plan->nice) setpriority(PRIO_PROCESS, 0, 5);
-    /* of what it executes */
+    /* takes effect at exec */
     if (plan->same_addresses)
         personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
 }
 
-/* None is left, and none can be had back: not by a user id of 0 (which the child has in its
- * namespace), not by a file. */
+/* Drops all capabilities for good: neither user id 0, which the child has in its namespace, nor a
+ * file with capabilities gives any back. */
 static void drop_capabilities(int channel)
 {
     prctl(PR_SET_SECUREBITS,
@@ -171,7 +173,7 @@ static void drop_capabilities(int channel)
         kf_child_fail(channel, KF_SANDBOX_STEP_CAPABILITIES, errno, 0);
 }
 
-static void put_on_filter(kf_plan *plan, int channel)
+static void install_filter(kf_plan *plan, int channel)
 {
     if (!(plan->layers & KF_LAYER_SECCOMP)) return;
     kf_seccomp_patch(plan->filter, plan->filter_count, getpid(), plan->program);
@@ -183,14 +185,14 @@ static void put_on_filter(kf_plan *plan, int channel)
 
 noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
 {
-    kf_plan *plan = (kf_plan *)(uintptr_t)shared; /* this process's copy */
+    kf_plan *plan = (kf_plan *)(uintptr_t)shared; /* the child's own copy */
     int number = 0, index = 0;
     kf_sandbox_step failed;
     reset_signals();
-    tie_to_parent(channel);
+    die_with_parent(channel);
     wait_for_maps(plan, channel);
     umask(077);
-    /* so also no controlling terminal */
+    /* a new session has no controlling terminal */
     if (setsid() < 0) kf_child_fail(channel, KF_SANDBOX_STEP_SESSION, errno, 0);
     channel = place_descriptors(plan, channel, output);
     tune_namespaces(plan);
@@ -207,7 +209,7 @@ noreturn void kf_child_run(const kf_plan *shared, int channel, int output)
         failed = kf_child_landlock(plan, &number, &index);
         if (failed) kf_child_fail(channel, failed, number, index);
     }
-    put_on_filter(plan, channel);
+    install_filter(plan, channel);
     if (!plan->program) kf_exit_child(0);
     unblock_signals();
     execve(plan->program, plan->argv, plan->environment);

@@ -1,8 +1,10 @@
-/* When the caller dies, its child dies by PR_SET_PDEATHSIG, and in a pid namespace everybody else
- * with it. Without one, what a compiler driver started would live on. The guard is a process that
- * waits for the caller's end of a pipe to close, then kills the process group (which the system
- * call filter lets nobody leave), removes the directory that stood for /tmp, and ends. It has no
- * exit signal, so a caller's waitpid(-1) does not see it. */
+/* The guard: a process that cleans up after the caller dies, for trees without a pid namespace.
+ *
+ * When the caller dies, the kernel kills its child (PR_SET_PDEATHSIG), and in a pid namespace the
+ * rest of the tree with it. Without a pid namespace, processes that a compiler driver started would
+ * survive. The guard waits until the caller's end of a pipe closes. It then kills the process
+ * group, which the system call filter lets no process leave, removes the directory in place of
+ * /tmp, and ends. It has no exit signal, so the caller's waitpid(-1) does not see it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -12,11 +14,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Only async-signal-safe calls: this is a copy of a process that may have had many threads. */
+/* Runs in a clone of a process with possibly many threads, so it makes only async-signal-safe
+ * calls. */
 static noreturn void watch(pid_t leader, const char *temporary, int caller)
 {
     char byte;
-    setsid(); /* a terminal's Ctrl-C is for the caller */
+    /* Ctrl-C on the caller's terminal must not end the guard */
+    setsid();
     if (caller != 3) {
         dup3(caller, 3, O_CLOEXEC);
         caller = 3;

@@ -1,7 +1,9 @@
-/* Landlock: file-system rules that need no namespaces. Where there is a mount namespace they are
- * the second wall behind it; where there is none they are the only one, which is why every right
- * that the kernel knows is handled. The kernel's header may be older than the kernel, so the
- * numbers of newer rights are spelled out here (Documentation/userspace-api/landlock.rst).
+/* Landlock: rules for files that need no namespaces (Documentation/userspace-api/landlock.rst in
+ * Linux).
+ *
+ * With a mount namespace these rules repeat its restrictions. Without one they are the only
+ * restriction, so they handle every right that the kernel knows. Kernel headers may be older than
+ * the kernel, so this file defines the newer rights.
  */
 #include "internal.h"
 
@@ -21,13 +23,12 @@
      LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
      LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM |  \
      FS_REFER | FS_TRUNCATE)
-/* The rights that exist for a file; a rule on one must not name others. */
+/* The rights that exist for a file. A rule for a file must not have others. */
 #define FS_OF_FILE                                                                               \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
      FS_TRUNCATE | FS_IOCTL_DEV)
 
-/* struct landlock_ruleset_attr as of ABI 6; the kernel takes a shorter one from older callers, so
- * the size passed is the ABI's. */
+/* struct landlock_ruleset_attr of ABI 6. The size in the call selects the ABI. */
 struct ruleset {
     uint64_t files, network, scoped;
 };
@@ -62,7 +63,7 @@ static uint64_t rights(int access)
     return rights;
 }
 
-/* 0 or errno. A path that vanished since the plan was made grants nothing. */
+/* Adds a rule. Returns 0 or an errno. A path that is gone since the plan was made gets no rule. */
 static int allow(int ruleset, const char *path, uint64_t wanted, bool directory)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
@@ -77,8 +78,8 @@ static int allow(int ruleset, const char *path, uint64_t wanted, bool directory)
     return number;
 }
 
-/* /proc of the host shows everybody: the child gets its own directory and what describes the
- * machine. */
+/* Allows parts of the host's /proc, which lists all processes: the child's own directory, and files
+ * that describe the machine. */
 static int allow_host_proc(int ruleset, uint64_t handled)
 {
     static const char *const files[] = {"/proc/cpuinfo",     "/proc/meminfo", "/proc/stat",
@@ -113,7 +114,7 @@ kf_sandbox_step kf_child_landlock(const kf_plan *plan, int *number, int *index)
         *number = allow(ruleset, mount->path, rights(mount->access) & handled, mount->directory);
         if (*number) return KF_SANDBOX_STEP_LANDLOCK_PATH;
     }
-    /* Where everything that exists was listed by the caller, its names are no secret. */
+    /* The new root only holds paths of the caller's list, so listing directories is harmless. */
     if (plan->layers & KF_LAYER_MOUNT_NS)
         *number = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR, true);
     if (*number) return KF_SANDBOX_STEP_LANDLOCK;

@@ -1,6 +1,6 @@
-/* Which layers the machine grants: found by putting them on. A probe is a child that goes through
- * every step of a real one and exits where that would exec. A step that fails takes its layer away,
- * with a reason, and the probe is repeated. */
+/* Finds the layers that the machine grants by trying them. A probe is a child that takes every step
+ * of a real one, and exits instead of the exec. If a step fails, its layer is removed with a
+ * reason, and the next probe runs without it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -8,9 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 static const struct {
@@ -35,7 +33,7 @@ static const struct {
      "run in a delegated cgroup v2: systemd-run --user --scope -p Delegate=yes kforge …, or in a "
      "container with a writable "
      "/sys/fs/cgroup"},
-    {KF_LAYER_RLIMITS, "rlimits", "always there"},
+    {KF_LAYER_RLIMITS, "rlimits", "always available"},
     {KF_LAYER_NO_NEW_PRIVS, "no_new_privs", "needs Linux 3.5"},
     {KF_LAYER_LANDLOCK, "landlock",
      "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK and lsm=landlock,… on the kernel's command "
@@ -51,26 +49,15 @@ const char *kf_sandbox_layer_name(kf_sandbox_layer layer)
     return "unknown";
 }
 
-bool kf_kernel_at_least(int major, int minor)
-{
-    struct utsname name;
-    int x = 0, y = 0;
-    if (uname(&name) || sscanf(name.release, "%d.%d", &x, &y) != 2) return false;
-    return x > major || (x == major && y >= minor);
-}
-
 static struct {
     int granted;
-    bool host_proc; /* a new /proc cannot be mounted: a container's is masked */
+    /* a new /proc cannot be mounted, because the container's is masked */
+    bool host_proc;
     kf_buffer reasons;
 } found;
 
-bool kf_host_proc(void)
-{
-    return found.host_proc;
-}
-
-/* A zero `number` means that `what` says it all. */
+/* Removes a layer from the granted ones, with the reason `what` and the errno `number` (0: none).
+ */
 static void refuse(int layer, const char *what, int number)
 {
     if (!(found.granted & layer)) return;
@@ -82,7 +69,7 @@ static void refuse(int layer, const char *what, int number)
     }
 }
 
-/* 0, or the errno with which a process with these namespaces is refused. */
+/* Starts a process in these namespaces. Returns 0 or the errno of the refusal. */
 static int try_namespaces(int set)
 {
     long pid = syscall(SYS_clone, kf_clone_flags(set) | SIGCHLD, NULL, NULL, 0, 0);
@@ -105,7 +92,7 @@ static void probe_namespaces(void)
     }
 }
 
-/* Only one at a time: all that lacks the kernel's support altogether. */
+/* Removes layers that the kernel does not support at all. */
 static void probe_features(void)
 {
     kf_error error;
@@ -124,7 +111,7 @@ static void probe_features(void)
     kf_cgroup_remove(&cgroup);
 }
 
-/* The layer that a failing step belongs to; 0: to none. */
+/* Returns the layer that a failed step belongs to, 0 if the step belongs to no layer. */
 static int layer_of(int step, int set)
 {
     switch (step) {
@@ -145,7 +132,7 @@ static int layer_of(int step, int set)
     }
 }
 
-/* True once all of `found.granted` went on together. */
+/* Probes all of `found.granted` together. True if that worked, or if no other set would. */
 static bool try_all(void)
 {
     const kf_sandbox_path paths[] = {{"/usr", KF_PATH_READ, true}};
@@ -158,7 +145,7 @@ static bool try_all(void)
     kf_error error = {0};
     pid_t pid;
     int pidfd;
-    if (null < 0 || !kf_plan_build(&spec, found.granted, &plan, &error)) {
+    if (null < 0 || !kf_plan_build(&spec, found.granted, found.host_proc, &plan, &error)) {
         kf_buffer_format(&found.reasons, "%s\n",
                          null < 0 ? "/dev/null cannot be opened" : error.text);
         found.granted &= ~KF_LAYER_NAMESPACES;
@@ -186,7 +173,8 @@ static bool try_all(void)
         return false;
     }
     int layer = layer_of(failure.step, found.granted) & found.granted;
-    if (!layer) { /* nothing to take away would help: spawning itself will say so */
+    /* no layer is at fault; kf_sandbox_spawn will fail with the same error */
+    if (!layer) {
         kf_buffer_format(&found.reasons, "%s\n", error.text);
         return true;
     }
@@ -199,7 +187,8 @@ static void probe(void)
     found.granted = KF_LAYER_ALL;
     probe_namespaces();
     probe_features();
-    while (!try_all()) continue; /* each failure takes a layer away, so this ends */
+    /* ends, because each failure removes a layer */
+    while (!try_all()) continue;
 }
 
 int kf_sandbox_available(kf_buffer *reasons)
@@ -211,19 +200,7 @@ int kf_sandbox_available(kf_buffer *reasons)
     return found.granted;
 }
 
-static bool addresses_stay;
-
-static void try_personality(void)
+bool kf_host_proc(void)
 {
-    int usual = personality(0xffffffff); /* asks; what it is belongs to this thread alone */
-    if (usual < 0 || personality((unsigned long)usual | ADDR_NO_RANDOMIZE) < 0) return;
-    addresses_stay = personality(0xffffffff) & ADDR_NO_RANDOMIZE;
-    personality((unsigned long)usual);
-}
-
-bool kf_sandbox_same_addresses(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, try_personality);
-    return addresses_stay;
+    return found.host_proc;
 }

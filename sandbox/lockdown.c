@@ -1,13 +1,13 @@
-/* The second filter, put on by the program inside just before it loads untrusted code.
+/* The second filter, which the program inside installs just before it loads untrusted code.
  *
- * By then its libraries are loaded and its device context exists, so much of what the first filter
- * (seccomp.c) had to leave can go: every execve, new sockets, memfd_create, changes to directories.
- * It goes on all threads (TSYNC), since libraries have started some by then. The filter is written
- * by hand, so that the program need not link libseccomp, and allocates nothing.
+ * At that time its libraries are loaded and its device context exists. So this filter denies more
+ * than the first one (seccomp.c): every execve, new sockets, memfd_create, changes to directories.
+ * It holds for all threads (TSYNC), because libraries have started some. It is written by hand,
+ * because the program does not link libseccomp, and allocates nothing.
  *
- * A seccomp program sees the call number, the architecture and six 64-bit arguments. Arguments
- * compared here are `int`s or flags whose upper halves the kernel ignores too, so the lower half is
- * what counts (little-endian: the first word).
+ * A seccomp program sees the call number, the architecture and six 64-bit arguments. Most arguments
+ * compared here are `int`s or flags, and the kernel ignores their upper halves. The filter
+ * therefore compares the lower half (little-endian: the first word).
  */
 #include "kforge/sandbox.h"
 
@@ -31,8 +31,8 @@
 #error "kf_sandbox_lockdown knows x86-64 and aarch64"
 #endif
 
-/* Calls numbered above this one (mseal, Linux 6.10) are newer than this list and look like an older
- * kernel's. */
+/* The newest call that the list covers (mseal, Linux 6.10). Higher numbers fail with ENOSYS, as on
+ * an older kernel. */
 #define LAST_KNOWN 462
 
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
@@ -43,15 +43,15 @@
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define SKIP_UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 #define FAIL(number) RETURN(SECCOMP_RET_ERRNO | (number))
-/* Denies a call whatever its arguments. */
+/* Denies a call with any arguments. */
 #define DENY(name) SKIP_UNLESS(SYS_##name, 1), FAIL(EPERM)
-/* Denies a call unless its first argument is `value`; the number is gone from the accumulator
- * afterwards, hence the return. */
+/* Denies a call unless its first argument is `value`. Returns in both cases, because the
+ * accumulator no longer holds the call number. */
 #define ONLY(name, value)                                                \
     SKIP_UNLESS(SYS_##name, 4), LOAD_ARGUMENT(0), SKIP_UNLESS(value, 1), \
         RETURN(SECCOMP_RET_ALLOW), FAIL(EPERM)
 
-/* Stands for this process's id, which install() puts in its place. */
+/* Placeholder; install() replaces it by the process's id. */
 #define SELF 0xFFFFFFFFu
 
 static const struct sock_filter rules[] = {
@@ -60,18 +60,18 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_KILL_PROCESS),
     LOAD_NUMBER,
 #ifdef __x86_64__
-    /* x32 calls have this bit set and would pass by their other numbers. */
+    /* x32 calls have this bit and other numbers */
     BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
     RETURN(SECCOMP_RET_KILL_PROCESS),
 #endif
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST_KNOWN, 0, 1),
     FAIL(ENOSYS),
 
-    /* Other programs and processes. Threads go on: the C library falls back from clone3 to clone,
-     * whose flags can be seen. Not with CLONE_VFORK: who waits for such a thread can't be stopped,
-     * and the machine would be blamed for that. Nor with descriptors of its own, beyond the limit
-     * on them: what a user may have of epoll's watches in all would not last, and nothing could be
-     * started beside it. */
+    /* Other programs and processes. New threads are allowed: the C library falls back from clone3
+     * to clone, and the filter can see clone's flags. CLONE_VFORK is denied: its caller waits in a
+     * way that no stop interrupts, and the judge would blame the machine. Threads without
+     * CLONE_FILES are denied: each would have its own limit on descriptors, and together they could
+     * use up the user's epoll watches, so that no other sandbox could start. */
     DENY(execve),
     DENY(execveat),
     SKIP_UNLESS(SYS_clone3, 1),
@@ -107,7 +107,7 @@ static const struct sock_filter rules[] = {
     ONLY(tgkill, SELF),
     ONLY(prlimit64, 0),
 
-    /* What works on while the process is stopped, or wakes it. */
+    /* Calls that continue while the process is stopped, or that continue a stopped process. */
     DENY(userfaultfd),
     DENY(io_uring_setup),
     DENY(io_uring_enter),
@@ -117,8 +117,8 @@ static const struct sock_filter rules[] = {
     DENY(timer_create),
     DENY(mq_notify),
 
-    /* What works on for minutes in the kernel and is interrupted by no signal, SIGKILL included; or
-       waits for everybody's disks. */
+    /* Calls that run for minutes in the kernel without reacting to signals, SIGKILL included, or
+       that wait for all disks of the host. */
     DENY(move_pages),
     DENY(sync),
     DENY(syncfs),
@@ -128,7 +128,7 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 
-    /* Talking to others. The descriptors that are open stay usable. */
+    /* Communication. Open descriptors stay usable. */
     DENY(socket),
     DENY(socketpair),
     DENY(connect),
@@ -144,8 +144,8 @@ static const struct sock_filter rules[] = {
     DENY(memfd_create),
     DENY(memfd_secret),
 
-    /* Directories stay as they are: nothing that the judge or a library looks at by name is
-       replaced. */
+    /* Changes of directories: files that the judge or a library opens by name must not be replaced.
+     */
     DENY(unlinkat),
     DENY(mkdirat),
     DENY(mknodat),
@@ -194,7 +194,7 @@ static const struct sock_filter rules[] = {
     DENY(name_to_handle_at),
     DENY(fanotify_init),
 
-    /* prctl: what would undo the watch over this process. */
+    /* prctl: options that weaken the control over this process. */
     SKIP_UNLESS(SYS_prctl, 7),
     LOAD_ARGUMENT(0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 4, 0),
@@ -204,8 +204,8 @@ static const struct sock_filter rules[] = {
     RETURN(SECCOMP_RET_ALLOW),
     FAIL(EPERM),
 
-    /* fcntl: what wakes a stopped process; a lease lets everybody wait who opens the file, while
-       its holder is stopped. */
+    /* fcntl: signals that continue a stopped process; leases, because opening the file elsewhere
+       would wait while the holder is stopped. */
     SKIP_UNLESS(SYS_fcntl, 6),
     LOAD_ARGUMENT(1),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETSIG, 3, 0),
@@ -226,7 +226,7 @@ static long install(pid_t self)
         if (filter[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && filter[i].k == SELF)
             filter[i].k = (unsigned)self;
     }
-    /* 0 on success, a thread's id where that thread could not be brought along. */
+    /* 0 on success, or the id of a thread that could not be filtered */
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 }
 

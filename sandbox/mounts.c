@@ -1,11 +1,13 @@
-/* The child's root file system, built after the clone from the plan's list of mounts.
+/* Builds the child's root file system after the clone, from the plan's list of mounts.
  *
- * The new root cannot be assembled on top of the old one, because what is to be bound may lie under
- * the place where it is assembled. So the root is changed twice, as bubblewrap does: first to a
- * scratch tmpfs that holds the whole old root as /old and a tmpfs for the new one as /new;
- * everything is bound from /old/PATH to /new/PATH; then to /new, and what is left is detached.
- * mount_setattr (Linux 5.12) sets the attributes of a whole bound tree at once and cannot weaken
- * those that a more privileged namespace locked.
+ * A path to bind may lie under the directory on which the new root is built. So the root changes
+ * twice, as in bubblewrap:
+ *
+ *   1. to a scratch tmpfs, with the old root at /old and a tmpfs for the new root at /new
+ *   2. after binding /old/PATH to /new/PATH for each mount: to /new; the old root is detached
+ *
+ * mount_setattr (Linux 5.12) sets the attributes of a whole bound tree at once. It cannot weaken
+ * attributes that a more privileged namespace locked.
  */
 #include "internal.h"
 
@@ -24,7 +26,8 @@
 #ifndef AT_RECURSIVE
 #define AT_RECURSIVE 0x8000
 #endif
-/* As in linux/mount.h, which does not go together with sys/mount.h in older C libraries. */
+/* struct mount_attr and its flags. linux/mount.h conflicts with sys/mount.h of older C libraries.
+ */
 struct attributes {
     uint64_t set, clear, propagation, userns_fd;
 };
@@ -46,8 +49,7 @@ static bool join(char *text, const char *root, const char *path)
     return true;
 }
 
-/* mkdir -p of everything above `path` in the new root. Where that lies in a mount that is
- * read-only, it exists. */
+/* Makes the directories above `path` in the new root. Those in a read-only mount exist already. */
 static int make_parents(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -74,14 +76,14 @@ static int bind_mount(const kf_mount *entry, const char *target)
     if (!join(source, "/old", entry->path)) return ENAMETOOLONG;
     if (mount(source, target, NULL, MS_BIND | MS_REC, NULL)) return errno;
     uint64_t set = NOSUID;
-    /* a device node can be written all the same */
+    /* a read-only mount does not stop writes to a device node */
     if (!(entry->access & KF_PATH_WRITE)) set |= RDONLY;
     if (!(entry->access & (KF_PATH_DEVICE | KF_PATH_NODE))) set |= NODEV;
     return set_attributes(target, set, AT_RECURSIVE);
 }
 
-/* The child's own processes only. What configures the machine is read-only, for a caller who is
- * root also outside. */
+/* Mounts a /proc with the child's processes only. Files that configure the machine become
+ * read-only, because a caller that is root outside could write them. */
 static int proc_mount(const char *target)
 {
     static const char *const fixed[] = {"/sys", "/sysrq-trigger", "/irq", "/bus",

@@ -1,9 +1,9 @@
-/* From the caller's list of paths to the list of mounts, made before the clone.
+/* Turns the caller's list of paths into the list of mounts, before the clone.
  *
- * Every path is resolved here, component by component: what the child sees at a path is what the
- * caller sees there, symbolic links included, at the same names. So the list holds real paths to
- * bind and the links that lead to them, sorted so that a directory comes before what lies in it.
- * The same list gives landlock its rules, with or without a mount namespace.
+ * The child sees the same files as the caller under the same names, symbolic links included. So
+ * this file resolves each path component by component. The list holds the real paths to bind, and
+ * the links that lead to them. It is sorted: a directory comes before its content. The rules of
+ * landlock follow from the same list, with or without a mount namespace.
  */
 #include "internal.h"
 
@@ -13,17 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LINKS_MAX 40 /* as the kernel's limit, ELOOP */
+#include "kforge/list.h"
+
+#define LINKS_MAX 40 /* the kernel's limit (ELOOP) */
 
 static kf_mount *add(kf_plan *plan, kf_mount_kind kind, const char *path, const char *text)
 {
-    /* Grows by doubling: capacity is the next power of two. */
-    size_t count = plan->mount_count;
-    if ((count & (count - 1)) == 0) {
-        kf_mount *grown = realloc(plan->mounts, (count ? 2 * count : 1) * sizeof *grown);
-        if (!grown) return NULL;
-        plan->mounts = grown;
-    }
+    if (!kf_list_grow(&plan->mounts, plan->mount_count)) return NULL;
     kf_mount mount = {.kind = kind, .path = strdup(path), .text = text ? strdup(text) : NULL};
     if (!mount.path || (text && !mount.text)) {
         free(mount.path);
@@ -51,7 +47,8 @@ static bool step(char real[PATH_MAX], const char *name, size_t length)
     return true;
 }
 
-/* Resolves `path` into `real` ("" for the root) and plans the links on the way. 0 or errno. */
+/* Resolves `path` into `real` ("" for the root) and adds the links on the way to the plan. Returns
+ * 0 or an errno. */
 static int resolve(kf_plan *plan, const char *path, char real[PATH_MAX])
 {
     char rest[PATH_MAX], target[PATH_MAX], joined[PATH_MAX];
@@ -73,7 +70,7 @@ static int resolve(kf_plan *plan, const char *path, char real[PATH_MAX])
         if (size < 0) return errno;
         target[size] = '\0';
         if (!add(plan, KF_MOUNT_LINK, real, target)) return ENOMEM;
-        /* The link's own name gives way to its target, followed by what was left. */
+        /* goes on with the link's target, followed by the rest of the path */
         if ((size_t)size + strlen(at) + 2 > sizeof joined) return ENAMETOOLONG;
         strcpy(joined, target);
         strcat(joined, "/");
@@ -100,9 +97,10 @@ static bool add_bind(kf_plan *plan, const char *path, int access, bool optional,
     int number = path[0] == '/' ? resolve(plan, path, real) : EINVAL;
     struct stat status;
     if (!number && stat(real[0] ? real : "/", &status)) number = errno;
-    if (number == ENOMEM) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (number == ENOMEM) return kf_fail_memory(error, "a sandbox");
     if (number && optional && number != EINVAL) {
-        while (plan->mount_count > links) { /* links that lead nowhere */
+        /* removes links that lead nowhere */
+        while (plan->mount_count > links) {
             kf_mount *last = &plan->mounts[--plan->mount_count];
             free(last->path);
             free(last->text);
@@ -117,14 +115,13 @@ static bool add_bind(kf_plan *plan, const char *path, int access, bool optional,
     if (strcmp(real, "/proc") == 0 || strncmp(real, "/proc/", 6) == 0) return true;
     if ((plan->layers & KF_LAYER_MOUNT_NS) && is_private(real)) return true;
     kf_mount *mount = add(plan, KF_MOUNT_BIND, real[0] ? real : "/", NULL);
-    if (!mount) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (!mount) return kf_fail_memory(error, "a sandbox");
     mount->access = access;
     mount->directory = S_ISDIR(status.st_mode);
     return true;
 }
 
-/* Like strcmp, but '/' sorts before everything else, so that a directory is followed by what lies
- * in it. */
+/* Compares like strcmp, but '/' sorts first, so that the content of a directory follows it. */
 static int compare_paths(const char *a, const char *b)
 {
     for (; *a && *a == *b; a++, b++) continue;
@@ -146,13 +143,13 @@ static bool lies_in(const char *path, const char *directory)
     return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* What the mount shows beside the content: read-only or not, device nodes or not. */
+/* Returns the attributes of a mount: writable or not, with device nodes or not. */
 static int attributes(const kf_mount *mount)
 {
     return mount->access & (KF_PATH_WRITE | KF_PATH_DEVICE | KF_PATH_NODE);
 }
 
-/* Merges equal entries and marks those that an entry above already shows the same way. */
+/* Merges equal entries, and marks those that a mount above already shows with equal attributes. */
 static void simplify(kf_plan *plan)
 {
     size_t kept = 0;
@@ -192,15 +189,15 @@ static bool add_private(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *er
         snprintf(options, sizeof options, "mode=%s,size=%llu,nr_inodes=65536", "1777",
                  (unsigned long long)size);
         kf_mount *mount = add(plan, KF_MOUNT_TMPFS, directories[i], options);
-        if (!mount) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+        if (!mount) return kf_fail_memory(error, "a sandbox");
         mount->access = KF_PATH_READ | KF_PATH_WRITE;
         mount->directory = true;
     }
     for (size_t i = 0; i < sizeof links / sizeof *links; i++)
         if (!add(plan, KF_MOUNT_LINK, links[i][0], links[i][1]))
-            return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+            return kf_fail_memory(error, "a sandbox");
     kf_mount *proc = add(plan, KF_MOUNT_PROC, "/proc", NULL);
-    if (!proc) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (!proc) return kf_fail_memory(error, "a sandbox");
     proc->directory = true;
     return true;
 }

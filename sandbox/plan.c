@@ -1,5 +1,4 @@
-/* Everything that needs memory or names is settled here, before the clone; child.c only carries it
- * out. */
+/* Makes the plan before the clone: all that needs memory or names. child.c carries it out. */
 #include "internal.h"
 
 #include <errno.h>
@@ -14,8 +13,8 @@ static const char *const default_environment[] = {
     "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
     "TMPDIR=/tmp", NULL};
 
-/* Copies the environment. Where there is no private /tmp, what names it is led to the directory
- * that stands for it. */
+/* Copies the environment. Without a private /tmp, a variable with the value "/tmp" gets the
+ * directory in its place. */
 static bool plan_environment(const kf_sandbox_spec *spec, kf_plan *plan)
 {
     const char *const *from = spec->environment ? spec->environment : default_environment;
@@ -44,8 +43,8 @@ static void limit(kf_plan *plan, int resource, rlim_t value)
     plan->rlimits[plan->rlimit_count++] = (kf_plan_rlimit){resource, value};
 }
 
-/* RLIMIT_NPROC counts a user's threads: of the new user namespace only (Linux 5.14), else on the
- * whole machine. */
+/* RLIMIT_NPROC counts the threads of a user: since Linux 5.14 those of the new user namespace,
+ * before that all on the machine. */
 static rlim_t process_limit(const kf_sandbox_spec *spec, const kf_plan *plan)
 {
     if ((plan->layers & KF_LAYER_USER_NS) && kf_kernel_at_least(5, 14))
@@ -62,15 +61,15 @@ static void plan_limits(const kf_sandbox_spec *spec, kf_plan *plan)
     limit(plan, RLIMIT_NICE, 0);
     limit(plan, RLIMIT_RTPRIO, 0);
     if (limits->file_bytes) limit(plan, RLIMIT_FSIZE, limits->file_bytes);
-    /* A second more than the whole tree may use, so that it is watch.c that ends one process as it
-     * ends many, and words it. */
+    /* A second above the limit of the tree, so that normally watch.c kills and reports, for one
+     * process as for many. */
     if (limits->cpu_seconds > 0) limit(plan, RLIMIT_CPU, (rlim_t)ceil(limits->cpu_seconds) + 1);
     if (limits->memory_bytes) limit(plan, RLIMIT_DATA, limits->memory_bytes);
     if (!limits->processes) return;
     limit(plan, RLIMIT_NPROC, process_limit(spec, plan));
-    /* The machine's root is exempt from RLIMIT_NPROC even without capabilities. Since 6.14 each pid
-     * namespace has a pid_max of its own, of at least 301; before, it is the machine's and must not
-     * be touched. */
+    /* RLIMIT_NPROC does not hold for the machine's root, even without capabilities. Since Linux
+     * 6.14 each pid namespace has its own pid_max, of at least 301. Before that, pid_max is the
+     * machine's and must stay. */
     if ((plan->layers & KF_LAYER_PID_NS) && kf_kernel_at_least(6, 14))
         plan->pid_maximum = limits->processes < 300       ? 301
                             : limits->processes > 4000000 ? 0
@@ -81,12 +80,14 @@ static bool plan_fds(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *error
 {
     for (size_t i = 0; i < spec->fd_count; i++) {
         if (spec->fds[i].child < 3 || spec->fds[i].child > 255 || spec->fds[i].host < 0)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "sandbox: descriptor %d as %d: the child's numbers are 3 to 255",
-                           spec->fds[i].host, spec->fds[i].child);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "sandbox: descriptor %d as %d: give a number from 3 to 255 for the child",
+                spec->fds[i].host, spec->fds[i].child);
         for (size_t j = 0; j < i; j++)
             if (spec->fds[j].child == spec->fds[i].child)
-                return kf_fail(error, KF_ERROR_INPUT, "sandbox: descriptor %d is given twice",
+                return kf_fail(error, KF_ERROR_INPUT,
+                               "sandbox: the child's descriptor %d is given twice",
                                spec->fds[i].child);
     }
     plan->fds = spec->fds;
@@ -101,7 +102,7 @@ static bool plan_filter(const kf_sandbox_spec *spec, kf_plan *plan, kf_error *er
         kf_seccomp_filter(spec->seccomp, plan->layers, &plan->filter_count, error);
     if (!filter) return false;
     plan->filter = malloc(plan->filter_count * sizeof *filter);
-    if (!plan->filter) return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (!plan->filter) return kf_fail_memory(error, "a sandbox");
     memcpy(plan->filter, filter, plan->filter_count * sizeof *filter);
     return true;
 }
@@ -122,13 +123,14 @@ static bool has_devices(const kf_sandbox_spec *spec)
     return false;
 }
 
-bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_error *error)
+bool kf_plan_build(const kf_sandbox_spec *spec, int layers, bool host_proc, kf_plan *plan,
+                   kf_error *error)
 {
-    /* A device's driver names its threads in /proc by number: without a /proc of its own, the
-     * numbers must be the host's. */
-    bool own_proc = (layers & KF_LAYER_MOUNT_NS) && (layers & KF_LAYER_PID_NS) && !kf_host_proc();
+    /* A device's driver looks up its threads in /proc by number. If the child sees the host's
+     * /proc, it must have the host's numbers, so it gets no pid namespace. */
+    bool own_proc = (layers & KF_LAYER_MOUNT_NS) && (layers & KF_LAYER_PID_NS) && !host_proc;
     if (has_devices(spec) && !own_proc) layers &= ~KF_LAYER_PID_NS;
-    /* An unprivileged process may put on these two only together with it. */
+    /* The kernel requires no_new_privs for these two in an unprivileged process. */
     if (layers & (KF_LAYER_LANDLOCK | KF_LAYER_SECCOMP)) layers |= KF_LAYER_NO_NEW_PRIVS;
     *plan = (kf_plan){
         .layers = layers,
@@ -137,7 +139,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         .directory = spec->directory ? spec->directory : "/",
         .scratch = scratch_directory(),
         .own_proc = own_proc,
-        /* A runner is timed: nothing may take its turn. */
+        /* Runners are timed, so they keep their priority. */
         .nice = spec->seccomp == KF_SECCOMP_BUILD || spec->seccomp == KF_SECCOMP_TOOL,
         .same_addresses = spec->same_addresses && kf_sandbox_same_addresses(),
     };
@@ -148,8 +150,7 @@ bool kf_plan_build(const kf_sandbox_spec *spec, int layers, kf_plan *plan, kf_er
         plan->temporary = kf_directory_temporary("kforge-sandbox", error);
         if (!plan->temporary) return false;
     }
-    if (!plan_environment(spec, plan))
-        return kf_fail(error, KF_ERROR_MEMORY, "sandbox: out of memory");
+    if (!plan_environment(spec, plan)) return kf_fail_memory(error, "a sandbox");
     if (layers & KF_LAYER_RLIMITS) plan_limits(spec, plan);
     return plan_fds(spec, plan, error) && plan_filter(spec, plan, error) &&
            kf_plan_paths(spec, plan, error);

@@ -1,21 +1,21 @@
-/* The filter that is in force from the first instruction of the program.
+/* The system call filter that holds from the program's first instruction.
  *
- * A deny list: compilers and the CUDA driver use several hundred system calls, and what a sandboxed
- * program must not do is short enough to give a reason for each entry. A denied call returns EPERM,
- * which programs handle; ENOSYS where the C library probes for a call and falls back (clone3 cannot
- * be inspected, its arguments lie behind a pointer; the clone that the C library then uses can).
- * System calls of a foreign architecture (i386 and x32 on x86-64) would pass by the numbers below:
- * they kill the process.
+ * It is a deny list. Compilers and the CUDA driver use several hundred system calls, and the list
+ * of forbidden ones is short enough to give a reason for each. A denied call returns EPERM, which
+ * programs handle. It returns ENOSYS if the C library then falls back to another call: clone3's
+ * arguments lie behind a pointer, so a filter cannot see them, but it can see those of clone.
+ * System calls of another architecture (i386 and x32 on x86-64) have other numbers, so they kill
+ * the process.
  *
- * Comparisons with an `int` argument mask the upper half of the register, which the kernel ignores
- * too; a comparison of all 64 bits would be evaded by setting them. Where the rule is "anything
- * but", unmasked is the safe direction.
+ * A comparison with an `int` argument masks the upper half of the register. The kernel ignores that
+ * half, so a comparison of all 64 bits could be evaded by setting bits there. UNLESS compares all
+ * bits, because there a set bit only denies more.
  *
- * The process's own id and the address of the program's path are known only in the child: the
- * filter is compiled with sentinel values which kf_seccomp_patch replaces. execve is allowed with
- * that one address only, so the runner can be started but starts nothing else; it could put another
- * path at that address, which is why kf_sandbox_lockdown denies execve altogether before untrusted
- * code is loaded.
+ * The process's own id and the address of the program's path are known only in the child. The
+ * filter is compiled with placeholders, which kf_seccomp_patch replaces. execve is allowed only
+ * with that address, so the runner can be started but starts nothing else. The runner could write
+ * another path to that address, so kf_sandbox_lockdown denies execve before untrusted code is
+ * loaded.
  */
 #include "internal.h"
 
@@ -31,27 +31,34 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* In which filters a rule is. */
+/* The filters that contain a rule. */
 enum {
     BUILD = 1,
     RUNNER = 2,
     BOTH = BUILD | RUNNER,
-    NO_PID_NS = 4, /* only where there is no pid namespace, so that signals would reach the host's
-                      processes */
-    NOT_TOOL = 16, /* not for a tool that runs candidates of its own */
-    /* only where there is no mount namespace: landlock controls contents, not modes, owners and
-       times */
+    /* only without a pid namespace: signals would reach the host's processes */
+    NO_PID_NS = 4,
+    /* not for a tool that runs candidates itself */
+    NOT_TOOL = 16,
+    /* only without a mount namespace: landlock controls contents, but not modes, owners and times
+     */
     NO_MOUNT_NS = 8,
 };
 
-/* What the rule is about; ALWAYS: the call whatever its arguments. */
+/* The condition under which a rule denies its call. */
 typedef enum test_kind {
+    /* with any arguments */
     ALWAYS,
-    EQUAL /* int argument equals value */,
-    BITS /* all bits of value set */,
-    CLEAR /* none set */,
+    /* the int argument equals value */
+    EQUAL,
+    /* all bits of value are set */
+    BITS,
+    /* all bits of value are clear */
+    CLEAR,
+    /* the 64-bit argument differs from value */
     UNLESS,
-    OVER /* 64-bit argument above value */
+    /* the 64-bit argument is above value */
+    OVER
 } test_kind;
 
 #define OWN_PID 0x5eed0001u
@@ -60,7 +67,8 @@ typedef enum test_kind {
 typedef struct filter_rule {
     const char *name;
     int filters;
-    int number; /* errno returned */
+    /* the errno that the call returns */
+    int number;
     test_kind test;
     unsigned argument;
     uint64_t value;
@@ -118,8 +126,7 @@ static const filter_rule rules[] = {
     {"prctl", BOTH, EPERM, EQUAL, 0, PR_SET_PTRACER, "lets others trace it"},
     /* Asynchronous work in the kernel's hands, and wake-ups of a stopped process (a timer may send
        SIGCONT). */
-    {"userfaultfd", BOTH, EPERM, ALWAYS, 0, 0,
-     "supplies memory contents at the moment somebody reads them"},
+    {"userfaultfd", BOTH, EPERM, ALWAYS, 0, 0, "supplies memory contents at the moment of a read"},
     {"io_uring_setup", BOTH, EPERM, ALWAYS, 0, 0,
      "writes memory and opens files asynchronously and past these rules"},
     {"io_uring_enter", BOTH, EPERM, ALWAYS, 0, 0, "as io_uring_setup"},
@@ -131,10 +138,11 @@ static const filter_rule rules[] = {
     {"fcntl", RUNNER, EPERM, EQUAL, 1, F_NOTIFY, "may send SIGCONT to a stopped process"},
     {"fcntl", BOTH, EPERM, EQUAL, 1, F_SETLEASE,
      "lets other programs wait that open the same files"},
-    /* Long work in the kernel that nothing interrupts. */
+    /* Long system calls that no signal interrupts. */
     {"move_pages", BOTH, EPERM, ALWAYS, 0, 0,
-     "of thousands of millions of pages ends with them, not with SIGKILL"},
-    {"mincore", BOTH, EPERM, OVER, 1, 0xffffffffu, "of terabytes ends with them, not with SIGKILL"},
+     "with billions of pages it ignores SIGKILL until its end"},
+    {"mincore", BOTH, EPERM, OVER, 1, 0xffffffffu,
+     "over terabytes it ignores SIGKILL until its end"},
     {"sync", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
     {"syncfs", BOTH, EPERM, ALWAYS, 0, 0, "waits for the host's disks where no stop interrupts it"},
     /* Namespaces, mounts, other roots. */
@@ -227,14 +235,14 @@ static const filter_rule rules[] = {
     {"iopl", BOTH, EPERM, ALWAYS, 0, 0, "hardware"},
     {"ioperm", BOTH, EPERM, ALWAYS, 0, 0, "hardware"},
     {"personality", BOTH, EPERM, ALWAYS, 0, 0, "turns address randomisation off"},
-    {"memfd_secret", BOTH, EPERM, ALWAYS, 0, 0, "memory that nobody can inspect"},
+    {"memfd_secret", BOTH, EPERM, ALWAYS, 0, 0, "memory that no other process can inspect"},
     {"uselib", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     {"vm86", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     {"vm86old", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
     {"lookup_dcookie", BOTH, EPERM, ALWAYS, 0, 0, "obsolete"},
     {"nfsservctl", BOTH, ENOSYS, ALWAYS, 0, 0, "obsolete"},
-    /* Talking to others. Unix and netlink sockets stay for the CUDA driver, which opens them in
-       cuInit; lockdown ends that. */
+    /* Communication. The runner may open Unix and netlink sockets, which the CUDA driver needs in
+       cuInit, until its lockdown. */
     {"socket", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"connect", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
     {"bind", BUILD | NOT_TOOL, EPERM, ALWAYS, 0, 0, "a compiler needs no network"},
@@ -242,9 +250,9 @@ static const filter_rule rules[] = {
     {"shmget", BUILD, EPERM, ALWAYS, 0, 0, "memory that outlives the process"},
 };
 
-/* socket() of the runner: every family but these two. A rule holds one comparison an argument, so
- * each family gets its own, and one rule takes all beyond (and all 64-bit values that the kernel
- * would cut down to one of them). */
+/* Denies socket() for every family but AF_UNIX and AF_NETLINK. A rule compares an argument once, so
+ * each family gets a rule. One more rule denies all larger values, which includes 64-bit values
+ * that the kernel would truncate to an allowed family. */
 static int add_runner_sockets(scmp_filter_ctx context)
 {
     enum { FAMILIES = 64 }; /* AF_MAX is 46 as of Linux 6.12 */
@@ -261,7 +269,7 @@ static int add_runner_sockets(scmp_filter_ctx context)
 static int add_rule(scmp_filter_ctx context, const filter_rule *rule)
 {
     int number = seccomp_syscall_resolve_name(rule->name);
-    /* newer than the library: nothing that could be named */
+    /* libseccomp is older than the call */
     if (number == __NR_SCMP_ERROR) return 0;
     uint32_t action = SCMP_ACT_ERRNO((uint32_t)rule->number);
     unsigned a = rule->argument;
@@ -289,7 +297,7 @@ static int add_rule(scmp_filter_ctx context, const filter_rule *rule)
         break;
     default: status = seccomp_rule_add(context, action, number, 0); break;
     }
-    /* Calls that this architecture does not have (fork on aarch64) cannot be made either. */
+    /* the architecture lacks the call (fork on aarch64) */
     return status == -EDOM ? 0 : status;
 }
 
@@ -319,7 +327,7 @@ static int compile(kf_seccomp_profile profile, int absent, struct sock_filter **
     int bit = profile == KF_SECCOMP_RUNNER ? RUNNER : BUILD,
         there = absent | (profile == KF_SECCOMP_BUILD ? NOT_TOOL : 0);
     int status = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-    /* a binary tree: fewer instructions a call */
+    /* 2: a binary tree, which needs fewer instructions for each call */
     if (!status) status = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && !status; i++)
         if ((rules[i].filters & bit) && !(rules[i].filters & ~BOTH & ~there))
@@ -337,7 +345,7 @@ const struct sock_filter *kf_seccomp_filter(kf_seccomp_profile profile, int laye
     static struct {
         struct sock_filter *filter;
         size_t count;
-    } cache[4][4]; /* never freed: as good as constants */
+    } cache[4][4]; /* never freed */
     pthread_mutex_lock(&lock);
     int status = 0, row = (int)profile;
     int absent = (layers & KF_LAYER_PID_NS ? 0 : NO_PID_NS) |

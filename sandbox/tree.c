@@ -1,6 +1,6 @@
-/* Who belongs to a child's tree, as far as /proc tells. With a pid namespace the kernel keeps the
- * tree together (everybody's ancestor is process 1); without one, orphans are adopted by the caller
- * (a subreaper then) and are known by their process group and session. */
+/* Finds the processes of a child's tree in /proc. With a pid namespace all descend from its
+ * process 1. Without one the caller (then a subreaper) adopts orphans, and they are found by
+ * their process group and session. */
 #include "internal.h"
 
 #include <dirent.h>
@@ -12,11 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kforge/list.h"
+
 typedef struct entry {
     pid_t pid, parent, group, session;
     char state;
     int threads;
-    unsigned long long ticks; /* of processor time, with that of children that were waited for */
+    /* CPU time in clock ticks, with that of children that were waited for */
+    unsigned long long ticks;
     bool member;
 } entry;
 
@@ -61,18 +64,12 @@ static entry *read_all(size_t *count)
 {
     DIR *directory = opendir("/proc");
     if (!directory) return NULL;
-    size_t capacity = 0;
     entry *entries = NULL;
     *count = 0;
     for (struct dirent *item; (item = readdir(directory));) {
         char path[300];
         if (!is_number(item->d_name)) continue;
-        if (*count == capacity) {
-            capacity = capacity ? 2 * capacity : 256;
-            entry *grown = realloc(entries, capacity * sizeof *grown);
-            if (!grown) break;
-            entries = grown;
-        }
+        if (!kf_list_grow(&entries, *count)) break;
         snprintf(path, sizeof path, "/proc/%s/stat", item->d_name);
         if (read_stat(path, &entries[*count])) (*count)++;
     }
@@ -87,7 +84,7 @@ static bool parent_is_member(const entry *entries, size_t count, pid_t parent)
     return false;
 }
 
-/* Marks the leader's tree, itself among it; returns how many they are. */
+/* Marks the leader and its tree. Returns their number. */
 static size_t mark_members(entry *entries, size_t count, pid_t leader)
 {
     size_t members = 0;
@@ -116,7 +113,8 @@ bool kf_tree_scan(pid_t leader, kf_tree *tree)
     size_t members = mark_members(entries, count, leader);
     tree->pids = malloc((members + 1) * sizeof *tree->pids);
     if (!tree->pids) return false;
-    for (size_t i = 0; i < count; i++) /* a zombie is gone but for its entry */
+    /* leaves out zombies, which have ended */
+    for (size_t i = 0; i < count; i++)
         if (entries[i].member && entries[i].pid != leader && entries[i].state != 'Z' &&
             entries[i].state != 'X')
             tree->pids[tree->count++] = entries[i].pid;
@@ -176,11 +174,12 @@ int kf_tree_filters(pid_t pid)
     ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (size <= 0) return -1;
     text[size] = '\0';
-    const char *at = strstr(text, key); /* a name can't hold a newline there: it is escaped */
+    /* the kernel escapes newlines in the name, so the name cannot contain the key */
+    const char *at = strstr(text, key);
     return at ? (int)strtol(at + sizeof key - 1, NULL, 10) : -1;
 }
 
-uint64_t kf_tree_who(pid_t pid)
+uint64_t kf_tree_thread_hash(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -189,8 +188,8 @@ uint64_t kf_tree_who(pid_t pid)
     uint64_t sum = 0;
     for (struct dirent *item; (item = readdir(directory));)
         if (is_number(item->d_name)) {
-            uint64_t x = (strtoull(item->d_name, NULL, 10) + 1) *
-                         0x9e3779b97f4a7c15u; /* so that two sums of other numbers differ */
+            /* mixes the id, so that different sets of ids have different sums */
+            uint64_t x = (strtoull(item->d_name, NULL, 10) + 1) * 0x9e3779b97f4a7c15u;
             sum += (x ^ x >> 32) * 0xbf58476d1ce4e5b9u;
         }
     closedir(directory);

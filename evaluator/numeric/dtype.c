@@ -1,9 +1,10 @@
-/* Element types: the table, and conversion to and from double for all of them.
+/* Element types: the table, and conversion to and from double.
  *
- * Narrow floats (f16, bf16, the two 8-bit formats) share one rounding routine that works on the
- * value, not on bits of a wider format, so that a double is rounded once. Formats: IEEE 754-2019
- * (binary16), bfloat16 (8 exponent, 7 mantissa bits), OCP 8-bit Floating Point Specification 1.0
- * (E4M3: no infinities, one NaN code per sign, largest 448; E5M2: IEEE-like).
+ * Narrow floats (f16, bf16, the two 8-bit formats) share one rounding function. It works on the
+ * value, not on the bits of a wider format, so a double is rounded once. Formats: IEEE 754-2019
+ * (binary16), bfloat16 (8 exponent bits, 7 mantissa bits), OCP 8-bit Floating Point
+ * Specification 1.0 (E4M3: no infinities, one NaN code for each sign, largest 448; E5M2: like IEEE
+ * 754).
  */
 #include "kforge/dtype.h"
 
@@ -16,7 +17,8 @@ typedef struct type_row {
     const char *name, *ctype;
     size_t size;
     bool is_float;
-    int precision; /* significant bits p; roundoff is 2^-p; 0 for integers */
+    /* significant bits p; roundoff is 2^-p; 0 for integers */
+    int precision;
 } type_row;
 
 static const type_row types[KF_DTYPE_COUNT] = {
@@ -38,7 +40,8 @@ static const type_row types[KF_DTYPE_COUNT] = {
 /* Sign, exponent and mantissa widths of the formats that C has no type for. */
 typedef struct narrow_format {
     int exponent_bits, mantissa_bits;
-    bool has_infinity; /* without: the all-ones exponent holds numbers, and only all ones is NaN */
+    /* false: the all-ones exponent holds numbers, and only all ones is NaN */
+    bool has_infinity;
 } narrow_format;
 
 static const narrow_format half_format = {5, 10, true};
@@ -128,13 +131,15 @@ double kf_dtype_load(kf_dtype dtype, const void *element)
     case KF_I16: return value.i16;
     case KF_I8: return value.i8;
     case KF_U8:
-    case KF_BOOL: return value.u8; /* a bool that holds neither 0 nor 1 must not look like 1 */
+    /* a byte that is neither 0 nor 1 must not look like true */
+    case KF_BOOL: return value.u8;
     case KF_DTYPE_COUNT: break;
     }
     return (double)NAN;
 }
 
-/* Nearest integer within [low, high]; NaN becomes 0. `high` + 1 must be a double. */
+/* Returns the nearest integer within [low, high], 0 for NaN. `high` + 1 must be exact as a double.
+ */
 static int64_t to_integer(double value, int64_t low, int64_t high)
 {
     if (isnan(value)) return 0;

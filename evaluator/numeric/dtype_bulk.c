@@ -1,5 +1,5 @@
-/* Conversions written so that compilers vectorise them: no branches, bit operations of one width.
- */
+/* Conversions of many elements, without branches and with bit operations of one width, so that
+ * compilers vectorise them. */
 #include "dtype_bulk.h"
 
 #include <float.h>

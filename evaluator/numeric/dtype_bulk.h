@@ -1,5 +1,5 @@
-/* Many elements at once, to and from wider types; inside kf_model only. Agrees bit for bit with
- * kf_dtype_load and kf_dtype_store. */
+/* Conversion of many elements to and from wider types. Agrees bit for bit with kf_dtype_load and
+ * kf_dtype_store. */
 #ifndef KFORGE_DTYPE_BULK_H
 #define KFORGE_DTYPE_BULK_H
 
@@ -8,10 +8,10 @@
 
 #include "kforge/dtype.h"
 
-/* Largest finite value of a floating type, largest value of an integer type (2^63 for i64). */
+/* Returns the largest finite value of a type (2^63 for i64). */
 double kf_dtype_largest(kf_dtype dtype);
-/* Stores floats in any floating type but f64, rounding to nearest even; what would overflow becomes
- * the largest finite value. No NaN. */
+/* Stores floats in any floating type but f64, rounded to nearest even. Values that would overflow
+ * become the largest finite value. `values` has no NaN. */
 void kf_store_floats(kf_dtype dtype, const float *values, size_t count, void *elements);
 /* Loads elements of any type as doubles. */
 void kf_load_doubles(kf_dtype dtype, const void *elements, size_t count, double *values);

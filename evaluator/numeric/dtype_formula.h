@@ -1,14 +1,14 @@
-/* From numbers to the bits of an element, for the CPU and for CUDA alike (see inputs_formula.h for
- * the rules that keep them the same). */
+/* Conversion between numbers and the bits of an element, shared by CPU and CUDA (inputs_formula.h
+ * has the rules for equal results). */
 #ifndef KFORGE_DTYPE_FORMULA_H
 #define KFORGE_DTYPE_FORMULA_H
 
 #include "inputs_formula.h"
 
-/* Encodes |value| in a format of `mantissa` bits and exponent bias `bias`; `most` holds the float
- * bits of its largest finite value. Normal results: add half a unit less the bit that makes ties
- * even, rebias, shift. Subnormal ones: adding the float whose last place weighs as much as the
- * format's smallest subnormal makes the processor round there. */
+/* Encodes |value| in a format with `mantissa` bits and exponent bias `bias`. `most` holds the float
+ * bits of its largest finite value. Normal results: add half a unit, less the bit that makes ties
+ * even, rebias and shift. Subnormal results: adding a float with a last place equal to the format's
+ * smallest subnormal makes the processor round there. */
 KF_FORMULA uint32_t kf_encode_float(uint32_t bits, int mantissa, int bias, uint32_t most)
 {
     int shift = 23 - mantissa;
@@ -23,8 +23,8 @@ KF_FORMULA uint32_t kf_encode_float(uint32_t bits, int mantissa, int bias, uint3
     return magnitude < (uint32_t)(127 + 1 - bias) << 23 ? subnormal : normal;
 }
 
-/* A finite float in each of the narrow formats, rounded to nearest even; what would overflow
- * becomes the largest finite value. */
+/* Round a finite float to a narrow format, to nearest even. Values that would overflow become the
+ * largest finite value. */
 KF_FORMULA uint16_t kf_f16_of_float(float value)
 {
     uint32_t bits = kf_bits_of_float(value);
@@ -46,8 +46,8 @@ KF_FORMULA uint8_t kf_f8_of_float(float value, int mantissa)
     return (uint8_t)(code | (bits >> 24 & 0x80));
 }
 
-/* A double in a format that C has no type for, rounded once. `has_infinity` 0: the all-ones
- * exponent holds numbers, and only all ones is NaN. */
+/* Rounds a double once to a format without a C type. `has_infinity` 0: the all-ones exponent holds
+ * numbers, and only all ones is NaN. */
 KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantissa_bits,
                                      int has_infinity)
 {
@@ -62,15 +62,15 @@ KF_FORMULA uint32_t kf_narrow_encode(double value, int exponent_bits, int mantis
     int exponent = ilogb(magnitude);
     if (exponent > bias + 1) return sign | infinity; /* also keeps the shifts below in range */
     if (exponent < 1 - bias) exponent = 1 - bias;    /* subnormal: fixed quantum */
-    /* The significand in units of the last place, rounded to nearest even; a carry into the next
-     * binade comes out right by itself. */
+    /* The significand in units of the last place, rounded to nearest even. A carry into the
+     * exponent gives the correct result. */
     uint32_t units = (uint32_t)rint(ldexp(magnitude, mantissa_bits - exponent));
     uint32_t bits = ((uint32_t)(exponent + bias - 1) << mantissa_bits) + units;
     return sign | (bits < infinity ? bits : infinity);
 }
 
-/* A narrow magnitude (no sign) as a float. Subnormals: put the mantissa behind the implicit one of
- * the smallest normal, then take that away. */
+/* Converts a narrow magnitude (without sign) to float. Subnormals: puts the mantissa after the
+ * implicit one of the smallest normal number, then subtracts that number. */
 KF_FORMULA float kf_decode_narrow(uint32_t magnitude, int mantissa, int bias, uint32_t infinity)
 {
     uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23, bits = magnitude << (23 - mantissa);

@@ -1,38 +1,60 @@
-/* Filling inputs: every distribution, element by element from a counter, so that any part of any
- * buffer can be computed alone.
+/* Fills inputs. Each element follows from a counter, so any part of any buffer can be computed
+ * alone.
  *
- * Words. w(p, b) is Philox block b of purpose p under the buffer's key (philox.h): four words. Then
- * for element i: w32(p, i) = w(p, i/4)[i%4]           w64(p, i) = 2^32 w(p, i/2)[2(i%2)] + w(p,
- * i/2)[2(i%2)+1] U32(i) = (w32(VALUES, i) >> 8) 2^-24                    in [0, 1) U64(i) = (w64's
- * upper 27 and lower 26 bits) 2^-53: ((w >> 37 << 26) | (low word >> 6)) 2^-53, for f64 N(i):
- * Box-Muller (inputs_formula.h) of the two words that elements i and i^1 share; for f64, elements
- * 2b and 2b+1 use words 0, 1 of block b and get their low bits from words 2 and 3. Computed in
- * float for all floating types but f64, there in double, then rounded to nearest even once; what
- * would overflow becomes the largest finite value. Integers are stored as they are, saturating.
+ * Words. w(p, b) is Philox block b of purpose p under the buffer's key (philox.h): four words.
+ *
+ *   w32(p, i)  w(p, i/4)[i%4]
+ *   w64(p, i)  2^32 w(p, i/2)[2(i%2)] + w(p, i/2)[2(i%2)+1]
+ *   U32(i)     (w32(VALUES, i) >> 8) 2^-24, in [0, 1)
+ *   U64(i)     ((w >> 37 << 26) | (low word >> 6)) 2^-53 with w = w64(VALUES, i), for f64: the
+ *              upper 27 bits of the high word and the upper 26 bits of the low word
+ *   N(i)       Box-Muller (inputs_formula.h) of the two words that elements i and i^1 share.
+ *              For f64, elements 2b and 2b+1 use words 0 and 1 of block b, and take their low
+ *              bits from words 2 and 3.
+ *
+ * All floating types but f64 are computed in float, f64 in double. Results are then rounded
+ * once, to nearest even. A value that would overflow becomes the largest finite value. Integers
+ * are stored exactly, and saturate.
+ *
+ * Distributions. n is the length of the last axis. "Clamped" means: between the type's smallest
+ * value >= a and its largest value < b.
+ *
  *   normal             fma(N(i), b, a)
- *   uniform            fma(U(i), b - a, a), then held within the type's smallest value >= a and its
- * largest value < b uniform, integer   as integers integers           a + floor(w64(VALUES, i) (b -
- * a) / 2^64) permutation        eight-round Feistel network over i, see kf_permuted; round keys are
- * blocks 0 and 1 of PERMUTATION sorted             k = i % n, n the last axis: fma((k + w32(VALUES,
- * i) 2^-32) / n, b - a, a) in double, held as for uniform; integers: floor of that, at most b - 1
- *   offsets            r = n - 1 rows over the whole array: 0, floor(a ((i + w32(VALUES, i) 2^-32
- * 255/256) / r)^b) for 0 < i < r, a sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, N' like
- * N from purpose VALUES_TOO constant           a one_hot            row r = i / n: 1 where i % n =
- * floor(w64(VALUES, r) n / 2^64), else 0 positive_definite  k = matrix, n = max(rows, columns), l =
- * min(row, column), h = max: v = 2 u - 1, u = kf_hash_word(k n n + l n + h) 2^-32, keys as for
- * permutation; off the diagonal v, on it a n + u; |v| <= 1, so by Gershgorin every eigenvalue is at
- * least 1 for a >= 1 symmetric          fma(u, b - a, a), u as for positive_definite, then held as
- * for uniform; upper_triangular, lower_triangular: the same, and 0 where row > column, row < column
+ *   uniform            fma(U(i), b - a, a), clamped; for integer types as integers
+ *   integers           a + floor(w64(VALUES, i) (b - a) / 2^64)
+ *   permutation        eight-round Feistel network over i (kf_permuted); the round keys are
+ *                      blocks 0 and 1 of PERMUTATION
+ *   sorted             fma((k + w32(VALUES, i) 2^-32) / n, b - a, a) in double with k = i % n,
+ *                      clamped; integers: its floor, at most b - 1
+ *   offsets            over the whole array of r + 1 elements: 0 first, a last, between them
+ *                      floor(a ((i + w32(VALUES, i) 2^-32 255/256) / r)^b)
+ *   sparse             w32(VALUES, i) < a 2^32 ? N'(i) : 0, where N' is N with purpose
+ *                      VALUES_TOO
+ *   constant           a
+ *   one_hot            in row r = i / n: 1 if i % n = floor(w64(VALUES, r) n / 2^64), else 0
+ *   positive_definite  off the diagonal v = 2 u - 1, on it a m + u, with u = kf_hash_word(k m
+ *                      m + l m + h) 2^-32, k the matrix, m = max(rows, columns), l = min(row,
+ *                      column), h = max(row, column), and the keys of permutation. |v| <= 1,
+ *                      so by Gershgorin every eigenvalue is at least 1 for a >= 1.
+ *   symmetric          fma(u, b - a, a) with u as for positive_definite, clamped
+ *   upper_triangular   the same, and 0 if row > column
+ *   lower_triangular   the same, and 0 if row < column
  *   signs              w32(VALUES, i) & 1 ? 1 : -1
- * Variations (factor: 64; f16 8; 8-bit floats 4):
- *   scale_up, scale_down  a and b (normal, uniform), or the value (sparse, positive_definite),
- * times factor or 1/factor offset                + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform;
- * towards the side where the interval lies when it excludes 0) cancellation          x[2j+1] =
- * fma(x[2j+1], 1/64, -x[2j]) outlier               in each run of 1024 elements one is 32 times
- * larger: number floor(w64' len / 2^64), w64' the first two words of block `run` of OUTLIERS, len
- * the run's length nonfinite             run 0 and one in sixteen others (word 2 of block `run` of
- * NONFINITE divisible by 16) get one element, chosen likewise, that is +inf, -inf or NaN (word 3 %
- * 3)
+ *
+ * Variations, with the factor 64 (f16 8, 8-bit floats 4):
+ *
+ *   scale_up      a and b (normal, uniform) or the value (sparse, positive_definite), times
+ *                 factor
+ *   scale_down    the same, times 1/factor
+ *   offset        + 8 b (normal), + 8 (b - a) / sqrt(12) (uniform; away from 0 if the interval
+ *                 excludes 0)
+ *   cancellation  x[2j+1] = fma(x[2j+1], 1/64, -x[2j])
+ *   outlier       in each run of 1024 elements one is 32 times larger: number floor(w64' len /
+ *                 2^64), where w64' is the first two words of block `run` of OUTLIERS and len
+ *                 the run's length
+ *   nonfinite     run 0, and each run for which word 2 of block `run` of NONFINITE is
+ *                 divisible by 16, has one element, chosen likewise, that is +inf, -inf or NaN
+ *                 (word 3 % 3)
  */
 #include "kforge/inputs.h"
 
@@ -46,7 +68,8 @@
 #include "multiversion.h"
 #include "philox.h"
 
-#define RUN KF_RUN /* elements computed at a time */
+/* elements computed at a time */
+#define RUN KF_RUN
 
 /* ---- variations ------------------------------------------------------------------------------ */
 
@@ -75,7 +98,7 @@ bool kf_variation_applies(const kf_problem_argument *argument, kf_variation vari
     switch (d->kind) {
     case KF_NORMAL: return true;
     case KF_UNIFORM:
-        /* an interval's sign may matter: roots, logarithms */
+        /* keeps the sign of an interval, for roots and logarithms */
         return variation != KF_VARY_CANCELLATION || (d->a < 0 && d->b > 0);
     case KF_SPARSE: return scale || variation == KF_VARY_OUTLIER;
     case KF_POSITIVE_DEFINITE: return scale;
@@ -103,16 +126,18 @@ static double scale_factor(kf_dtype dtype, kf_variation variation)
                                              : 1;
 }
 
-/* ---- a plan: what all elements of a buffer share --------------------------------------------- */
+/* ---- the plan of a buffer ---------------------------------------------------------------------
+ */
 
 typedef kf_input_plan plan;
 
-/* The representable number next below (direction -1) or above (+1) `value`, itself representable.
- */
+/* Returns the next representable number below (direction -1) or above (+1) `value`, which is
+ * representable. */
 static double neighbour(kf_dtype dtype, double value, int direction)
 {
     uint64_t bits = 0, sign = (uint64_t)1 << (8 * kf_dtype_size(dtype) - 1);
-    kf_dtype_store(dtype, &bits, value); /* little-endian: the low bytes */
+    /* little-endian: the element is in the low bytes */
+    kf_dtype_store(dtype, &bits, value);
     if (value == 0)
         bits = direction > 0 ? 1 : sign | 1;
     else if ((value > 0) == (direction > 0))
@@ -136,10 +161,11 @@ static void plan_interval(plan *p)
     if (p->bottom < p->a) p->bottom = neighbour((kf_dtype)p->dtype, p->bottom, 1);
     p->top = rounded((kf_dtype)p->dtype, p->b);
     if (p->top >= p->b) p->top = neighbour((kf_dtype)p->dtype, p->top, -1);
-    if (!(p->top >= p->bottom)) p->top = p->bottom; /* no number in between: the nearest one */
+    /* without a number in the interval, the nearest one */
+    if (!(p->top >= p->bottom)) p->top = p->bottom;
 }
 
-/* Bounds as integers; what lies outside of 64 bits is held there. */
+/* Returns a bound as an integer, saturated to 64 bits. */
 static int64_t integer_bound(double value)
 {
     return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)ceil(value);
@@ -333,7 +359,7 @@ static kf_key key_of(const plan *p)
     return (kf_key){.secret = p->secret, .set = p->set, .argument = p->argument};
 }
 
-/* Words of a run: `per_element` is 1 or 2. */
+/* Writes the words of a run, `per_element` (1 or 2) for each element. */
 static void run_words(const plan *p, kf_purpose purpose, uint64_t run, int per_element,
                       uint32_t *words)
 {
@@ -358,7 +384,7 @@ static void run_floats(const plan *p, uint64_t run, uint32_t *words, float *out)
     }
 }
 
-/* Unheld values of a sorted run: out[i] from words[i]. */
+/* Computes the values of a sorted run, not yet clamped. */
 static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, double *out)
 {
     uint64_t place = run * RUN % p->last;
@@ -370,7 +396,7 @@ static void run_sorted(const plan *p, uint64_t run, const uint32_t *words, doubl
     }
 }
 
-/* Rows of square matrices, walking along; positions past the end of the buffer go on counting. */
+/* Computes a run of square matrices. Positions beyond the end of the buffer count on. */
 static void run_matrix(const plan *p, uint64_t run, double *out)
 {
     uint64_t columns = p->last, rows = p->rows;
@@ -446,7 +472,7 @@ static int64_t offset_value(const plan *p, uint64_t index, uint32_t word)
     return value < p->a ? (int64_t)value : (int64_t)p->a;
 }
 
-/* Ones of the rows that a run touches. */
+/* Computes a run of one_hot rows. */
 static void run_one_hot(const plan *p, uint64_t run, int64_t *out)
 {
     uint64_t n = p->last, row = UINT64_MAX, hot = 0;
@@ -502,7 +528,7 @@ static void run_integers(const plan *p, uint64_t run, uint32_t *words, int64_t *
 
 /* ---- variations of a run, and storing it ----------------------------------------------------- */
 
-/* The element of a run that is special: two words choose it among those that exist. */
+/* Returns the element of a run that is an outlier or not finite, chosen by two words. */
 static int special_element(const plan *p, uint64_t run, const uint32_t words[4])
 {
     uint64_t left = p->elements - run * RUN;
@@ -553,7 +579,7 @@ static void store_integers(kf_dtype dtype, const int64_t *values, void *out)
     }
 }
 
-static void sprinkle_nonfinite(const plan *p, uint64_t run, char *out)
+static void add_nonfinite(const plan *p, uint64_t run, char *out)
 {
     uint32_t words[4];
     kf_random_words(key_of(p), KF_FOR_NONFINITE, run, 1, words);
@@ -564,8 +590,8 @@ static void sprinkle_nonfinite(const plan *p, uint64_t run, char *out)
                    (double)kinds[words[3] % 3]);
 }
 
-/* All RUN elements of a run, stored at `out`; those past the end of the buffer are computed like
- * the others. */
+/* Computes all RUN elements of a run, also those beyond the end of the buffer, and stores them at
+ * `out`. */
 static void fill_run(const plan *p, uint64_t run, void *out)
 {
     carrier values;
@@ -584,7 +610,7 @@ static void fill_run(const plan *p, uint64_t run, void *out)
         store_doubles((kf_dtype)p->dtype, values.f64, out);
     else
         store_integers((kf_dtype)p->dtype, values.i64, out);
-    if (p->variation == KF_VARY_NONFINITE) sprinkle_nonfinite(p, run, out);
+    if (p->variation == KF_VARY_NONFINITE) add_nonfinite(p, run, out);
 }
 
 void kf_input_fill(const kf_problem_argument *argument, kf_key key, kf_variation variation,

@@ -1,8 +1,8 @@
-/* Four neighbouring elements of an input at a time: what one thread of a device computes. inputs.c
- * says what the numbers are; its vectorised loops and this agree bit for bit
- * (tests/unit/test_inputs_element.c, and on a GPU tests/gpu). Needs the enumerations of
- * kforge/task.h, kforge/inputs.h and kforge/dtype.h, which a device has no headers for: kernels.c
- * hands it their values. */
+/* Computes four neighbouring elements of an input, the work of one thread of a device. inputs.c has
+ * the formulas. Its vectorised loops and this file agree bit for bit
+ * (tests/unit/test_inputs_element.c, and tests/gpu on a GPU). This file needs the enumerations of
+ * kforge/argument.h, kforge/inputs.h and kforge/dtype.h. A device has no headers, so kernels.c
+ * defines their values. */
 #ifndef KFORGE_INPUTS_ELEMENT_H
 #define KFORGE_INPUTS_ELEMENT_H
 
@@ -25,7 +25,7 @@ KF_FORMULA void kf_plan_block(const kf_input_plan *p, uint32_t purpose, uint64_t
 
 /* ---- storing: the low bytes of the result are the element ------------------------------------ */
 
-/* As kf_store_floats. */
+/* Rounds like kf_store_floats. */
 KF_FORMULA uint64_t kf_element_of_float(int dtype, float value)
 {
     switch (dtype) {
@@ -49,7 +49,7 @@ KF_FORMULA int64_t kf_integer_of_double(double value, int64_t low, int64_t high)
     return (int64_t)nearest;
 }
 
-/* As kf_dtype_store behind what inputs.c holds within the type's range. */
+/* Clamps like inputs.c, then rounds like kf_dtype_store. */
 KF_FORMULA uint64_t kf_element_of_double(const kf_input_plan *p, double value)
 {
     if (p->is_float) value = value > p->most ? p->most : value < -p->most ? -p->most : value;
@@ -80,7 +80,7 @@ KF_FORMULA uint64_t kf_element_of_integer(const kf_input_plan *p, int64_t value)
     return kf_element_of_double(p, (double)value);
 }
 
-/* +inf, -inf and NaN as kf_dtype_store writes them. */
+/* Returns +inf, -inf or NaN as kf_dtype_store writes them. */
 KF_FORMULA uint64_t kf_nonfinite_element(int dtype, uint32_t which)
 {
     switch (dtype) {
@@ -255,7 +255,8 @@ KF_FORMULA void kf_four_integers(const kf_input_plan *p, uint64_t group, int64_t
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Which of the group's elements is the run's special one; 4 or more: none of them. */
+/* Returns the place of the run's special element in the group; 4 or more if it is in another group.
+ */
 KF_FORMULA uint64_t kf_special_of_group(const kf_input_plan *p, uint64_t group,
                                         const uint32_t words[4])
 {
@@ -294,7 +295,7 @@ KF_FORMULA void kf_carried_integers(const kf_input_plan *p, uint64_t group, uint
     for (int i = 0; i < 4; i++) elements[i] = kf_element_of_integer(p, values[i]);
 }
 
-/* With what a variation makes special. */
+/* Computes the four elements with their variation. */
 KF_FORMULA void kf_input_four(const kf_input_plan *p, uint64_t group, uint64_t elements[4])
 {
     uint32_t words[4];

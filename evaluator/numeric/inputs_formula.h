@@ -1,13 +1,15 @@
-/* From random words to numbers: the elementary formulas of the input distributions, for the CPU and
- * for CUDA alike.
+/* The elementary formulas of the input distributions, from random words to numbers, shared by CPU
+ * and CUDA.
  *
- * Bit-identical everywhere: only integer operations, IEEE 754 add, multiply, divide and explicit
- * fma. A product is never an operand of a plain addition, unless it is exact, so a compiler that
- * contracts a*b+c to fma changes nothing. Polynomials are Chebyshev interpolations in single
- * precision; they need not be good logarithms and sines, only always the same ones. Compared on an
- * H200 (nvcc 13.0, default flags): 2^25 normals, 2^24 refined normals, powers and hashed words, not
- * a bit differs from gcc's. In CUDA: compile without -use_fast_math (-prec-div stays true, nothing
- * is flushed to zero).
+ * Results are bit-identical everywhere. The formulas use only integer operations, IEEE 754 add,
+ * multiply and divide, and explicit fma. No plain addition has a product as an operand, unless the
+ * product is exact, so a compiler may contract a*b+c to fma. Polynomials are Chebyshev
+ * interpolations in single precision. They need not be accurate logarithms and sines, only the same
+ * everywhere.
+ *
+ * Compared on an H200 (nvcc 13.0, default flags) with gcc: 2^25 normals, 2^24 refined normals,
+ * powers and hashed words are equal in every bit. Compile CUDA without -use_fast_math (-prec-div
+ * stays true, and subnormals are not flushed to zero).
  */
 #ifndef KFORGE_INPUTS_FORMULA_H
 #define KFORGE_INPUTS_FORMULA_H
@@ -36,7 +38,7 @@ KF_FORMULA uint32_t kf_bits_of_float(float value)
     return bits;
 }
 
-/* [0, 1) in steps of 2^-24 and, from two words, of 2^-53. */
+/* Return a number in [0, 1), in steps of 2^-24, or of 2^-53 from two words. */
 KF_FORMULA float kf_unit_float(uint32_t word)
 {
     return (float)(int32_t)(word >> 8) * 0x1p-24f;
@@ -46,8 +48,8 @@ KF_FORMULA double kf_unit_double(uint32_t w0, uint32_t w1)
     return (double)(int64_t)((uint64_t)(w0 >> 5) << 26 | w1 >> 6) * 0x1p-53;
 }
 
-/* ln u for u in [2^-24, 1], absolute error below 6e-8 |ln u| + 1e-6: u = 2^e m with m in
- * [sqrt(1/2), sqrt(2)), f = m - 1, ln u = e ln 2 + f + f^2 P(f). */
+/* Returns ln u for u in [2^-24, 1], with an absolute error below 6e-8 |ln u| + 1e-6: u = 2^e m with
+ * m in [sqrt(1/2), sqrt(2)), f = m - 1, ln u = e ln 2 + f + f^2 P(f). */
 KF_FORMULA float kf_log_unit(float u)
 {
     int32_t shifted = (int32_t)kf_bits_of_float(u) - 0x3f3504f3; /* bits of sqrt(1/2) */
@@ -63,9 +65,9 @@ KF_FORMULA float kf_log_unit(float u)
     return fmaf((float)e, 0.693147182f, fmaf(f * f, p, f));
 }
 
-/* sqrt(t), t >= 0, relative error below 5e-6: t / sqrt(t) from an exponent-halving guess and two of
- * Newton's steps. Not sqrtf, which may set errno and so keeps compilers from vectorising the loop.
- */
+/* Returns sqrt(t) for t >= 0, with a relative error below 5e-6: t / sqrt(t) from a guess that
+ * halves the exponent, and two Newton steps. sqrtf may set errno, which stops compilers from
+ * vectorising the loop. */
 KF_FORMULA float kf_root(float t)
 {
     float y = kf_float_of_bits(0x5f3759dfu - (kf_bits_of_float(t) >> 1)), half = 0.5f * t;
@@ -74,9 +76,9 @@ KF_FORMULA float kf_root(float t)
     return t * y;
 }
 
-/* Box and Muller (1958): two words, two independent standard normals, |z| <= 5.77. The radius is
- * sqrt(-2 ln u), u = (w0>>8 + 1) 2^-24; the angle is a quarter turn times (w1>>30) + x, where x in
- * [-1/2, 1/2) comes from the other 30 bits, so sine and cosine need only |x| <= 1/2. */
+/* Turns two words into two independent standard normals, |z| <= 5.77 (Box and Muller 1958). The
+ * radius is sqrt(-2 ln u), u = (w0>>8 + 1) 2^-24. The angle is a quarter turn times (w1>>30) + x. x
+ * in [-1/2, 1/2) comes from the other 30 bits, so sine and cosine only need |x| <= 1/2. */
 KF_FORMULA void kf_normal_pair(uint32_t w0, uint32_t w1, float *z0, float *z1)
 {
     float u = (float)(int32_t)((w0 >> 8) + 1u) * 0x1p-24f;
@@ -86,7 +88,7 @@ KF_FORMULA void kf_normal_pair(uint32_t w0, uint32_t w1, float *z0, float *z1)
     float s =
         fmaf(fmaf(fmaf(-0.0046021631f, y, 0.0796802193f), y, -0.64596349f), y, 1.57079637f) * x;
     float c = fmaf(fmaf(fmaf(-0.020408256f, y, 0.253598601f), y, -1.23369706f), y, 1.0f);
-    /* Turning by q quarters: swap for odd q, then signs. */
+    /* rotates by q quarter turns: swaps for odd q, then sets signs */
     uint32_t q = w1 >> 30, swap = 0u - (q & 1u), cb = kf_bits_of_float(c), sb = kf_bits_of_float(s);
     uint32_t cosine = (cb & ~swap) | (sb & swap), sine = (sb & ~swap) | (cb & swap);
     cosine ^= ((q + 1u) & 2u) << 30; /* negative for q = 1, 2 */
@@ -95,14 +97,14 @@ KF_FORMULA void kf_normal_pair(uint32_t w0, uint32_t w1, float *z0, float *z1)
     *z1 = radius * kf_float_of_bits(sine);
 }
 
-/* A single-precision normal gets its low bits from another word: |relative change| <= 2^-24. */
+/* Fills the low bits of a single-precision normal from another word: |relative change| <= 2^-24. */
 KF_FORMULA double kf_refine_normal(float z, uint32_t word)
 {
     return fma((double)z, (double)(int32_t)word * 0x1p-55, (double)z);
 }
 
-/* floor(w range / 2^64) for the 64-bit w = (high, low), 0 < range: uniform in [0, range) up to
- * 2^-64 range. */
+/* Returns floor(w range / 2^64) for the 64-bit w = (high, low) and 0 < range: uniform in [0, range)
+ * up to 2^-64 range. */
 KF_FORMULA uint64_t kf_below(uint32_t high, uint32_t low, uint64_t range)
 {
     if (range <= 0xffffffffu) return ((uint64_t)high * range + ((uint64_t)low * range >> 32)) >> 32;
@@ -113,8 +115,8 @@ KF_FORMULA uint64_t kf_below(uint32_t high, uint32_t low, uint64_t range)
 #endif
 }
 
-/* x^s for x in (0, 1], s > 0, relative error some 1e-15 s: exp(s ln x), both as series. ln m = 2
- * artanh((m-1)/(m+1)). */
+/* Returns x^s for x in (0, 1] and s > 0, with a relative error of about 1e-15 s: exp(s ln x), both
+ * as series. ln m = 2 artanh((m-1)/(m+1)). */
 KF_FORMULA double kf_power_unit(double x, double s)
 {
     uint64_t bits;
@@ -137,8 +139,8 @@ KF_FORMULA double kf_power_unit(double x, double s)
     return ldexp(p, (int)n);
 }
 
-/* Round function of the Feistel network (the finaliser of MurmurHash3 has this shape): mixes all
- * bits of x under a round key. */
+/* Mixes all bits of x under a round key: the round function of the Feistel network, in the form of
+ * MurmurHash3's finaliser. */
 KF_FORMULA uint32_t kf_feistel_round(uint32_t x, uint32_t key)
 {
     x ^= key;
@@ -148,8 +150,8 @@ KF_FORMULA uint32_t kf_feistel_round(uint32_t x, uint32_t key)
     return x ^ x >> 16;
 }
 
-/* A word for any 64-bit number under a key, where neighbouring numbers are asked for one at a time:
- * cheaper than a Philox block each. */
+/* Returns a word for a 64-bit number under a key. Cheaper than a Philox block for single numbers.
+ */
 KF_FORMULA uint32_t kf_hash_word(uint64_t number, const uint32_t keys[8])
 {
     uint32_t high = kf_feistel_round((uint32_t)(number >> 32), keys[0]);
@@ -157,12 +159,12 @@ KF_FORMULA uint32_t kf_hash_word(uint64_t number, const uint32_t keys[8])
     return kf_feistel_round(kf_feistel_round(x, keys[2]), keys[3]);
 }
 
-/* Square matrices of u in [0, 1) whose two halves share their words, and which places of triangular
- * ones are zero. */
+/* True if a place of a triangular matrix is zero. */
 KF_FORMULA int kf_outside_triangle(int upper, int lower, uint64_t row, uint64_t column)
 {
     return (upper && row > column) || (lower && row < column);
 }
+/* Returns u in [0, 1) for a place of a square matrix, equal for (row, column) and (column, row). */
 KF_FORMULA double kf_square_unit(uint64_t matrix, uint64_t n, uint64_t row, uint64_t column,
                                  const uint32_t keys[8])
 {
@@ -170,9 +172,9 @@ KF_FORMULA double kf_square_unit(uint64_t matrix, uint64_t n, uint64_t row, uint
     return (double)kf_hash_word(matrix * n * n + low * n + high, keys) * 0x1p-32;
 }
 
-/* Element `index` of a permutation of 0 … n-1: eight Feistel rounds on 2 `half_bits` bits (2^(2
- * half_bits) >= n), again until the result is below n (cycle walking, Black and Rogaway 2002); four
- * tries are needed on average at most. */
+/* Returns element `index` of a permutation of 0 … n-1: eight Feistel rounds on 2 `half_bits` bits
+ * (2^(2 half_bits) >= n), repeated until the result is below n (cycle walking, Black and Rogaway
+ * 2002). On average at most four repetitions are needed. */
 KF_FORMULA uint64_t kf_permuted(uint64_t index, uint64_t n, int half_bits, const uint32_t keys[8])
 {
     uint32_t mask = (1u << half_bits) - 1;

@@ -1,4 +1,4 @@
-/* Making a plan for a buffer (inputs_plan.h); for the judge, which hands plans to its device. */
+/* Makes the plan of a buffer (inputs_plan.h). The judge copies plans to its device. */
 #ifndef KFORGE_INPUTS_PLAN_MAKE_H
 #define KFORGE_INPUTS_PLAN_MAKE_H
 

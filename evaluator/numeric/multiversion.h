@@ -1,8 +1,7 @@
-/* One inner loop, compiled for several x86-64 levels and chosen at run time. The bodies are
- * always_inline C, so that they exist once; each version inlines it under its own target. Results
- * do not depend on the version: the bodies use integers, fma and operations that IEEE 754 rounds
- * correctly, and never feed a product into a plain addition that one target might fuse and another
- * not. */
+/* Compiles an inner loop for several x86-64 levels and chooses one at run time. The source has the
+ * body once, and each version inlines it for its target. Results do not depend on the version. The
+ * bodies use integers, fma and operations that IEEE 754 rounds correctly. No plain addition has a
+ * product as an operand, which one target might fuse and another not. */
 #ifndef KFORGE_MULTIVERSION_H
 #define KFORGE_MULTIVERSION_H
 

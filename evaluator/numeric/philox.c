@@ -1,11 +1,10 @@
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11),
- * and the poison made of it.
+ * and the poison made from it.
  *
  * One round maps (c0, c1, c2, c3) under round key (k0, k1) to (hi(M1 c2) ^ c1 ^ k0, lo(M1 c2),
- * hi(M0 c0) ^ c3 ^ k1, lo(M0 c0)); ten rounds, the round key growing by the golden ratio and
- * sqrt(3)-1 after each. The secret is the whole key, so without it no stream says anything about
- * another; block, purpose, argument and set share the counter, so streams of one secret are
- * disjoint by construction.
+ * hi(M0 c0) ^ c3 ^ k1, lo(M0 c0)). There are ten rounds. After each, the round key grows by the
+ * golden ratio and sqrt(3)-1. The secret is the whole key, so no stream reveals another one without
+ * it. Block, purpose, argument and set share the counter, so streams of one secret never overlap.
  */
 #include "philox.h"
 
@@ -17,8 +16,8 @@
 #define M1 KF_PHILOX_M1
 #define W0 KF_PHILOX_W0
 #define W1 KF_PHILOX_W1
-#define LANES 32 /* blocks computed side by side: enough to hide the latency of a multiplication \
-                  */
+/* blocks computed together: enough to hide the latency of a multiplication */
+#define LANES 32
 
 void kf_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
@@ -29,10 +28,11 @@ typedef struct stream {
     uint32_t k0, k1, purpose, argument, set;
 } stream;
 
-/* ---- bulk: LANES blocks side by side, one in each 64-bit lane, because x86 multiplies 32 by 32
- * bits there; the upper half of a lane is ignored by the multiplication and may hold anything. Lane
- * 2j holds block j, lane 2j+1 block j + half a vector, so that the 64-bit unpack instructions put
- * blocks next to each other as they are stored. */
+/* ---- bulk ------------------------------------------------------------------------------------ */
+
+/* LANES blocks are computed together, each in a 64-bit lane, because x86 multiplies 32 by 32 bits
+ * there. The multiplication ignores the upper half of a lane. Lane 2j holds block j, lane 2j+1
+ * block j + half a vector. The 64-bit unpack instructions then store blocks in order. */
 
 static void one_by_one(stream s, uint64_t first_block, size_t blocks, uint32_t *words)
 {
@@ -150,10 +150,11 @@ void kf_random_words(kf_key key, kf_purpose purpose, uint64_t first_block, size_
 
 /* ---- poison: byte i is byte i % 16 of block i / 16 ------------------------------------------- */
 
-#define CHUNK_BYTES 8192u /* stays in the first-level cache */
+/* fits in the first-level cache */
+#define CHUNK_BYTES 8192u
 
-/* The poison of bytes [first, first + count), count at most CHUNK_BYTES - 16; returns where it
- * begins in `room`. */
+/* Computes the poison of bytes [first, first + count), count at most CHUNK_BYTES - 16. Returns its
+ * start in `room`. */
 static const unsigned char *poison_bytes(kf_key key, uint64_t first, size_t count,
                                          uint32_t room[CHUNK_BYTES / 4])
 {
@@ -163,8 +164,8 @@ static const unsigned char *poison_bytes(kf_key key, uint64_t first, size_t coun
     return (const unsigned char *)room + skip;
 }
 
-/* Bytes of the next chunk of at most `left` bytes at `first`, so that all but the first begin at a
- * block. */
+/* Returns the size of the next chunk, at most `left` bytes at `first`. All chunks but the first
+ * begin at a block. */
 static size_t chunk_size(uint64_t first, uint64_t left)
 {
     uint64_t most = CHUNK_BYTES - 16 - first % 16;

@@ -1,4 +1,4 @@
-/* One block of Philox4x32-10, for the CPU and for CUDA alike; philox.c says where it is from. */
+/* One block of Philox4x32-10, shared by CPU and CUDA; philox.c has the source. */
 #ifndef KFORGE_PHILOX_FORMULA_H
 #define KFORGE_PHILOX_FORMULA_H
 
@@ -22,7 +22,7 @@ KF_FORMULA void kf_philox_block(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t 
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
-/* Block `block` of a stream: see kf_random_words. */
+/* Computes one block of a stream (kf_random_words). */
 KF_FORMULA void kf_stream_block(uint64_t secret, uint32_t set, uint32_t argument, uint32_t purpose,
                                 uint64_t block, uint32_t out[4])
 {

@@ -1,12 +1,12 @@
-/* Which solutions in Python compile when they are called. */
+/* Finds Python solutions that compile during calls. */
 #include <ctype.h>
 #include <string.h>
 
 #include "kforge/job.h"
 
-/* Modules and functions that start compilers, or keep what they have compiled in folders, where
- * they are called. Those of torch.utils.cpp_extension are no part of it: the build jail compiles
- * them. Of libraries that consist of kernels in Triton those that are used most. */
+/* Modules and functions that start compilers during calls, or keep compiled code in folders. The
+ * list has the most used libraries of Triton kernels. It leaves out torch.utils.cpp_extension,
+ * which the build sandbox compiles. */
 static const char *const words[] = {"triton",
                                     "torch.compile",
                                     "torch._inductor",
@@ -35,7 +35,7 @@ static bool is_part_of_a_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* One of the words begins here, where none goes on. */
+/* True if one of the words begins at the start of an identifier and ends with it. */
 static bool begins_one(const char *at)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -50,23 +50,23 @@ static bool is_quote(char c)
     return c == '"' || c == '\'';
 }
 
-/* Behind the word that begins here. */
+/* Returns the end of the identifier. */
 static const char *end_of_word(const char *at)
 {
     while (is_part_of_a_word(*at)) at++;
     return at;
 }
 
-/* The quote of a string that begins here, perhaps with a prefix (r, b, f, rb…); NULL where none
- * does. */
+/* Returns the quote of a string that begins here, after its prefix (r, b, f, rb…); NULL if no
+ * string begins here. */
 static const char *quote_of_string(const char *at)
 {
     const char *quote = at + strspn(at, "rbufRBUF");
     return quote - at <= 2 && is_quote(*quote) ? quote : NULL;
 }
 
-/* Behind the string whose quote this is. One of a single line ends with it where its quote is
- * missing. */
+/* Returns the end of the string with this quote. A string of one line ends with the line if its
+ * closing quote is missing. */
 static const char *end_of_string(const char *quote)
 {
     size_t count = quote[1] == *quote && quote[2] == *quote ? 3 : 1;
@@ -80,11 +80,12 @@ static const char *end_of_string(const char *quote)
     return at;
 }
 
-/* Nothing more belongs to the statement. */
+/* True if the statement ends here. */
 static bool ends_statement(const char *at)
 {
     at += strspn(at, " \t\r");
-    return strchr("\n;#", *at); /* or its end */
+    /* also true for the NUL at the end of the text */
+    return strchr("\n;#", *at);
 }
 
 static bool mentions_one(const char *at, const char *end)
@@ -100,13 +101,15 @@ static bool mentions_one(const char *at, const char *end)
     return false;
 }
 
-/* Goes through the text as Python's lexer does, as far as strings, comments and statements go: a
- * string that is a statement of its own documents something. A text that is no Python may be taken
- * for what it is not; it fails in any case. */
+/* Follows Python's lexer as far as strings, comments and statements are concerned. A string that is
+ * a whole statement is documentation, and does not count. The result for invalid Python does not
+ * matter, because it fails anyway. */
 bool kf_compiles_when_called(const char *source)
 {
-    int depth = 0;     /* of brackets */
-    bool fresh = true; /* nothing of the statement was seen */
+    /* of brackets */
+    int depth = 0;
+    /* at the start of a statement */
+    bool fresh = true;
     for (const char *at = source; *at;) {
         const char *quote = quote_of_string(at);
         if (quote) {
@@ -121,7 +124,8 @@ bool kf_compiles_when_called(const char *source)
             fresh = false;
         } else if (*at == '#') {
             at += strcspn(at, "\n");
-        } else if (*at == '\\' && at[1]) { /* the line goes on */
+        } else if (*at == '\\' && at[1]) {
+            /* a continued line */
             at += 2;
         } else {
             depth += strchr("([{", *at) ? 1 : strchr(")]}", *at) && depth > 0 ? -1 : 0;

@@ -1,12 +1,14 @@
-/* Expressions: text -> array of nodes -> value.
+/* Expressions: parses text into an array of nodes, and evaluates the array.
  *
  * A precedence-climbing parser (Pratt 1973) writes nodes into one array, children before parents,
- * the root last. The array, the text and the names live in a single allocation: every node consumes
- * at least one byte of text of its own, so that the text's length bounds the number of nodes, and
- * every name is followed by a byte that belongs to no name, so that it bounds the bytes of the
- * NUL-terminated names as well. Depth is limited while parsing: brackets, operators before a value
- * and `?:` count; chains of binary operators don't, their tree leans left and is as deep as the
- * text is long at most (KF_EXPRESSION_BYTES).
+ * the root last. The array, the text and the names share one allocation. Every node consumes at
+ * least one byte of text, so the length of the text bounds the number of nodes. Every name is
+ * followed by a byte that is not part of a name, so the length also bounds the bytes of the names
+ * with their NULs.
+ *
+ * The parser limits the depth of brackets, prefix operators and `?:`. Chains of binary operators do
+ * not count: their tree leans left, and is at most as deep as the text is long
+ * (KF_EXPRESSION_BYTES).
  */
 #include "kforge/expression.h"
 
@@ -47,10 +49,14 @@ typedef enum kf_operation {
 
 typedef struct kf_node {
     kf_operation operation;
-    int column;        /* of the operator or word, from 1 */
-    int child[3];      /* indices of operands */
-    const char *name;  /* NAME */
-    kf_value constant; /* NUMBER */
+    /* of the operator or word, from 1 */
+    int column;
+    /* indices of operands */
+    int child[3];
+    /* for NAME */
+    const char *name;
+    /* for NUMBER */
+    kf_value constant;
 } kf_node;
 
 struct kf_expression {
@@ -64,7 +70,7 @@ static const struct {
     int precedence;
     kf_operation operation;
 } binary_operators[] = {
-    /* longer ones before their prefixes */
+    /* longer operators before their prefixes */
     {"||", 1, OR},         {"&&", 2, AND},           {"==", 3, EQUAL},   {"!=", 3, UNEQUAL},
     {"<=", 4, LESS_EQUAL}, {">=", 4, GREATER_EQUAL}, {"<", 4, LESS},     {">", 4, GREATER},
     {"+", 5, ADD},         {"-", 5, SUBTRACT},       {"*", 6, MULTIPLY}, {"/", 6, DIVIDE},
@@ -82,7 +88,7 @@ static const struct {
                  {"abs", 1, ABS}};
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)
 
-/* Of a binary operator or a function. */
+/* Returns the name of a binary operator or a function. */
 static const char *operation_name(kf_operation operation)
 {
     for (size_t i = 0; i < sizeof binary_operators / sizeof *binary_operators; i++)
@@ -96,13 +102,14 @@ static const char *operation_name(kf_operation operation)
 
 typedef struct kf_parser {
     kf_expression *expression;
-    const char *text, *at; /* at: next unread byte */
+    /* at: next unread byte */
+    const char *text, *at;
     char *names_end;
     int depth;
     kf_error *error;
 } kf_parser;
 
-/* The text for messages: a candidate's bytes may be anything, and long. */
+/* Returns the text for messages, shortened and printable, because it may come from a candidate. */
 static const char *excerpt(const char *text, char out[204])
 {
     size_t length = 0;
@@ -123,7 +130,7 @@ static int column_of(const kf_parser *parser, const char *place)
     return (int)(place - parser->text) + 1;
 }
 
-/* Always -1, the index of no node. */
+/* Fails. Returns -1, which is not the index of a node. */
 static int complain(kf_parser *parser, const char *place, const char *expected)
 {
     char found[32];
@@ -195,7 +202,7 @@ static int parse_number(kf_parser *parser)
         if (errno) return complain(parser, start, "an integer below 2^63");
     } else {
         char *point = strchr(digits, '.');
-        /* strtod follows the locale, expressions don't */
+        /* strtod depends on the locale, expressions do not */
         if (point) *point = localeconv()->decimal_point[0];
         node.constant.number = strtod(digits, NULL);
         if (!isfinite(node.constant.number))
@@ -248,7 +255,7 @@ static int parse_word(kf_parser *parser)
                     (kf_node){.operation = NAME, .column = column_of(parser, start), .name = name});
 }
 
-/* A value with what stands before it. */
+/* Parses a value with its prefix operators. */
 static int parse_unary(kf_parser *parser)
 {
     skip_space(parser);
@@ -273,7 +280,7 @@ static int parse_unary(kf_parser *parser)
                                       .child = {operand}});
 }
 
-/* Index into binary_operators of what comes next, -1 for something else. */
+/* Returns the index into binary_operators of the next operator, -1 if there is no operator. */
 static int peek_binary(kf_parser *parser)
 {
     skip_space(parser);
@@ -283,7 +290,7 @@ static int peek_binary(kf_parser *parser)
     return -1;
 }
 
-/* Operators of at least precedence `least`, all of which associate to the left. */
+/* Parses operators of at least precedence `least`. All associate to the left. */
 static int parse_binary(kf_parser *parser, int least)
 {
     int left = parse_unary(parser);
@@ -332,7 +339,7 @@ kf_expression *kf_expression_parse(const char *text, kf_error *error)
     size_t nodes_size = sizeof(kf_expression) + (length + 1) * sizeof(kf_node);
     kf_auto(kf_expression) expression = calloc(1, nodes_size + 2 * (length + 1));
     if (!expression) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for an expression");
+        kf_fail_memory(error, "an expression");
         return NULL;
     }
     expression->text = (char *)expression + nodes_size;
@@ -423,7 +430,8 @@ static bool look_up(const kf_evaluation *evaluation, const kf_node *node, kf_val
 
 static bool compare(kf_operation operation, kf_value a, kf_value b)
 {
-    /* of doubles only when one of them is a decimal: integers beyond 2^53 compare exactly */
+    /* compares doubles only if one operand is a decimal, because integers beyond 2^53 must be exact
+     */
     int order;
     if (a.is_integer && b.is_integer)
         order = (a.integer > b.integer) - (a.integer < b.integer);
@@ -455,8 +463,7 @@ static bool integer_arithmetic(const kf_evaluation *evaluation, const kf_node *n
     default: /* DIVIDE, REMAINDER */
         if (b == 0) return refuse(evaluation, node, "division by zero");
         if (a == INT64_MIN && b == -1)
-            overflow =
-                node->operation == DIVIDE; /* the remainder is 0, but C leaves it undefined */
+            overflow = node->operation == DIVIDE; /* INT64_MIN % -1 is 0, but undefined in C */
         else
             result = node->operation == DIVIDE ? a / b : a % b;
     }

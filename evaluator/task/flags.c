@@ -1,13 +1,13 @@
-/* Compiler flags that a candidate or the tuner may ask for: everything else is refused. What is
- * here neither names a file or a program nor reaches the linker, and it is spelled one way per
- * meaning, as one argument, so that no flag can swallow the next. */
+/* The compiler flags that a candidate or the tuner may use; all others are refused. No allowed flag
+ * names a file or a program, or reaches the linker. Each is one argument, so no flag can take the
+ * next as its value. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "kforge/job.h"
 
-/* Exact spellings. */
+/* Flags without a value to check. */
 // clang-format off
 static const char *const plain_flags[] = {
     "-O0", "-O1", "-O2", "-O3",
@@ -27,9 +27,9 @@ static const char *const plain_flags[] = {
 };
 // clang-format on
 
-/* NAME or NAME=VALUE; values of letters, digits and . _ + - only, which neither a shell nor a
- * preprocessor reads anything else into. Names that begin with an underscore belong to compilers,
- * those that begin with kf_ to the generated prototype. */
+/* True for NAME or NAME=VALUE. Values have letters, digits and . _ + - only, which are safe in a
+ * shell and in the preprocessor. Names that begin with an underscore belong to compilers, and those
+ * that begin with kf_ to the generated prototype. */
 static bool is_definition(const char *text)
 {
     if (!isalpha((unsigned char)*text) || strncasecmp(text, "kf_", 3) == 0) return false;
@@ -40,7 +40,7 @@ static bool is_definition(const char *text)
     return *text == '\0';
 }
 
-/* 16 to 255: fewer do not compile, more do not exist. */
+/* True for 16 to 255. nvcc fails with fewer, and a thread has at most 255. */
 static bool is_register_count(const char *text)
 {
     size_t digits = strspn(text, "0123456789");

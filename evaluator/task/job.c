@@ -1,4 +1,4 @@
-/* Jobs: the envelope around a task, a source and how to judge it. */
+/* Jobs: a task, a source and the options of its judging; to and from JSON. */
 #include "kforge/job.h"
 
 #include <ctype.h>
@@ -12,7 +12,8 @@
 #include "utf8.h"
 
 #define WHERE "job"
-#define KEY_DIGITS 64 /* of a replay key: 256 bits */
+/* of a replay key: 256 bits */
+#define KEY_DIGITS 64
 #define NAME_BYTES 128
 
 /* ---- the options, as a table: key, place, type, range ---------------------------------------- */
@@ -29,7 +30,8 @@ static const struct option_row {
     const char *key;
     size_t offset;
     option_type type;
-    double low, high; /* of numbers */
+    /* range of a number */
+    double low, high;
 } option_rows[] = {
     {"seconds", offsetof(kf_job_options, seconds), OPTION_NUMBER, 0, 86400},
     {"timeout_seconds", offsetof(kf_job_options, timeout_seconds), OPTION_NUMBER, 0.1, 86400},
@@ -62,8 +64,7 @@ kf_job_options kf_job_options_default(void)
 bool kf_source_check(const char *source, size_t size, const char *where, kf_error *error)
 {
     if (size > KF_SOURCE_BYTES)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: %zu bytes, more than the %u that a source may have", where, size,
+        return kf_fail(error, KF_ERROR_INPUT, "%s: %zu bytes; a source has at most %u", where, size,
                        KF_SOURCE_BYTES);
     bool blank = true;
     size_t line = 1;
@@ -89,8 +90,9 @@ static bool id_check(const char *id, kf_error *error)
         good = isalnum((unsigned char)id[i]) || strchr("._:-", id[i]);
     if (good) return true;
     return kf_fail(error, KF_ERROR_INPUT,
-                   WHERE ": id: \"%.40s\" is no id; expected 1 to %d letters, digits, '.', '_', "
-                         "':' or '-', a letter or digit first",
+                   WHERE
+                   ": id: \"%.40s\" is not an id; expected 1 to %d letters, digits, '.', '_', "
+                   "':' or '-', a letter or digit first",
                    id, KF_JOB_ID_BYTES);
 }
 
@@ -125,14 +127,14 @@ void kf_job_free(kf_job *job)
 static bool copy_flags(kf_job *job, const char *const *flags, size_t count, kf_error *error)
 {
     if (count > KF_JOB_FLAGS)
-        return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags, more than %d", count,
-                       KF_JOB_FLAGS);
+        return kf_fail(error, KF_ERROR_INPUT, WHERE ": flags: %zu flags; at most %d are allowed",
+                       count, KF_JOB_FLAGS);
     job->flags = calloc(count + 1, sizeof *job->flags);
-    if (!job->flags) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    if (!job->flags) return kf_fail_memory(error, "a job");
     for (size_t i = 0; i < count; i++) {
         if (!kf_flag_check(flags[i], error)) return kf_fail_prefix(error, WHERE ": flags[%zu]", i);
         job->flags[i] = copy_bytes(flags[i], strlen(flags[i]));
-        if (!job->flags[i]) return kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        if (!job->flags[i]) return kf_fail_memory(error, "a job");
         job->flag_count++;
     }
     return true;
@@ -146,7 +148,7 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
     if (!kf_source_check(source, source_size, WHERE ": source", error)) return NULL;
     kf_auto(kf_job) job = calloc(1, sizeof *job);
     if (!job) {
-        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     job->task = kf_steal(&owned);
@@ -156,7 +158,7 @@ kf_job *kf_job_new(const char *id, kf_task *task, const char *source, size_t sou
     job->source = copy_bytes(source, source_size);
     job->device = copy_bytes("", 0);
     if (!job->id || !job->source || !job->device) {
-        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     return copy_flags(job, flags, flag_count, error) ? kf_steal(&job) : NULL;
@@ -186,7 +188,7 @@ static void set_text(kf_json_reader *reader, char **field, const char *text)
     *field = copy_bytes(text, strlen(text));
     if (*field) return;
     reader->failed = true;
-    kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    kf_fail_memory(reader->error, "a job");
 }
 
 static void read_word(kf_json_reader *reader, const struct option_row *row, char **field)
@@ -263,8 +265,8 @@ static void read_known(kf_json_reader *reader, kf_job *job)
         const char *hash = cJSON_IsString(element) ? element->valuestring : "";
         if (strlen(hash) != KF_HASH_HEX - 1 ||
             strspn(hash, "0123456789abcdef") != KF_HASH_HEX - 1) {
-            kf_json_complain(reader, "known_code", "entry %zu is no SHA-256 in hexadecimal digits",
-                             job->known_count);
+            kf_json_complain(reader, "known_code",
+                             "entry %zu is not a SHA-256 in hexadecimal digits", job->known_count);
             return;
         }
         if (job->known_count == KF_JOB_KNOWN) {
@@ -273,14 +275,15 @@ static void read_known(kf_json_reader *reader, kf_job *job)
         }
         if (kf_job_add_known(job, hash)) continue;
         reader->failed = true;
-        kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(reader->error, "a job");
         return;
     }
 }
 
 kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
 {
-    kf_error local = {0}; /* readers fail by filling an error, so there must be one */
+    /* readers need an error to fill */
+    kf_error local = {0};
     if (!error) error = &local;
     kf_json_reader reader = kf_json_object(json, WHERE, "", error);
     const char *schema = kf_json_string(&reader, "schema");

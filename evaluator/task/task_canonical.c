@@ -1,6 +1,6 @@
-/* One text for all spellings of a task.json: keys sorted by byte, no white space, integers without
- * exponent, other numbers with 17 significant digits, strings with the shortest escapes. Hashes are
- * taken over it, so it must never change for the same content. */
+/* The canonical text of task.json: keys sorted by byte, no white space, integers without exponent,
+ * other numbers with 17 significant digits, strings with the shortest escapes. Hashes are computed
+ * over it, so it must never change for the same content. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ char *kf_canonical_json(const cJSON *value, kf_error *error)
     kf_autobuffer buffer = {0};
     write_value(&buffer, value);
     char *text = kf_buffer_take(&buffer);
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) kf_fail_memory(error, "the canonical text of a task");
     return text;
 }
 
@@ -89,27 +89,27 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const kf_task_file *const *)a)->name, (*(const kf_task_file *const *)b)->name);
 }
 
-/* Canonical task.json, then name and text of every file, by name. */
+/* Hashes the canonical task.json, then name and text of each file, sorted by name. */
 bool kf_task_address(kf_task *task, kf_error *error)
 {
     free(task->canonical);
     task->canonical = kf_canonical_json(task->json, error);
     if (!task->canonical) return false;
     const kf_task_file *files[KF_MAX_TASK_FILES];
-    for (int i = 0; i < task->file_count; i++) files[i] = &task->files[i];
-    qsort(files, (size_t)task->file_count, sizeof *files, by_name);
+    for (int i = 0; i < task->sources.file_count; i++) files[i] = &task->sources.files[i];
+    qsort(files, (size_t)task->sources.file_count, sizeof *files, by_name);
     const char *parts[1 + 2 * KF_MAX_TASK_FILES] = {task->canonical};
     size_t sizes[1 + 2 * KF_MAX_TASK_FILES] = {strlen(task->canonical)}, count = 1;
-    for (int i = 0; i < task->file_count; i++) {
+    for (int i = 0; i < task->sources.file_count; i++) {
         parts[count] = files[i]->name;
         sizes[count++] = strlen(files[i]->name);
         parts[count] = files[i]->text;
         sizes[count++] = files[i]->size;
     }
     kf_hash_parts_hex(task->hash, parts, sizes, count);
-    /* all zeros: libcrypto had no memory */
+    /* all zeros mean that libcrypto had no memory */
     bool hashed = strspn(task->hash, "0") < KF_HASH_HEX - 1;
-    return hashed || kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    return hashed || kf_fail_memory(error, "the hash of a task");
 }
 
 char *kf_task_canonical(const kf_task *task)

@@ -1,5 +1,5 @@
-/* The distributions: one table row each; docs/reference/task-format.md has the formulas, inputs_*.c
- * the generators. */
+/* The distributions, one table row each. docs/reference/task-format.md has the formulas,
+ * evaluator/numeric/inputs.c the generators. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4 };
 static const struct {
     const char *name;
     int types;
-    const char *a; /* name of the parameter, NULL: none */
+    /* names of the parameters, NULL without one */
+    const char *a;
     double a_default;
     const char *b;
     double b_default;
@@ -49,9 +50,9 @@ static bool read_kind(kf_json_reader *reader, kf_dtype dtype, kf_distribution_ki
         *kind = (kf_distribution_kind)i;
         if (distributions[i].types & type_class(dtype)) return true;
         return kf_json_complain(
-            reader, "kind", "%s does not go with dtype %s%s", name, kf_dtype_name(dtype),
+            reader, "kind", "%s does not work with dtype %s%s", name, kf_dtype_name(dtype),
             type_class(dtype) == FLOATS ? ""
-                                        : "; integers, constant and one_hot go with every type");
+                                        : "; integers, constant and one_hot work with every dtype");
     }
     const char *near = kf_nearest(name, names, KF_DISTRIBUTION_COUNT);
     return kf_json_complain(reader, "kind", "there is no distribution \"%s\"; %s%s", name,
@@ -153,19 +154,20 @@ bool kf_value_fits(kf_dtype dtype, kf_value value)
     return integer >= low && integer <= high;
 }
 
-/* [a, b) of integers: both exact in a double, both ends in range. */
+/* Checks [low, high) of an argument. For integers both must be exact in a double, and both ends
+ * must fit the dtype. */
 static bool check_range(const kf_problem_argument *argument, double low, double high,
                         kf_error *error)
 {
     if (!(low < high))
-        return kf_fail(error, KF_ERROR_INPUT, "low (%.17g) has to be less than high (%.17g)", low,
-                       high);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "low is %.17g and high is %.17g; expected low less than high", low, high);
     bool integers =
         !kf_dtype_is_float(argument->dtype) || argument->distribution.kind == KF_INTEGERS;
     if (integers && (low != floor(low) || high != floor(high) ||
                      fabs(low) > (double)KF_EXACT_INTEGER || fabs(high) > (double)KF_EXACT_INTEGER))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "low (%.17g) and high (%.17g) have to be integers within 2^53", low, high);
+                       "low is %.17g and high is %.17g; expected integers within 2^53", low, high);
     double last = integers ? high - 1 : high;
     if (!kf_value_fits(argument->dtype, (kf_value){.number = low}) ||
         !kf_value_fits(argument->dtype, (kf_value){.number = last}))

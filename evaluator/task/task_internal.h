@@ -1,19 +1,9 @@
-/* A loaded task, as the files evaluator/model/task_*.c share it. Nothing outside them includes
- * this.
+/* A loaded task, as the files evaluator/task/task_*.c share it. Nothing else includes this header.
  *
- * task.json is parsed once into formulas (a number, or an expression over params). What depends on
- * the workload and the device — values of params, shapes, scalars, distributions — is evaluated by
- * kf_task_resolve from these formulas. Loading resolves every workload for every device, so that a
- * task that loads also resolves.
- *
- *   task_load.c          files and bundles, accessors          task_parse.c         task.json ->
- * kf_task task_names.c         which names are allowed               task_distribution.c  the table
- * of distributions task_params.c        params with overrides and cycles      task_resolve.c
- * kf_task + workload -> kf_problem task_canonical.c     canonical text and content address
- * task_prototype.c     C signatures task_torch.c         the "torch" object for PyTorch
- * task_sources.c       which files a task names task_lint.c          static advice
- * task_lint_outputs.c  degenerate tasks, by their outputs
- */
+ * Loading parses task.json once into formulas (numbers, or expressions over params). Values of
+ * params, shapes, scalars and distributions depend on the workload and the device. kf_task_resolve
+ * evaluates them from the formulas. Loading resolves every workload for every device, so a task
+ * that loads also resolves. README.md says which file does which part. */
 #ifndef KFORGE_TASK_INTERNAL_H
 #define KFORGE_TASK_INTERNAL_H
 
@@ -68,18 +58,66 @@ typedef struct kf_task_workload {
     kf_tolerance tolerance;
 } kf_task_workload;
 
+/* "params" and "device_params" of the task. */
+typedef struct kf_param_table {
+    int count;
+    const char *names[KF_MAX_PARAMS];
+    kf_formula formulas[KF_MAX_PARAMS];
+    /* one per param and device, absent where not overridden; NULL without overrides */
+    kf_formula *device[KF_TASK_DEVICES];
+} kf_param_table;
+
+/* An entry of "baselines". */
+typedef struct kf_named_baseline {
+    const char *name;
+    /* index into kf_source_list.files */
+    int file;
+    /* torch.compile translates it */
+    bool compiled;
+    /* ends with NULL */
+    const char *libraries[KF_MAX_LIBRARIES + 1];
+} kf_named_baseline;
+
+/* The files that task.json names. */
+typedef struct kf_source_list {
+    /* each file once, in order of first mention */
+    int file_count;
+    kf_task_file files[KF_MAX_TASK_FILES];
+    /* indices into files */
+    int oracle, baseline;
+    /* torch.compile translates the baseline */
+    bool compiled;
+    int baseline_count;
+    kf_named_baseline baselines[KF_MAX_BASELINES];
+    int seed_count;
+    int seeds[KF_MAX_SEEDS];
+} kf_source_list;
+
+/* The "torch" object. */
+typedef struct kf_torch_layout {
+    /* NULL if no file of the task is for PyTorch */
+    const cJSON *object;
+    /* PyTorch may compute its convolutions on a GPU in tf32 */
+    bool tf32;
+    int patch_count;
+    const char *patch_names[KF_MAX_PARAMS];
+    kf_formula patches[KF_MAX_PARAMS];
+} kf_torch_layout;
+
 struct kf_task {
     cJSON *json;
-    char *where;  /* for messages: path of task.json, or "bundle" */
-    char *folder; /* NULL for a bundle */
+    /* for messages: the path of task.json, or "bundle" */
+    char *where;
+    /* NULL for a bundle */
+    char *folder;
     char *canonical;
     char hash[KF_HASH_HEX];
 
     const char *name, *description, *entry, *precision;
-    int param_count;
-    const char *param_names[KF_MAX_PARAMS];
-    kf_formula params[KF_MAX_PARAMS];
-    kf_formula *device_params[KF_TASK_DEVICES];
+    bool held_out;
+    /* ends with NULL */
+    const char *libraries[KF_MAX_LIBRARIES + 1];
+    kf_param_table params;
     int argument_count;
     kf_task_argument arguments[KF_MAX_ARGUMENTS];
     bool has_tolerance;
@@ -87,27 +125,8 @@ struct kf_task {
     kf_formula work_bytes, work_flops;
     int workload_count;
     kf_task_workload workloads[KF_MAX_WORKLOADS];
-    const char *libraries[KF_MAX_LIBRARIES + 1]; /* ends with NULL */
-    bool held_out;
-
-    int file_count; /* each file once, in order of first mention */
-    kf_task_file files[KF_MAX_TASK_FILES];
-    int oracle, baseline; /* indices into files */
-    bool compiled;        /* the baseline */
-    int baseline_count;
-    struct {
-        const char *name;
-        int file;
-        bool compiled;
-        const char *libraries[KF_MAX_LIBRARIES + 1];
-    } baselines[KF_MAX_BASELINES];
-    int seed_count;
-    int seeds[KF_MAX_SEEDS];
-    const cJSON *torch; /* NULL: none of its files is for PyTorch */
-    bool tf32;          /* on a GPU PyTorch may compute its convolutions in tf32 */
-    int patch_count;
-    const char *patch_names[KF_MAX_PARAMS];
-    kf_formula patches[KF_MAX_PARAMS];
+    kf_source_list sources;
+    kf_torch_layout torch;
 };
 
 /* task_names.c: NULL when the name may be used, otherwise what is wrong with it ("is a keyword of
@@ -118,25 +137,43 @@ const char *kf_argument_fault(const char *name);
 const char *kf_entry_fault(const char *name);
 const char *kf_file_name_fault(const char *name);
 
-/* task_parse.c: fills everything but files' texts, canonical and hash from task->json. */
+/* task_parse.c: fills all of the task from task->json but the texts of files, `canonical` and
+ * `hash`. */
 bool kf_task_parse(kf_task *task, kf_error *error);
-extern const char *const kf_task_devices[KF_TASK_DEVICES];
-int kf_task_device(const char *name); /* index, -1 unknown */
-/* A reader of a child object; the path is that of the parent with "[index]" or ".key" behind it. */
+
+/* task_fields.c. Each function complains with the field path and returns false, -1 or NULL. */
+
+/* Returns a reader of a child object; its path is the parent's with ".key" or ".key[index]" (index
+ * -1: without) appended. */
 kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key,
                              int index);
-/* The index of `word` among `words`; -1 after a complaint that names the nearest. */
+/* Returns the index of `word` among `words`; -1 after a complaint that names the nearest word.
+ * `kind` says which words these are ("device"). */
 int kf_task_choose(kf_json_reader *reader, const char *key, const char *word,
-                   const char *const *words, size_t count, const char *what);
-/* An array of at most `most` elements; *count is 0 when it is absent. */
+                   const char *const *words, size_t count, const char *kind);
+/* Returns an array of at most `most` elements; NULL and a *count of 0 if it is absent. */
 const cJSON *kf_task_array(kf_json_reader *reader, const char *key, int most, int *count);
-bool kf_task_no_memory(kf_json_reader *reader); /* false, with the error set */
+/* Looks up the element type called `name`. */
+bool kf_task_dtype(kf_json_reader *reader, const char *key, const char *name, kf_dtype *dtype);
+/* Returns a string to which `fault`, one of task_names.c, has no objection. The key is optional if
+ * there is a fallback. */
+const char *kf_task_name_field(kf_json_reader *reader, const char *key, const char *fallback,
+                               const char *(*fault)(const char *));
+
+/* task_formula.c */
+
 /* Reads a number or an expression over the task's params. */
 bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key,
                      const cJSON *value, kf_formula *formula);
 void kf_formula_free(kf_formula *formula);
 kf_formula kf_formula_number(double number);
-const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES]); /* for messages */
+/* Writes the formula for a message: the expression in quotes, or "it". Returns `text`. */
+const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES]);
+bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count,
+                         kf_value *value, kf_error *error);
+/* Evaluates to an integer; a decimal without a fraction counts as one. */
+bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
+                        int64_t *value, kf_error *error);
 
 /* task_sources.c: files, baselines, seeds and libraries, without texts. */
 bool kf_task_read_files(kf_task *task, kf_json_reader *top);
@@ -157,14 +194,15 @@ void kf_integer_range(kf_dtype dtype, int64_t *low, int64_t *high);
  * floating type. */
 bool kf_value_fits(kf_dtype dtype, kf_value value);
 
-/* task_params.c: values of all params for a workload on a device. */
+/* task_params.c */
+
+/* "cpu", "cuda": the devices that device_params and the "devices" of a workload may name. */
+extern const char *const kf_task_devices[KF_TASK_DEVICES];
+/* Returns the index of a device, -1 if there is no such device. */
+int kf_task_device(const char *name);
+/* Evaluates all params for a workload on a device. */
 bool kf_params_resolve(const kf_task *task, int workload, int device,
                        kf_binding bindings[KF_MAX_PARAMS], kf_error *error);
-bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count,
-                         kf_value *value, kf_error *error);
-/* The same for an integer; a decimal that is one counts. */
-bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
-                        int64_t *value, kf_error *error);
 
 /* task_torch.c: the "torch" object, when the files are known. */
 bool kf_task_read_torch(kf_task *task, kf_json_reader *top);

@@ -1,8 +1,7 @@
-/* Lint without execution: one function a group of rules, in the order of task.json.
+/* Lint without execution: a function for each group of rules, in the order of task.json.
  *
- * Which params matter to what is a question of reachability: the params that a formula names, and
- * the params that their formulas name in any layer. There are at most 64 params, so that a set of
- * them is one word. */
+ * A formula depends on the params that it names, and on those that their formulas name in any
+ * layer. There are at most 64 params, so a set of params is one 64-bit word. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,14 +22,16 @@ typedef struct kf_lint {
     uint64_t reach[KF_MAX_PARAMS];
     /* over all resolved workloads */
     int timed[KF_TASK_DEVICES], applying[KF_TASK_DEVICES];
-    int64_t first[KF_TASK_DEVICES][KF_MAX_PARAMS]; /* values in the first workload that applies */
-    /* params whose value differs between workloads */
+    /* values in the first workload that applies */
+    int64_t first[KF_TASK_DEVICES][KF_MAX_PARAMS];
+    /* params with different values in different workloads */
     uint64_t varying;
     bool ragged[KF_TASK_DEVICES];
-    bool drawn[KF_MAX_ARGUMENTS]; /* inputs that are not constant in some workload */
-    /* some input that the judge may vary, or that a workload draws in another way */
+    /* inputs that are not constant in some workload */
+    bool drawn[KF_MAX_ARGUMENTS];
+    /* the judge may vary an input, or a workload draws it in another way */
     bool varied;
-    /* outputs that have been reported: once is enough for all workloads */
+    /* outputs that were reported in another workload */
     uint64_t loose, imprecise;
     uint64_t too_much_work;
 } kf_lint;
@@ -68,7 +69,7 @@ static bool is_filled(const kf_task_argument *argument)
     return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
 }
 
-/* ---- which params matter to what ------------------------------------------------------------- */
+/* ---- dependence on params -------------------------------------------------------------------- */
 
 typedef struct kf_mention {
     const kf_task *task;
@@ -78,8 +79,8 @@ typedef struct kf_mention {
 static void mention(void *context, const char *name)
 {
     kf_mention *mention = context;
-    for (int i = 0; i < mention->task->param_count; i++)
-        if (strcmp(mention->task->param_names[i], name) == 0) mention->set |= (uint64_t)1 << i;
+    for (int i = 0; i < mention->task->params.count; i++)
+        if (strcmp(mention->task->params.names[i], name) == 0) mention->set |= (uint64_t)1 << i;
 }
 
 static uint64_t mentioned(const kf_task *task, const kf_formula *formula)
@@ -92,7 +93,7 @@ static uint64_t mentioned(const kf_task *task, const kf_formula *formula)
 static uint64_t closure(const kf_lint *lint, uint64_t set)
 {
     uint64_t all = 0;
-    for (int i = 0; i < lint->task->param_count; i++)
+    for (int i = 0; i < lint->task->params.count; i++)
         if (set >> i & 1) all |= lint->reach[i];
     return all;
 }
@@ -100,10 +101,10 @@ static uint64_t closure(const kf_lint *lint, uint64_t set)
 static void find_reach(kf_lint *lint)
 {
     const kf_task *task = lint->task;
-    for (int p = 0; p < task->param_count; p++) {
-        uint64_t set = (uint64_t)1 << p | mentioned(task, &task->params[p]);
+    for (int p = 0; p < task->params.count; p++) {
+        uint64_t set = (uint64_t)1 << p | mentioned(task, &task->params.formulas[p]);
         for (int d = 0; d < KF_TASK_DEVICES; d++)
-            if (task->device_params[d]) set |= mentioned(task, &task->device_params[d][p]);
+            if (task->params.device[d]) set |= mentioned(task, &task->params.device[d][p]);
         for (int w = 0; w < task->workload_count; w++) {
             const kf_task_workload *workload = &task->workloads[w];
             if (workload->params) set |= mentioned(task, &workload->params[p]);
@@ -113,8 +114,8 @@ static void find_reach(kf_lint *lint)
         }
         lint->reach[p] = set;
     }
-    for (int k = 0; k < task->param_count; k++) /* Warshall's transitive closure */
-        for (int p = 0; p < task->param_count; p++)
+    for (int k = 0; k < task->params.count; k++) /* Warshall's transitive closure */
+        for (int p = 0; p < task->params.count; p++)
             if (lint->reach[p] >> k & 1) lint->reach[p] |= lint->reach[k];
 }
 
@@ -167,7 +168,8 @@ static void check_description(kf_lint *lint)
     const kf_task *task = lint->task;
     if (strspn(task->description, " \t\r\n") == strlen(task->description)) {
         say(lint, KF_LINT_WARNING, "description.empty", "description",
-            "say what is computed, with the formula; models read it", "there is no description");
+            "describe the computation, with its formula; models read it",
+            "there is no description");
         return;
     }
     for (int i = 0; i < task->argument_count; i++)
@@ -185,17 +187,17 @@ static void check_params(kf_lint *lint)
         shapes | scalars | closure(lint, params_of_distributions(task)) |
         closure(lint, mentioned(task, &task->work_bytes) | mentioned(task, &task->work_flops));
     char path[KF_NAME_BYTES + 16];
-    for (int p = 0; p < task->param_count; p++) {
+    for (int p = 0; p < task->params.count; p++) {
         uint64_t bit = (uint64_t)1 << p;
-        snprintf(path, sizeof path, "params.%s", task->param_names[p]);
+        snprintf(path, sizeof path, "params.%s", task->params.names[p]);
         if (!(used & bit))
             say(lint, KF_LINT_WARNING, "params.unused", path,
                 "remove it, or use it in a shape, a value or the work", "nothing depends on it");
         else if ((shapes & lint->varying & ~scalars & bit) && lint->reach[p] == bit)
             say(lint, KF_LINT_WARNING, "params.not_passed", path,
-                "pass it, or something that it follows from, as a scalar",
-                "shapes depend on it and it differs between workloads, but no scalar tells the "
-                "candidate");
+                "pass it, or a value from which it follows, as a scalar",
+                "shapes depend on it and it differs between workloads, but no scalar passes it to "
+                "the candidate");
     }
 }
 
@@ -210,8 +212,8 @@ static void check_inputs(kf_lint *lint)
     }
     if (!inputs)
         say(lint, KF_LINT_ERROR, "inputs.none", "arguments",
-            "give it an input: what is the same in every call can be computed once and replayed",
-            "nothing is read: the output is the same in every call");
+            "add an input: a candidate could compute the output once and replay it",
+            "there is no input: the output is the same in every call");
     else if (!drawn)
         say(lint, KF_LINT_ERROR, "inputs.constant", "arguments",
             "draw at least one input at random: a table of the answer would pass",
@@ -223,13 +225,13 @@ static void check_inputs(kf_lint *lint)
                 "it is constant in every workload");
     if (drawn && !lint->varied)
         say(lint, KF_LINT_WARNING, "distribution.not_varied", "arguments",
-            "let one vary where the mathematics allows it, or add workloads with other "
+            "let one vary if the mathematics allows it, or add workloads with other "
             "distributions",
             "every input always has one distribution, which the judge may not vary: a shortcut for "
             "one kind of data passes");
 }
 
-/* Adds `bit` to the set; true when it was not there. */
+/* Adds `bit` to the set. True if it was not in the set. */
 static bool first_time(uint64_t *set, int bit)
 {
     bool first = !(*set >> bit & 1);
@@ -288,7 +290,7 @@ static void check_size(kf_lint *lint, const kf_problem *problem, int workload, i
             bytes / 0x1p20, kf_task_devices[device], limit / 0x1p20);
 }
 
-/* What has to be seen in each workload on each device. */
+/* Checks a workload on a device, and collects facts about all of them. */
 static void check_workload(kf_lint *lint, int workload, int device)
 {
     const kf_task *task = lint->task;
@@ -301,7 +303,7 @@ static void check_workload(kf_lint *lint, int workload, int device)
     uint64_t shapes = params_of_shapes(lint);
     bool is_first = lint->applying[device]++ == 0;
     lint->timed[device] += problem.timed;
-    for (int p = 0; p < task->param_count; p++) {
+    for (int p = 0; p < task->params.count; p++) {
         int64_t value = bindings[p].value;
         if (is_first)
             lint->first[device][p] = value;
@@ -325,8 +327,8 @@ static void check_workload(kf_lint *lint, int workload, int device)
     double least = kf_problem_least_bytes(&problem);
     if (problem.work_bytes > least && first_time(&lint->too_much_work, 0))
         say(lint, KF_LINT_WARNING, "work.bytes", "work.bytes",
-            "count each input read once and each output written once: a faster candidate would be "
-            "called impossible",
+            "count each input read once and each output written once; otherwise the judge calls a "
+            "fast candidate impossible",
             "%.0f bytes in workload \"%s\" on %s are more than the %.0f of its inputs and outputs",
             problem.work_bytes, problem.workload, kf_task_devices[device], least);
 }
@@ -343,7 +345,7 @@ static void check_workloads(kf_lint *lint)
         if (lint->applying[d] && !lint->timed[d])
             say(lint, KF_LINT_ERROR, "workload.none_timed", "workloads",
                 "leave \"timed\" out of at least one",
-                "no workload on %s is timed: there is nothing to be faster at", kf_task_devices[d]);
+                "no workload on %s is timed, so there is no speedup", kf_task_devices[d]);
         if (lint->applying[d] && !lint->ragged[d] && params_of_shapes(lint))
             say(lint, KF_LINT_WARNING, "workload.none_ragged", "workloads",
                 "add one with odd sizes, e.g. 1003, untimed",
@@ -376,7 +378,7 @@ int kf_task_lint_static(const kf_task *task, const kf_lint_limits *limits, kf_li
     check_inputs(&lint);
     if (!task->work_bytes.present)
         say(&lint, KF_LINT_WARNING, "work.absent", "work.bytes",
-            "say how many bytes cannot be avoided, when not every element of every input matters",
+            "give the unavoidable bytes, if not every element of every input matters",
             "it is derived: each input read once, each output written once");
     return lint.errors;
 }

@@ -1,10 +1,10 @@
-/* Degenerate tasks, recognised by what their oracle gives (kforge/lint.h).
+/* Finds degenerate tasks by the outputs of their oracle (kforge/lint.h).
  *
- * The first question is always "would this shortcut pass the task's own tolerance in every case?".
- * It is asked with the comparison's formulas in double: for error_ratio the allowed error is ratio
- * times the baseline's own plus one unit roundoff of the output's scale, RMS and maximum
- * separately. Shortcuts that pass are errors. The thresholds on the deviation after that find tasks
- * that are close to it. */
+ * The first check for each shortcut: does it pass the task's own tolerance in every case? It uses
+ * the formulas of the comparison in double. For error_ratio the allowed error is ratio times the
+ * baseline's, plus one unit roundoff of the output's scale, for RMS and maximum separately. A
+ * shortcut that passes is an error. Thresholds on the deviation then find tasks that are close to
+ * one. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,9 +17,11 @@
 typedef struct kf_outputs_lint {
     const kf_lint_case *cases;
     size_t count;
-    int argument; /* the output at hand */
+    /* the output under examination */
+    int argument;
     const kf_problem_argument *shape;
-    double *scratch[2]; /* as many elements as the largest output */
+    /* room for the largest output */
+    double *scratch[2];
     kf_lint_report *report;
     void *context;
     int errors;
@@ -52,7 +54,7 @@ static double rounded(kf_dtype dtype, double value)
     return kf_dtype_load(dtype, element);
 }
 
-/* NaN for NaN, the same infinity for an infinity. */
+/* True for NaN and NaN, and for equal infinities. */
 static bool same_nonfinite(double got, double expected)
 {
     return isnan(expected) ? isnan(got) : got == expected;
@@ -62,8 +64,8 @@ typedef struct kf_deviation {
     double rms, max;
 } kf_deviation;
 
-/* Of `got` from `expected` over elements finite in both; *fits is false when some element is
- * non-finite in another way. */
+/* Returns the deviation of `got` from `expected`, over elements that are finite in both. *fits
+ * becomes false if an element is not finite in one of them only. */
 static kf_deviation deviation(const double *got, const double *expected, int64_t elements,
                               bool *fits)
 {

@@ -1,9 +1,9 @@
-/* Where tasks come from and how they are released; small accessors.
+/* Loads tasks from a folder or a bundle, frees them, and answers questions about them.
  *
- * Both ways in — a folder, a bundle — end in the same steps: parse the tree, get the text of each
- * file that it names, check the texts, take the content address. A file is read through its real
- * path, which has to lie below the real path of the folder, so that a symbolic link can't bring
- * another file of the machine into a bundle. */
+ * Both sources take the same steps: parse task.json, get the text of each file that it names, check
+ * the texts, compute the content address. A file is read through its real path, which must be below
+ * the real path of the folder. So a symbolic link cannot bring another file of the machine into a
+ * bundle. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "kforge/file.h"
 #include "task_internal.h"
+#include "utf8.h"
 
 #define KF_BUNDLE_SCHEMA "kforge-bundle/1"
 
@@ -30,9 +31,9 @@ static void free_overrides(kf_formula **overrides, int count)
 
 static void free_workload(kf_task *task, kf_task_workload *workload)
 {
-    free_overrides(&workload->params, task->param_count);
+    free_overrides(&workload->params, task->params.count);
     for (int i = 0; i < KF_TASK_DEVICES; i++)
-        free_overrides(&workload->device_params[i], task->param_count);
+        free_overrides(&workload->device_params[i], task->params.count);
     for (int i = 0; workload->distributions && i < task->argument_count; i++)
         kf_distribution_free(&workload->distributions[i]);
     free(workload->distributions);
@@ -47,15 +48,15 @@ void kf_task_free(kf_task *task)
         kf_formula_free(&task->arguments[i].value);
         kf_distribution_free(&task->arguments[i].distribution);
     }
-    free_formulas(task->params, task->param_count);
+    free_formulas(task->params.formulas, task->params.count);
     for (int i = 0; i < KF_TASK_DEVICES; i++)
-        free_overrides(&task->device_params[i], task->param_count);
-    free_formulas(task->patches, task->patch_count);
+        free_overrides(&task->params.device[i], task->params.count);
+    free_formulas(task->torch.patches, task->torch.patch_count);
     kf_formula_free(&task->work_bytes);
     kf_formula_free(&task->work_flops);
-    for (int i = 0; i < task->file_count; i++) {
-        free(task->files[i].name);
-        free(task->files[i].text);
+    for (int i = 0; i < task->sources.file_count; i++) {
+        free(task->sources.files[i].name);
+        free(task->sources.files[i].text);
     }
     free(task->canonical);
     free(task->folder);
@@ -66,25 +67,12 @@ void kf_task_free(kf_task *task)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What a file of a task may hold: a bundle is JSON, so valid UTF-8 (RFC 3629) without NUL. */
+/* True for text that a bundle, which is JSON, can hold: valid UTF-8 without NUL. */
 static bool is_text(const char *text, size_t size)
 {
-    const unsigned char *s = (const unsigned char *)text, *end = s + size;
-    while (s < end) {
-        unsigned char c = *s;
-        size_t length = c < 0x80                ? 1
-                        : c >= 0xc2 && c < 0xe0 ? 2
-                        : (c & 0xf0) == 0xe0    ? 3
-                        : c >= 0xf0 && c < 0xf5 ? 4
-                                                : 0;
-        if (!c || !length || length > (size_t)(end - s)) return false;
-        for (size_t i = 1; i < length; i++)
-            if ((s[i] & 0xc0) != 0x80) return false;
-        /* overlong forms, surrogates, beyond U+10FFFF */
-        if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) ||
-            (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90))
-            return false;
-        s += length;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = kf_utf8_length((const unsigned char *)text + i, size - i);
+        if (!length) return false;
     }
     return true;
 }
@@ -110,19 +98,20 @@ static bool check_hash(const char *where, const kf_task_file *file, kf_error *er
     kf_hash hash = kf_hash_bytes(file->text, file->size);
     kf_hash_hex(&hash, hex);
     if (strcmp(hex, file->sha256) == 0) return true;
-    return kf_fail(error, KF_ERROR_INPUT,
-                   "%s: the file \"%s\" is another one than the task was made for: its SHA-256 is "
-                   "%.12s…, not %.12s…; make the task anew",
-                   where, file->source ? file->source : file->name, hex, file->sha256);
+    return kf_fail(
+        error, KF_ERROR_INPUT,
+        "%s: the file \"%s\" has changed since the task was made: its SHA-256 is %.12s…, "
+        "not %.12s…; make the task again",
+        where, file->source ? file->source : file->name, hex, file->sha256);
 }
 
-/* A problem file may lie anywhere: it is known by its hash, so a task can bring no other file of
- * the machine with it. */
-static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *error)
+/* Reads a problem file outside the folder. Its hash must match, so a task cannot bring another file
+ * of the machine with it. */
+static bool read_external(const kf_task *task, kf_task_file *file, kf_error *error)
 {
     kf_autofree char *path =
         file->source[0] == '/' ? strdup(file->source) : kf_path_join(task->folder, file->source);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    if (!path) return kf_fail_memory(error, "the path of a file");
     file->text = kf_file_read(path, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_hash(task->where, file, error) && check_text(task->where, file, error)
                       : kf_fail_prefix(error, "%s: the problem file", task->where);
@@ -130,19 +119,20 @@ static bool read_elsewhere(const kf_task *task, kf_task_file *file, kf_error *er
 
 static bool read_file(const kf_task *task, const char *root, kf_task_file *file, kf_error *error)
 {
-    if (file->source) return read_elsewhere(task, file, error);
+    if (file->source) return read_external(task, file, error);
     kf_autofree char *path = kf_path_join(task->folder, file->name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    if (!path) return kf_fail_memory(error, "the path of a file");
     kf_autofree char *real = realpath(path, NULL);
     if (!real)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_INPUT,
-                       "%s: the file \"%s\" that it names: %s", task->where, file->name,
+                       "%s: cannot read the file \"%s\": %s", task->where, file->name,
                        strerror(errno));
     size_t length = strlen(root);
     if (strncmp(real, root, length) != 0 || (real[length] != '/' && length > 1))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: the file \"%s\" is a link that leaves the task's folder", task->where,
-                       file->name);
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: the file \"%s\" is a link out of the task's folder; copy the file into the folder",
+            task->where, file->name);
     file->text = kf_file_read(real, KF_SOURCE_BYTES, &file->size, error);
     return file->text ? check_text(task->where, file, error) && check_hash(task->where, file, error)
                       : kf_fail_prefix(error, "%s", task->where);
@@ -154,14 +144,14 @@ static bool read_files(kf_task *task, kf_error *error)
     if (!root)
         return kf_fail(error, errno == ENOMEM ? KF_ERROR_MEMORY : KF_ERROR_IO, "%s: %s",
                        task->folder, strerror(errno));
-    for (int i = 0; i < task->file_count; i++)
-        if (!read_file(task, root, &task->files[i], error)) return false;
+    for (int i = 0; i < task->sources.file_count; i++)
+        if (!read_file(task, root, &task->sources.files[i], error)) return false;
     return true;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Splits `path`, a folder or a file, into the folder and the file to read. */
+/* Finds the folder and the task.json of `path`, which is a folder or a file. */
 static bool find_json(const char *path, kf_task *task, kf_error *error)
 {
     struct stat status;
@@ -183,15 +173,14 @@ static bool find_json(const char *path, kf_task *task, kf_error *error)
                                        : strndup(path, (size_t)(slash - path));
         task->where = strdup(path);
     }
-    return (task->folder && task->where) ||
-           kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return (task->folder && task->where) || kf_fail_memory(error, "the path of a task");
 }
 
 kf_task *kf_task_load(const char *path, kf_error *error)
 {
     kf_auto(kf_task) task = calloc(1, sizeof *task);
     if (!task) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+        kf_fail_memory(error, "a task");
         return NULL;
     }
     if (!find_json(path, task, error)) return NULL;
@@ -207,13 +196,13 @@ kf_task *kf_task_load(const char *path, kf_error *error)
 
 static bool take_files(kf_task *task, kf_json_reader *reader, kf_error *error)
 {
-    for (int i = 0; i < task->file_count; i++) {
-        kf_task_file *file = &task->files[i];
+    for (int i = 0; i < task->sources.file_count; i++) {
+        kf_task_file *file = &task->sources.files[i];
         const char *text = kf_json_string(reader, file->name);
         if (reader->failed) return false;
         file->size = strlen(text);
         file->text = strdup(text);
-        if (!file->text) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+        if (!file->text) return kf_fail_memory(error, "a file of a task");
         if (!check_text(task->where, file, error) || !check_hash(task->where, file, error))
             return false;
     }
@@ -233,7 +222,7 @@ kf_task *kf_task_from_bundle(const cJSON *bundle, kf_error *error)
     if (task) task->where = strdup("bundle");
     if (task && json) task->json = cJSON_Duplicate(json, true);
     if (!task || !task->where || (json && !task->json)) {
-        kf_fail(error, KF_ERROR_MEMORY, "bundle: out of memory");
+        kf_fail_memory(error, "a task");
         return NULL;
     }
     kf_json_reader texts = kf_json_object(files, task->where, "files", error);
@@ -252,8 +241,10 @@ cJSON *kf_task_bundle(const kf_task *task)
     if (!cJSON_AddItemToObject(bundle, "json", json)) return NULL;
     kf_steal(&json);
     cJSON *files = cJSON_AddObjectToObject(bundle, "files");
-    for (int i = 0; files && i < task->file_count; i++)
-        if (!cJSON_AddStringToObject(files, task->files[i].name, task->files[i].text)) return NULL;
+    for (int i = 0; files && i < task->sources.file_count; i++)
+        if (!cJSON_AddStringToObject(files, task->sources.files[i].name,
+                                     task->sources.files[i].text))
+            return NULL;
     return files ? kf_steal(&bundle) : NULL;
 }
 
@@ -301,37 +292,40 @@ const char *kf_task_workload_name(const kf_task *task, int workload)
 
 const kf_task_file *kf_task_oracle(const kf_task *task)
 {
-    return &task->files[task->oracle];
+    return &task->sources.files[task->sources.oracle];
 }
 
 const kf_task_file *kf_task_baseline(const kf_task *task)
 {
-    return &task->files[task->baseline];
+    return &task->sources.files[task->sources.baseline];
 }
 
 const kf_task_file *kf_task_baseline_named(const kf_task *task, const char *name)
 {
-    for (int i = 0; i < task->baseline_count; i++)
-        if (strcmp(task->baselines[i].name, name) == 0)
-            return &task->files[task->baselines[i].file];
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (strcmp(task->sources.baselines[i].name, name) == 0)
+            return &task->sources.files[task->sources.baselines[i].file];
     return NULL;
 }
 
 int kf_task_seed_count(const kf_task *task)
 {
-    return task->seed_count;
+    return task->sources.seed_count;
 }
 
 const kf_task_file *kf_task_seed(const kf_task *task, int seed)
 {
-    return seed >= 0 && seed < task->seed_count ? &task->files[task->seeds[seed]] : NULL;
+    return seed >= 0 && seed < task->sources.seed_count
+               ? &task->sources.files[task->sources.seeds[seed]]
+               : NULL;
 }
 
 const char *const *kf_task_file_libraries(const kf_task *task, const kf_task_file *file)
 {
-    for (int i = 0; i < task->baseline_count; i++)
-        if (&task->files[task->baselines[i].file] == file && task->baselines[i].libraries[0])
-            return task->baselines[i].libraries;
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (&task->sources.files[task->sources.baselines[i].file] == file &&
+            task->sources.baselines[i].libraries[0])
+            return task->sources.baselines[i].libraries;
     return task->libraries;
 }
 

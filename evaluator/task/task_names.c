@@ -1,6 +1,6 @@
-/* Names that a task may use. They end up in generated C++ (prototype, oracle, shim), in file names
- * and in shell commands that people copy, so the rules are narrow. Each function returns NULL or
- * the reason for a refusal, worded to follow the name. */
+/* Names that a task may use. They become part of generated C++ (prototype, oracle, shim), of file
+ * names and of shell commands, so the rules are narrow. Each function returns NULL, or a reason
+ * that follows the name in a message. */
 #include <string.h>
 
 #include "task_internal.h"
@@ -159,7 +159,7 @@ static bool begins_with(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* "cuMemAlloc": the prefix and then a capital. */
+/* True for the prefix followed by a capital, as in "cuMemAlloc". */
 static bool begins_with_then_capital(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -186,7 +186,7 @@ const char *kf_name_fault(const char *name)
         return "does not begin with a letter or a digit";
     for (const char *c = name; *c; c++)
         if (!strchr(word_characters, *c) && *c != '-' && *c != '.')
-            return "holds something else than letters, digits, _, - and .";
+            return "may only have letters, digits, _, - and .";
     return NULL;
 }
 
@@ -200,7 +200,7 @@ const char *kf_argument_fault(const char *name)
 {
     const char *fault = identifier_fault(name);
     if (!fault && strcmp(name, "stream") == 0)
-        return "is taken: the last parameter of every candidate is called so";
+        return "is reserved: it is the last parameter of every candidate";
     if (!fault && IS_AMONG(name, in_scope))
         return "is a macro, variable or type that CUDA or the standard headers define";
     return fault;
@@ -228,7 +228,7 @@ const char *kf_file_name_fault(const char *name)
     if (name[0] == '/') return "is an absolute path; expected one relative to the task's folder";
     for (const char *c = name; *c; c++)
         if (!strchr(word_characters, *c) && !strchr("-+./", *c))
-            return "holds something else than letters, digits and _ - + . /";
+            return "may only have letters, digits and _ - + . /";
     for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t length = strcspn(part, "/");
         if (length == 0) return "has an empty part";

@@ -1,34 +1,19 @@
-/* Params: which of four layers sets each of them, then evaluation in order of dependence.
- *
- * From weakest to strongest: params of the task, its device_params, params of the workload, its
- * device_params. Expressions are evaluated after the layers are merged, by depth-first search;
- * meeting a param that is still being evaluated is a cycle. */
-#include <math.h>
+/* Values of params. Four layers may set a param, from weakest to strongest: params of the task, its
+ * device_params, params of the workload, its device_params. Expressions are evaluated after the
+ * layers are merged, by depth-first search. A param that is met again while it is evaluated is part
+ * of a cycle. */
 #include <string.h>
 
 #include "kforge/buffer.h"
 #include "task_internal.h"
 
-bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, size_t count,
-                         kf_value *value, kf_error *error)
-{
-    if (formula->expression)
-        return kf_expression_evaluate(formula->expression, bindings, count, value, error);
-    *value = formula->constant;
-    return true;
-}
+const char *const kf_task_devices[KF_TASK_DEVICES] = {"cpu", "cuda"};
 
-bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
-                        int64_t *integer, kf_error *error)
+int kf_task_device(const char *name)
 {
-    kf_value value;
-    if (!kf_formula_evaluate(formula, bindings, count, &value, error)) return false;
-    *integer = value.integer;
-    if (value.is_integer) return true;
-    if (value.number != floor(value.number) || fabs(value.number) > (double)KF_EXACT_INTEGER)
-        return kf_fail(error, KF_ERROR_INPUT, "expected an integer, found %.17g", value.number);
-    *integer = (int64_t)value.number; /* log2(4096) */
-    return true;
+    for (int i = 0; i < KF_TASK_DEVICES; i++)
+        if (strcmp(kf_task_devices[i], name) == 0) return i;
+    return -1;
 }
 
 typedef enum kf_progress { UNSEEN, UNDERWAY, DONE } kf_progress;
@@ -36,21 +21,22 @@ typedef enum kf_progress { UNSEEN, UNDERWAY, DONE } kf_progress;
 typedef struct kf_resolution {
     const kf_task *task;
     int workload, device;
-    kf_binding *bindings; /* complete in names, values filled in as they become known */
+    /* all names; values are filled in one by one */
+    kf_binding *bindings;
     kf_progress progress[KF_MAX_PARAMS];
-    /* params that are being evaluated, for the message of a cycle */
+    /* params under evaluation, for the message of a cycle */
     int stack[KF_MAX_PARAMS], depth;
     bool failed;
     kf_error *error;
 } kf_resolution;
 
-/* The formula that counts for a param, and the field path of where it stands. */
+/* Returns the strongest formula of a param, and writes its field path. */
 static const kf_formula *strongest(const kf_resolution *resolution, int param, char *path,
                                    size_t size)
 {
     const kf_task *task = resolution->task;
     const kf_task_workload *workload = &task->workloads[resolution->workload];
-    const char *device = kf_task_devices[resolution->device], *name = task->param_names[param];
+    const char *device = kf_task_devices[resolution->device], *name = task->params.names[param];
     const kf_formula *layer = workload->device_params[resolution->device];
     if (layer && layer[param].present) {
         snprintf(path, size, "workloads[%d].device_params.%s.%s", resolution->workload, device,
@@ -61,13 +47,13 @@ static const kf_formula *strongest(const kf_resolution *resolution, int param, c
         snprintf(path, size, "workloads[%d].params.%s", resolution->workload, name);
         return &workload->params[param];
     }
-    layer = task->device_params[resolution->device];
+    layer = task->params.device[resolution->device];
     if (layer && layer[param].present) {
         snprintf(path, size, "device_params.%s.%s", device, name);
         return &layer[param];
     }
     snprintf(path, size, "params.%s", name);
-    return &task->params[param];
+    return &task->params.formulas[param];
 }
 
 static void resolve(kf_resolution *resolution, int param);
@@ -75,8 +61,8 @@ static void resolve(kf_resolution *resolution, int param);
 static void resolve_name(void *context, const char *name)
 {
     kf_resolution *resolution = context;
-    for (int i = 0; i < resolution->task->param_count; i++)
-        if (strcmp(resolution->task->param_names[i], name) == 0) resolve(resolution, i);
+    for (int i = 0; i < resolution->task->params.count; i++)
+        if (strcmp(resolution->task->params.names[i], name) == 0) resolve(resolution, i);
 }
 
 static void report_cycle(kf_resolution *resolution, int param)
@@ -85,12 +71,12 @@ static void report_cycle(kf_resolution *resolution, int param)
     int start = 0;
     while (resolution->stack[start] != param) start++;
     for (int i = start; i < resolution->depth; i++)
-        kf_buffer_format(&cycle, "%s -> ", resolution->task->param_names[resolution->stack[i]]);
+        kf_buffer_format(&cycle, "%s -> ", resolution->task->params.names[resolution->stack[i]]);
     char path[256];
     strongest(resolution, param, path, sizeof path);
     kf_fail(resolution->error, KF_ERROR_INPUT,
             "%s: %s: params depend on each other in a cycle: %s%s", resolution->task->where, path,
-            cycle.data ? cycle.data : "", resolution->task->param_names[param]);
+            cycle.data ? cycle.data : "", resolution->task->params.names[param]);
     resolution->failed = true;
 }
 
@@ -112,7 +98,7 @@ static void resolve(kf_resolution *resolution, int param)
 
     int64_t value;
     kf_error inner = {0};
-    bool evaluated = kf_formula_integer(formula, resolution->bindings, (size_t)task->param_count,
+    bool evaluated = kf_formula_integer(formula, resolution->bindings, (size_t)task->params.count,
                                         &value, &inner);
     if (evaluated && (value > KF_EXACT_INTEGER || value < -KF_EXACT_INTEGER))
         evaluated = kf_fail(&inner, KF_ERROR_INPUT, "%lld is out of range; expected -2^53 to 2^53",
@@ -133,8 +119,8 @@ bool kf_params_resolve(const kf_task *task, int workload, int device,
 {
     kf_resolution resolution = {
         .task = task, .workload = workload, .device = device, .bindings = bindings, .error = error};
-    for (int i = 0; i < task->param_count; i++)
-        bindings[i] = (kf_binding){.name = task->param_names[i]};
-    for (int i = 0; i < task->param_count; i++) resolve(&resolution, i);
+    for (int i = 0; i < task->params.count; i++)
+        bindings[i] = (kf_binding){.name = task->params.names[i]};
+    for (int i = 0; i < task->params.count; i++) resolve(&resolution, i);
     return !resolution.failed;
 }

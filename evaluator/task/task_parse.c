@@ -1,8 +1,8 @@
-/* task.json -> kf_task: every key of docs/reference/task-format.md, with the field path in every
- * message.
+/* Turns task.json into a kf_task: every key of docs/reference/task-format.md, with the field path
+ * in every message.
  *
- * Params come first, because all other formulas are checked against their names. Strings stay in
- * the tree, which the task owns. Files are only noted, by task_sources.c; task_load.c reads them.
+ * Params come first, because all other formulas may use their names. Strings stay in the JSON tree,
+ * which the task owns. task_sources.c lists the files, and task_load.c reads them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,164 +10,9 @@
 
 #include "task_internal.h"
 
-const char *const kf_task_devices[KF_TASK_DEVICES] = {"cpu", "cuda"};
+/* ---- params -------------------------------------------------------------------------------- */
 
-int kf_task_device(const char *name)
-{
-    for (int i = 0; i < KF_TASK_DEVICES; i++)
-        if (strcmp(kf_task_devices[i], name) == 0) return i;
-    return -1;
-}
-
-/* ---- helpers --------------------------------------------------------------------------------- */
-
-kf_json_reader kf_task_child(const kf_json_reader *parent, const cJSON *object, const char *key,
-                             int index)
-{
-    char path[sizeof parent->path + KF_NAME_BYTES + 16];
-    const char *dot = parent->path[0] ? "." : "";
-    if (index >= 0)
-        snprintf(path, sizeof path, "%s%s%.63s[%d]", parent->path, dot, key, index);
-    else
-        snprintf(path, sizeof path, "%s%s%.63s", parent->path, dot, key);
-    return kf_json_object(object, parent->where, path, parent->error);
-}
-
-bool kf_task_no_memory(kf_json_reader *reader)
-{
-    reader->failed = true;
-    return kf_fail(reader->error, KF_ERROR_MEMORY, "%s: out of memory", reader->where);
-}
-
-int kf_task_choose(kf_json_reader *reader, const char *key, const char *word,
-                   const char *const *words, size_t count, const char *what)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], word) == 0) return (int)i;
-    const char *near = kf_nearest(word, words, count);
-    if (near) {
-        kf_json_complain(reader, key, "there is no %s \"%s\"; did you mean \"%s\"?", what, word,
-                         near);
-        return -1;
-    }
-    char list[256] = "";
-    for (size_t i = 0, used = 0; i < count && used < sizeof list - 1; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
-    kf_json_complain(reader, key, "there is no %s \"%s\"; expected one of %s", what, word, list);
-    return -1;
-}
-
-static bool read_dtype(kf_json_reader *reader, const char *key, const char *name, kf_dtype *dtype)
-{
-    const char *names[KF_DTYPE_COUNT];
-    for (int i = 0; i < KF_DTYPE_COUNT; i++) names[i] = kf_dtype_name((kf_dtype)i);
-    int which = kf_task_choose(reader, key, name, names, KF_DTYPE_COUNT, "dtype");
-    if (which >= 0) *dtype = (kf_dtype)which;
-    return which >= 0;
-}
-
-/* A string that is there and passes `fault`. */
-static const char *read_name(kf_json_reader *reader, const char *key, const char *fallback,
-                             const char *(*fault)(const char *))
-{
-    const char *name =
-        fallback ? kf_json_string_or(reader, key, fallback) : kf_json_string(reader, key);
-    if (reader->failed) return NULL;
-    const char *what = fault(name);
-    if (!what) return name;
-    kf_json_complain(reader, key, "\"%s\" %s", name, what);
-    return NULL;
-}
-
-const cJSON *kf_task_array(kf_json_reader *reader, const char *key, int most, int *count)
-{
-    const cJSON *array = kf_json_array_or_null(reader, key);
-    *count = array ? cJSON_GetArraySize(array) : 0;
-    if (*count > most) {
-        kf_json_complain(reader, key, "%d elements; expected at most %d", *count, most);
-        return NULL;
-    }
-    return array;
-}
-
-/* ---- formulas -------------------------------------------------------------------------------- */
-
-typedef struct kf_name_check {
-    const kf_task *task;
-    const char *unknown;
-} kf_name_check;
-
-static void check_name(void *context, const char *name)
-{
-    kf_name_check *check = context;
-    bool known = false;
-    for (int i = 0; i < check->task->param_count && !known; i++)
-        known = strcmp(check->task->param_names[i], name) == 0;
-    if (!known && !check->unknown) check->unknown = name;
-}
-
-kf_formula kf_formula_number(double number)
-{
-    bool is_integer = number == floor(number) && fabs(number) <= (double)KF_EXACT_INTEGER;
-    return (kf_formula){.present = true,
-                        .constant = {.is_integer = is_integer,
-                                     .integer = is_integer ? (int64_t)number : 0,
-                                     .number = number}};
-}
-
-void kf_formula_free(kf_formula *formula)
-{
-    kf_expression_free(formula->expression);
-    formula->expression = NULL;
-}
-
-const char *kf_formula_text(const kf_formula *formula, char text[KF_NAME_BYTES])
-{
-    if (formula->expression)
-        snprintf(text, KF_NAME_BYTES, "\"%.58s\"", kf_expression_text(formula->expression));
-    else
-        snprintf(text, KF_NAME_BYTES, "it");
-    return text;
-}
-
-bool kf_formula_read(const kf_task *task, kf_json_reader *reader, const char *key,
-                     const cJSON *value, kf_formula *formula)
-{
-    if (cJSON_IsNumber(value)) {
-        if (!isfinite(value->valuedouble))
-            return kf_json_complain(reader, key, "the number is beyond what a double can hold");
-        *formula = kf_formula_number(value->valuedouble);
-        return true;
-    }
-    if (cJSON_IsBool(value)) {
-        *formula = kf_formula_number(cJSON_IsTrue(value) ? 1 : 0);
-        return true;
-    }
-    if (!cJSON_IsString(value))
-        return kf_json_complain(reader, key, "expected a number or an expression in a string");
-
-    kf_error inner = {0};
-    kf_auto(kf_expression) expression = kf_expression_parse(value->valuestring, &inner);
-    if (!expression) {
-        kf_json_complain(reader, key, "%s", inner.text);
-        if (reader->error) reader->error->code = inner.code;
-        return false;
-    }
-    kf_name_check check = {.task = task};
-    kf_expression_names(expression, check_name, &check);
-    if (check.unknown) {
-        const char *near = kf_nearest(check.unknown, task->param_names, (size_t)task->param_count);
-        if (near)
-            return kf_json_complain(reader, key, "\"%s\" is no param; did you mean \"%s\"?",
-                                    check.unknown, near);
-        return kf_json_complain(reader, key, "\"%s\" is no param; declare it in \"params\"",
-                                check.unknown);
-    }
-    *formula = (kf_formula){.present = true, .expression = kf_steal(&expression)};
-    return true;
-}
-
-/* A number of a place where true and false make no sense. */
+/* Reads a number in a place where true and false are wrong. */
 static bool read_number(const kf_task *task, kf_json_reader *reader, const char *key,
                         const cJSON *value, kf_formula *formula)
 {
@@ -198,26 +43,26 @@ static bool read_params(kf_task *task, kf_json_reader *top)
     for (const cJSON *child = object->child; child; child = child->next) {
         const char *fault = kf_param_fault(child->string);
         if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
-        if (task->param_count == KF_MAX_PARAMS)
+        if (task->params.count == KF_MAX_PARAMS)
             return kf_json_complain(&reader, NULL, "more than %d params", KF_MAX_PARAMS);
-        task->param_names[task->param_count++] = child->string;
+        task->params.names[task->params.count++] = child->string;
     }
     int index = 0;
     for (const cJSON *child = object->child; child; child = child->next)
-        if (!read_param(task, &reader, child, &task->params[index++])) return false;
+        if (!read_param(task, &reader, child, &task->params.formulas[index++])) return false;
     return true;
 }
 
-/* {"rows": 64, …}: overrides of params that the task has. */
+/* Reads {"rows": 64, …}: overrides of the task's params. */
 static bool read_overrides(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
                            const char *key, kf_formula **overrides)
 {
     kf_json_reader reader = kf_task_child(parent, object, key, -1);
     if (reader.failed) return false;
-    *overrides = calloc((size_t)task->param_count + 1, sizeof **overrides);
-    if (!*overrides) return kf_task_no_memory(&reader);
-    for (int i = 0; i < task->param_count; i++) {
-        const cJSON *value = kf_json_any(&reader, task->param_names[i]);
+    *overrides = calloc((size_t)task->params.count + 1, sizeof **overrides);
+    if (!*overrides) return kf_fail_memory(reader.error, "the overrides of a workload");
+    for (int i = 0; i < task->params.count; i++) {
+        const cJSON *value = kf_json_any(&reader, task->params.names[i]);
         if (value && !read_param(task, &reader, value, &(*overrides)[i])) return false;
     }
     return kf_json_finish(&reader);
@@ -313,7 +158,7 @@ static bool read_buffer(const kf_task *task, kf_json_reader *reader, kf_task_arg
 {
     const cJSON *bytes = argument->kind == KF_WORKSPACE ? kf_json_any(reader, "bytes") : NULL;
     if (!bytes)
-        return read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype) &&
+        return kf_task_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype) &&
                read_shape(task, reader, argument);
     if (kf_json_any(reader, "dtype") || kf_json_any(reader, "shape"))
         return kf_json_complain(reader, "bytes",
@@ -340,7 +185,7 @@ static bool read_argument_distribution(const kf_task *task, kf_json_reader *read
 
 static bool read_scalar(const kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
 {
-    if (!read_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype))
+    if (!kf_task_dtype(reader, "dtype", kf_json_string(reader, "dtype"), &argument->dtype))
         return false;
     const cJSON *value = kf_json_any(reader, "value");
     if (!value)
@@ -367,7 +212,7 @@ static bool read_argument_tolerance(kf_json_reader *reader, kf_task_argument *ar
 static bool read_argument(kf_task *task, kf_json_reader *reader, kf_task_argument *argument)
 {
     static const char *const kinds[] = {"input", "output", "inout", "scalar", "workspace"};
-    argument->name = read_name(reader, "name", NULL, kf_argument_fault);
+    argument->name = kf_task_name_field(reader, "name", NULL, kf_argument_fault);
     if (!argument->name) return false;
     for (int i = 0; i < task->argument_count; i++)
         if (strcmp(task->arguments[i].name, argument->name) == 0)
@@ -404,13 +249,14 @@ static bool read_arguments(kf_task *task, kf_json_reader *top)
         kf_json_reader reader = kf_task_child(top, element, "arguments", task->argument_count);
         kf_task_argument *argument = &task->arguments[task->argument_count];
         bool read = !reader.failed && read_argument(task, &reader, argument);
-        task->argument_count++; /* also when it failed: what it owns is freed with the task */
+        /* counts after a failure, too, so that kf_task_free frees its formulas */
+        task->argument_count++;
         if (!read) return false;
         outputs += argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
     }
     return outputs > 0 ||
            kf_json_complain(top, "arguments",
-                            "nothing is computed; expected at least one output or inout");
+                            "no argument is an output; expected at least one output or inout");
 }
 
 static bool read_precision(kf_task *task, kf_json_reader *top)
@@ -424,7 +270,7 @@ static bool read_precision(kf_task *task, kf_json_reader *top)
     }
     task->precision = kf_json_string_or(top, "precision", kf_dtype_name(first->dtype));
     kf_dtype dtype;
-    return !top->failed && read_dtype(top, "precision", task->precision, &dtype);
+    return !top->failed && kf_task_dtype(top, "precision", task->precision, &dtype);
 }
 
 /* ---- workloads ------------------------------------------------------------------------------- */
@@ -455,7 +301,8 @@ static bool read_distributions(const kf_task *task, kf_json_reader *parent,
     if (!object) return !parent->failed;
     kf_json_reader reader = kf_task_child(parent, object, "distributions", -1);
     workload->distributions = calloc((size_t)task->argument_count, sizeof *workload->distributions);
-    if (!workload->distributions) return kf_task_no_memory(&reader);
+    if (!workload->distributions)
+        return kf_fail_memory(reader.error, "the distributions of a workload");
     for (int i = 0; i < task->argument_count; i++) {
         const kf_task_argument *argument = &task->arguments[i];
         if (argument->kind != KF_INPUT && argument->kind != KF_INOUT) continue;
@@ -469,7 +316,7 @@ static bool read_distributions(const kf_task *task, kf_json_reader *parent,
 
 static bool read_workload(kf_task *task, kf_json_reader *reader, kf_task_workload *workload)
 {
-    workload->name = read_name(reader, "name", NULL, kf_name_fault);
+    workload->name = kf_task_name_field(reader, "name", NULL, kf_name_fault);
     if (!workload->name) return false;
     for (int i = 0; i < task->workload_count; i++)
         if (strcmp(task->workloads[i].name, workload->name) == 0)
@@ -504,7 +351,8 @@ static bool read_workloads(kf_task *task, kf_json_reader *top)
         kf_json_reader reader = kf_task_child(top, element, "workloads", task->workload_count);
         bool read =
             !reader.failed && read_workload(task, &reader, &task->workloads[task->workload_count]);
-        task->workload_count++; /* also when it failed: what it owns is freed with the task */
+        /* counts after a failure, too, so that kf_task_free frees its formulas */
+        task->workload_count++;
         if (!read) return false;
     }
     return true;
@@ -541,18 +389,18 @@ static bool read_head(kf_task *task, kf_json_reader *top)
     const char *schema = kf_json_string(top, "schema");
     if (!top->failed && strcmp(schema, KF_TASK_SCHEMA) != 0)
         return kf_json_complain(top, "schema", "\"%s\"; expected \"%s\"", schema, KF_TASK_SCHEMA);
-    task->name = read_name(top, "name", NULL, kf_name_fault);
+    task->name = kf_task_name_field(top, "name", NULL, kf_name_fault);
     if (!task->name) return false;
     task->description = kf_json_string_or(top, "description", "");
-    task->entry = read_name(top, "entry", task->name, kf_entry_fault);
+    task->entry = kf_task_name_field(top, "entry", task->name, kf_entry_fault);
     return task->entry != NULL;
 }
 
-/* Everything that a judge will ask for later, once now. */
+/* Resolves every workload on every device, so that later calls cannot fail. */
 static bool resolve_everything(const kf_task *task, kf_error *error)
 {
     kf_problem *problem = malloc(sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", task->where);
+    if (!problem) return kf_fail_memory(error, "a workload of a task");
     bool resolved = true, applies;
     for (int workload = 0; resolved && workload < task->workload_count; workload++)
         for (int device = 0; resolved && device < KF_TASK_DEVICES; device++)
@@ -566,7 +414,7 @@ bool kf_task_parse(kf_task *task, kf_error *error)
 {
     kf_json_reader top = kf_json_object(task->json, task->where, "", error);
     return !top.failed && read_head(task, &top) && read_params(task, &top) &&
-           read_device_params(task, &top, task->device_params) && read_arguments(task, &top) &&
+           read_device_params(task, &top, task->params.device) && read_arguments(task, &top) &&
            read_precision(task, &top) &&
            read_tolerance(&top, &task->has_tolerance, &task->tolerance) && read_work(task, &top) &&
            read_workloads(task, &top) && kf_task_read_files(task, &top) &&

@@ -1,5 +1,4 @@
-/* The C signatures that a task asks for (docs/reference/task-format.md, "The candidate's
- * signature"). */
+/* The C signatures of candidate and oracle (docs/reference/task-format.md, "Signature"). */
 #include "kforge/buffer.h"
 #include "task_internal.h"
 

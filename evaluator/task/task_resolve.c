@@ -1,4 +1,4 @@
-/* One workload on one device, made concrete. */
+/* Makes a workload concrete for a device: shapes, values, distributions, tolerances, work. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct kf_making {
     kf_error *error;
 } kf_making;
 
-/* "FILE: arguments[2] (x).shape[0]: TEXT (workload "wide" on cpu)". */
+/* Fails with "FILE: arguments[2] (x).shape[0]: TEXT (workload "wide" on cpu)". */
 static bool refuse(const kf_making *making, int argument, const char *field, const kf_error *inner)
 {
     const kf_task *task = making->task;
@@ -98,8 +98,8 @@ static bool make_distribution(const kf_making *making, int index, kf_problem_arg
     return refuse(making, index, ".distribution", &inner);
 }
 
-/* Workload's beats the argument's beats the task's; error_ratio and allclose of task or workload
- * leave integers exact. */
+/* Returns the tolerance of the workload, else of the argument, else of the task. error_ratio and
+ * allclose of task or workload leave integers exact. */
 static kf_tolerance tolerance_of(const kf_task *task, int workload, int argument)
 {
     const kf_task_workload *at = &task->workloads[workload];
@@ -129,8 +129,8 @@ static bool make_argument(const kf_making *making, int index)
     if (!make_shape(making, index, argument)) return false;
     if (from->kind == KF_OUTPUT || from->kind == KF_INOUT) {
         argument->tolerance = tolerance_of(making->task, making->workload, index);
-        argument->tf32 =
-            making->task->tf32 && from->dtype == KF_F32 && making->device == kf_task_device("cuda");
+        argument->tf32 = making->task->torch.tf32 && from->dtype == KF_F32 &&
+                         making->device == kf_task_device("cuda");
     }
     return (from->kind != KF_INPUT && from->kind != KF_INOUT) ||
            make_distribution(making, index, argument);
@@ -191,7 +191,7 @@ bool kf_task_resolve(const kf_task *task, int workload, const char *device, kf_p
                         .workload = workload,
                         .device = which,
                         .bindings = bindings,
-                        .count = (size_t)task->param_count,
+                        .count = (size_t)task->params.count,
                         .problem = problem,
                         .error = error};
     problem->argument_count = task->argument_count;
@@ -209,5 +209,5 @@ int kf_task_params(const kf_task *task, int workload, const char *device,
                 task->where, workload, device);
         return -1;
     }
-    return kf_params_resolve(task, workload, which, bindings, error) ? task->param_count : -1;
+    return kf_params_resolve(task, workload, which, bindings, error) ? task->params.count : -1;
 }

@@ -1,6 +1,5 @@
-/* The files that task.json names (oracle, baselines, seeds), each noted once, with what kind of
- * source it is, the libraries that it may link and, for a problem file that lies elsewhere, its
- * hash. task_load.c reads them. */
+/* Lists the files that task.json names (oracle, baselines, seeds), each once, with its kind, its
+ * libraries and, for a problem file outside the folder, its hash. task_load.c reads the texts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +7,22 @@
 #include "kforge/hash.h"
 #include "task_internal.h"
 
-/* Notes a file of the task once; its index in task->files. */
-static bool note_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name,
-                      int *index)
+/* Adds a file to the list unless it is there. *index gets its place. */
+static bool add_file(kf_task *task, kf_json_reader *reader, const char *key, const char *name,
+                     int *index)
 {
     const char *fault = kf_file_name_fault(name);
     if (fault) return kf_json_complain(reader, key, "\"%s\" %s", name, fault);
-    for (*index = 0; *index < task->file_count; (*index)++)
-        if (strcmp(task->files[*index].name, name) == 0) return true;
-    task->files[task->file_count].name = strdup(name);
-    if (!task->files[task->file_count].name) return kf_task_no_memory(reader);
-    task->file_count++;
+    for (*index = 0; *index < task->sources.file_count; (*index)++)
+        if (strcmp(task->sources.files[*index].name, name) == 0) return true;
+    task->sources.files[task->sources.file_count].name = strdup(name);
+    if (!task->sources.files[task->sources.file_count].name)
+        return kf_fail_memory(reader->error, "the name of a file");
+    task->sources.file_count++;
     return true;
 }
 
-/* "libraries" of the task or of one of its baselines; ends with NULL. */
+/* Reads "libraries" of the task or of a baseline; the list ends with NULL. */
 static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_LIBRARIES + 1])
 {
     static const char *const known[KF_MAX_LIBRARIES] = {"cublas", "cublaslt", "cudnn", "cufft",
@@ -44,8 +44,8 @@ static bool read_libraries(kf_json_reader *reader, const char *libraries[KF_MAX_
     return !reader->failed;
 }
 
-/* Where a problem file lies that is not in the task's folder, and what it has to hash to. */
-static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
+/* Reads "source" and "sha256": path and hash of a problem file outside the task's folder. */
+static bool read_external(kf_json_reader *reader, kf_task_file *file)
 {
     const char *source = kf_json_string_or(reader, "source", NULL),
                *sha256 = kf_json_string_or(reader, "sha256", NULL);
@@ -53,8 +53,9 @@ static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
     if (source && !source[0])
         return kf_json_complain(reader, "source", "is empty; expected the path of a file");
     if (source && !sha256)
-        return kf_json_complain(reader, "sha256",
-                                "missing; a file that lies elsewhere is known by its hash");
+        return kf_json_complain(
+            reader, "sha256",
+            "missing; expected the SHA-256 of the file, because it is outside the task's folder");
     if (sha256 && (strlen(sha256) != KF_HASH_HEX - 1 ||
                    strspn(sha256, "0123456789abcdef") != KF_HASH_HEX - 1))
         return kf_json_complain(reader, "sha256", "expected %d hexadecimal digits in lower case",
@@ -70,8 +71,8 @@ static bool read_elsewhere(kf_json_reader *reader, kf_task_file *file)
     return true;
 }
 
-/* {"kind": "cuda", "file": "…"}, and "libraries" where there is a place for them; {"kind": "torch",
- * "file": "…", "compile": true} likewise. */
+/* Reads {"kind": "cuda", "file": "…"}, with "libraries" if `libraries` is given, or {"kind":
+ * "torch", "file": "…"}, with "compile" if `compiled` is given. */
 static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON *object,
                         const char *key, int *file, const char **libraries, bool *compiled)
 {
@@ -82,15 +83,15 @@ static bool read_source(kf_task *task, const kf_json_reader *parent, const cJSON
                    : kf_task_choose(&reader, "kind", kf_json_string_or(&reader, "kind", "cuda"),
                                     kinds, 2, "kind of source");
     const char *name = kf_json_string(&reader, "file");
-    int known = task->file_count;
-    if (kind < 0 || reader.failed || !note_file(task, &reader, "file", name, file)) return false;
-    kf_task_file *noted = &task->files[*file];
+    int known = task->sources.file_count;
+    if (kind < 0 || reader.failed || !add_file(task, &reader, "file", name, file)) return false;
+    kf_task_file *noted = &task->sources.files[*file];
     if (*file < known && noted->kind != (kf_source_kind)kind)
         return kf_json_complain(&reader, "kind", "\"%s\" is of kind %s elsewhere in this task",
                                 name, kinds[noted->kind]);
     noted->kind = (kf_source_kind)kind;
     if (kind == KF_SOURCE_TORCH) {
-        if (!read_elsewhere(&reader, noted)) return false;
+        if (!read_external(&reader, noted)) return false;
         if (compiled) *compiled = kf_json_boolean_or(&reader, "compile", false);
         return kf_json_finish(&reader);
     }
@@ -106,15 +107,15 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
     {
         const char *fault = kf_name_fault(child->string);
         if (fault) return kf_json_complain(&reader, NULL, "\"%s\" %s", child->string, fault);
-        if (task->baseline_count == KF_MAX_BASELINES)
+        if (task->sources.baseline_count == KF_MAX_BASELINES)
             return kf_json_complain(&reader, NULL, "more than %d baselines", KF_MAX_BASELINES);
-        task->baselines[task->baseline_count].name = child->string;
+        task->sources.baselines[task->sources.baseline_count].name = child->string;
         if (!read_source(task, &reader, child, child->string,
-                         &task->baselines[task->baseline_count].file,
-                         task->baselines[task->baseline_count].libraries,
-                         &task->baselines[task->baseline_count].compiled))
+                         &task->sources.baselines[task->sources.baseline_count].file,
+                         task->sources.baselines[task->sources.baseline_count].libraries,
+                         &task->sources.baselines[task->sources.baseline_count].compiled))
             return false;
-        task->baseline_count++;
+        task->sources.baseline_count++;
     }
     return true;
 }
@@ -122,7 +123,7 @@ static bool read_baselines(kf_task *task, kf_json_reader *top)
 bool kf_task_read_files(kf_task *task, kf_json_reader *top)
 {
     static const char *const required[] = {"oracle", "baseline"};
-    int *const indices[] = {&task->oracle, &task->baseline};
+    int *const indices[] = {&task->sources.oracle, &task->sources.baseline};
     for (int i = 0; i < 2; i++) {
         const cJSON *object = kf_json_any(top, required[i]);
         if (!object)
@@ -130,7 +131,7 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
                                     "missing; expected {\"kind\": \"cuda\", \"file\": \"%s.cu\"}",
                                     required[i]);
         if (!read_source(task, top, object, required[i], indices[i], NULL,
-                         i ? &task->compiled : NULL))
+                         i ? &task->sources.compiled : NULL))
             return false;
     }
     if (!read_baselines(task, top)) return false;
@@ -140,15 +141,17 @@ bool kf_task_read_files(kf_task *task, kf_json_reader *top)
     cJSON_ArrayForEach(element, seeds)
     {
         char key[32];
-        snprintf(key, sizeof key, "seeds[%d]", task->seed_count);
+        snprintf(key, sizeof key, "seeds[%d]", task->sources.seed_count);
         if (!cJSON_IsString(element))
             return kf_json_complain(top, key, "expected the name of a file");
-        if (!note_file(task, top, key, element->valuestring, &task->seeds[task->seed_count]))
+        if (!add_file(task, top, key, element->valuestring,
+                      &task->sources.seeds[task->sources.seed_count]))
             return false;
-        if (task->files[task->seeds[task->seed_count]].kind != KF_SOURCE_CUDA)
-            return kf_json_complain(top, key, "\"%s\" is a problem file; a seed is CUDA C",
+        if (task->sources.files[task->sources.seeds[task->sources.seed_count]].kind !=
+            KF_SOURCE_CUDA)
+            return kf_json_complain(top, key, "\"%s\" is a problem file; expected a file of CUDA C",
                                     element->valuestring);
-        task->seed_count++;
+        task->sources.seed_count++;
     }
     return read_libraries(top, task->libraries);
 }

@@ -1,30 +1,31 @@
-/* The "torch" object: what the arguments of a task are to a problem file in KernelBench's layout
+/* Reads the "torch" object: the role of each argument in a problem file with KernelBench's layout
  * (docs/internals/pytorch.md).
  *
  * Its four lists name every argument once, in the order of "arguments": inputs of forward, state
- * (parameters and buffers by the names that state_dict gives them), outputs, scalars of forward.
- * Patches override constants of the file, so that a workload's shapes and the file's agree. */
+ * (parameters and buffers with their names in state_dict), outputs, scalars of forward. Patches
+ * override constants of the file, so that its shapes match those of a workload. */
 #include <string.h>
 
 #include "task_internal.h"
 
 bool kf_task_is_torch(const kf_task *task)
 {
-    return task->torch != NULL;
+    return task->torch.object != NULL;
 }
 
 bool kf_task_baseline_compiled(const kf_task *task, const char *name)
 {
-    if (!name) return task->compiled;
-    for (int i = 0; i < task->baseline_count; i++)
-        if (strcmp(task->baselines[i].name, name) == 0) return task->baselines[i].compiled;
+    if (!name) return task->sources.compiled;
+    for (int i = 0; i < task->sources.baseline_count; i++)
+        if (strcmp(task->sources.baselines[i].name, name) == 0)
+            return task->sources.baselines[i].compiled;
     return false;
 }
 
 static const char *const kind_words[] = {"an input", "an output", "an inout", "a scalar",
                                          "workspace"};
 
-/* The next argument of the task has to be called so and be of that kind. */
+/* Checks that the next argument of the task has this name and kind. */
 static bool expect_argument(const kf_task *task, kf_json_reader *reader, const char *key,
                             const char *name, kf_argument_kind kind, int *next)
 {
@@ -42,8 +43,8 @@ static bool expect_argument(const kf_task *task, kf_json_reader *reader, const c
                                 name, kind_words[argument->kind], kind_words[kind]);
     if (argument->dtype == KF_F8E4M3 || argument->dtype == KF_F8E5M2)
         return kf_json_complain(reader, key,
-                                "\"%s\" is of dtype %s, which a problem file can't have", name,
-                                kf_dtype_name(argument->dtype));
+                                "\"%s\" has dtype %s; a problem file supports no 8-bit floats",
+                                name, kf_dtype_name(argument->dtype));
     ++*next;
     return true;
 }
@@ -75,7 +76,7 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
                    *name = kf_json_string(&reader, "name");
         if (reader.failed) return false;
         if (!name[0])
-            return kf_json_complain(&reader, "name", "is empty; expected a name of state_dict");
+            return kf_json_complain(&reader, "name", "is empty; expected a name in state_dict");
         if (!expect_argument(task, &reader, "argument", argument, KF_INPUT, next) ||
             !kf_json_finish(&reader))
             return false;
@@ -83,8 +84,7 @@ static bool read_state(const kf_task *task, kf_json_reader *parent, int *next)
     return !parent->failed;
 }
 
-/* "forward": the arguments of forward, inputs and scalars, in its own order; without it inputs come
- * first. */
+/* Reads "forward": inputs and scalars in the order of forward. Without it inputs come first. */
 static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs, int first_scalar)
 {
     const cJSON *array = kf_json_array_or_null(reader, "forward"), *element;
@@ -108,7 +108,8 @@ static bool read_forward(const kf_task *task, kf_json_reader *reader, int inputs
             if (strcmp(before->valuestring, element->valuestring) == 0)
                 return kf_json_complain(reader, place, "\"%s\" comes twice", element->valuestring);
         if (!known)
-            return kf_json_complain(reader, place, "\"%s\" is none of \"inputs\" and \"scalars\"",
+            return kf_json_complain(reader, place,
+                                    "\"%s\" is neither in \"inputs\" nor in \"scalars\"",
                                     element->valuestring);
     }
     return true;
@@ -121,19 +122,19 @@ static bool read_patches(kf_task *task, kf_json_reader *parent)
     kf_json_reader reader = kf_task_child(parent, object, "patches", -1);
     cJSON_ArrayForEach(child, object)
     {
-        if (task->patch_count == KF_MAX_PARAMS)
+        if (task->torch.patch_count == KF_MAX_PARAMS)
             return kf_json_complain(&reader, NULL, "more than %d patches", KF_MAX_PARAMS);
-        kf_formula *patch = &task->patches[task->patch_count];
+        kf_formula *patch = &task->torch.patches[task->torch.patch_count];
         if (!kf_formula_read(task, &reader, child->string, child, patch)) return false;
-        task->patch_names[task->patch_count++] = child->string;
+        task->torch.patch_names[task->torch.patch_count++] = child->string;
     }
     return true;
 }
 
 static bool has_torch_file(const kf_task *task)
 {
-    for (int i = 0; i < task->file_count; i++)
-        if (task->files[i].kind == KF_SOURCE_TORCH) return true;
+    for (int i = 0; i < task->sources.file_count; i++)
+        if (task->sources.files[i].kind == KF_SOURCE_TORCH) return true;
     return false;
 }
 
@@ -146,10 +147,10 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (!object)
         return kf_json_complain(
             top, "torch",
-            "missing; a task with a source of kind torch says what its arguments are there");
+            "missing; a task with a source of kind torch needs it for the roles of its arguments");
     if (!wanted)
         return kf_json_complain(top, "torch",
-                                "there is no source of kind torch that it could be about");
+                                "only a task with a source of kind torch may have it; remove it");
     kf_json_reader reader = kf_task_child(top, object, "torch", -1);
     const char *class = kf_json_string_or(&reader, "class", "Model"),
                *mode = kf_json_string_or(&reader, "mode", "train");
@@ -157,7 +158,7 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     kf_json_any(&reader, "init");
     kf_json_boolean_or(&reader, "mode_matters", false);
     kf_json_boolean_or(&reader, "frozen", false);
-    task->tf32 = kf_json_boolean_or(&reader, "tf32", false);
+    task->torch.tf32 = kf_json_boolean_or(&reader, "tf32", false);
     if (reader.failed) return false;
     const char *fault = kf_param_fault(class);
     if (fault) return kf_json_complain(&reader, "class", "\"%s\" %s", class, fault);
@@ -176,12 +177,13 @@ bool kf_task_read_torch(kf_task *task, kf_json_reader *top)
     if (!read_names(task, &reader, "scalars", KF_SCALAR, &next)) return false;
     if (next != task->argument_count)
         return kf_json_complain(
-            &reader, NULL, "arguments[%d], \"%s\", is in none of inputs, state, outputs, scalars",
-            next, task->arguments[next].name);
+            &reader, NULL,
+            "arguments[%d], \"%s\", is missing; add it to inputs, state, outputs or scalars", next,
+            task->arguments[next].name);
     if (!read_forward(task, &reader, inputs, first_scalar) || !read_patches(task, &reader) ||
         !kf_json_finish(&reader))
         return false;
-    task->torch = object;
+    task->torch.object = object;
     return true;
 }
 
@@ -191,16 +193,16 @@ cJSON *kf_task_torch_patches(const kf_task *task, int workload, const char *devi
     int count = kf_task_params(task, workload, device, bindings, error);
     if (count < 0) return NULL;
     kf_auto(cJSON) object = cJSON_CreateObject();
-    for (int i = 0; object && i < task->patch_count; i++) {
+    for (int i = 0; object && i < task->torch.patch_count; i++) {
         kf_value value;
-        if (!kf_formula_evaluate(&task->patches[i], bindings, (size_t)count, &value, error)) {
-            kf_fail_prefix(error, "%s: torch.patches.%s", task->where, task->patch_names[i]);
+        if (!kf_formula_evaluate(&task->torch.patches[i], bindings, (size_t)count, &value, error)) {
+            kf_fail_prefix(error, "%s: torch.patches.%s", task->where, task->torch.patch_names[i]);
             return NULL;
         }
-        if (!cJSON_AddNumberToObject(object, task->patch_names[i],
+        if (!cJSON_AddNumberToObject(object, task->torch.patch_names[i],
                                      value.is_integer ? (double)value.integer : value.number))
             cJSON_Delete(kf_steal(&object));
     }
-    if (!object) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!object) kf_fail_memory(error, "the patches of a problem file");
     return kf_steal(&object);
 }

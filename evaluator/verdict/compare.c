@@ -1,9 +1,9 @@
-/* Errors against the truth, and judging by them.
+/* Errors of an output against the oracle's, and the decision by them. compare.h has the formulas.
  *
- * Blocks of elements are loaded as doubles and summed up by a loop without branches; a block in
- * which something is not finite, or expected lies beyond the type's range, goes through a careful
- * one, element by element. Only an output that fails is looked at a second time, to count and
- * locate what is wrong. Every test is written so that a NaN fails it.
+ * A loop without branches sums blocks of elements as doubles. If a block has a value that is not
+ * finite, or an expected value beyond the type's range, another loop handles it element by element.
+ * Only an output that fails gets a second pass, which counts and locates the wrong elements. Each
+ * comparison is written so that a NaN fails it.
  */
 #include "kforge/compare.h"
 
@@ -29,7 +29,7 @@ static bool comparable(kf_dtype dtype, double *got, double *expected)
                          expected);
 }
 
-/* The distance of 64-bit integers, which doubles would round away. */
+/* Returns the distance of two 64-bit integers without rounding them to doubles first. */
 static double integer_distance(const void *got, const void *expected, int64_t index)
 {
     int64_t a, b;
@@ -45,8 +45,8 @@ typedef struct block_sums {
     double square[LANES], max[LANES], scale_square[LANES], scale_max[LANES], odd[LANES];
 } block_sums;
 
-/* `count` is a multiple of LANES. odd becomes NaN or positive in a lane that held anything but
- * finite numbers within the range. */
+/* Sums `count` elements, a multiple of LANES. `odd` becomes NaN or positive in a lane with a value
+ * that is not finite or out of range. */
 KF_BODY sum_block_body(const double *restrict got, const double *restrict expected, int count,
                        double largest, block_sums *restrict sums)
 {
@@ -99,8 +99,8 @@ static void add_element(kf_dtype dtype, double got, double expected, int64_t ind
     sums->scale_max = fmax(sums->scale_max, fabs(expected));
 }
 
-/* Elements as doubles: those of the output, and the expected ones, which are doubles already for
- * floating outputs. */
+/* Loads elements of the output and of the expected values as doubles. Expected values of floating
+ * outputs are doubles already. */
 static void load_block(const kf_problem_argument *argument, const void *data, const void *expected,
                        int64_t first, int count, double *got, double *truth)
 {
@@ -176,7 +176,7 @@ static double scale_rms(const kf_error_sums *sums)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* c of the formula in compare.h. */
+/* Returns c of the formula in compare.h. */
 static double order_allowance(kf_dtype dtype)
 {
     switch (dtype) {
@@ -187,15 +187,15 @@ static double order_allowance(kf_dtype dtype)
     }
 }
 
-/* The same for the maximum. Two cut operands err by 4 u of their product, and where that product is
- * nearly all of an element no other makes up for it. */
+/* Returns c for the maximum. Two truncated tf32 operands err by 4 u of their product, which may be
+ * nearly all of an element. */
 static double order_allowance_max(kf_dtype dtype)
 {
     return dtype == KF_TF32 ? 5 : order_allowance(dtype);
 }
 
-/* What may become 0 when subnormals are flushed (f32 under fast-math, f64 never needs more), or the
- * smallest subnormal. */
+/* Returns `tiny` of the formula: the smallest normal number if hardware may flush subnormals (f32
+ * with fast-math), otherwise the smallest subnormal. */
 static double flushable(kf_dtype dtype)
 {
     switch (dtype) {
@@ -210,11 +210,12 @@ static double flushable(kf_dtype dtype)
     }
 }
 
-/* `ratio` times the baseline's error. An output of f16 or bf16 is rounded at the end whatever was
- * done before, and no honest order of sums makes that worse: of the baseline's error only what goes
- * beyond such a rounding (at most 0.58 u of the scale, when all values lie at the lower ends of
- * their binades) is multiplied. */
-static double allowed_beside(const kf_problem_argument *argument, const kf_error_sums *baseline)
+/* Returns `ratio` times the baseline's RMS error. Every f16 or bf16 output is rounded once at the
+ * end, which no order of summation makes worse. So for these types `ratio` multiplies only the
+ * error beyond that rounding. The rounding is at most 0.58 u of the scale, if all values are at the
+ * lower ends of their binades. */
+static double allowed_by_baseline(const kf_problem_argument *argument,
+                                  const kf_error_sums *baseline)
 {
     double ratio = argument->tolerance.ratio, error = kf_error_rms(baseline);
     if (argument->dtype != KF_F16 && argument->dtype != KF_BF16) return ratio * error;
@@ -228,13 +229,13 @@ void kf_error_limits(const kf_problem_argument *argument, const kf_error_sums *o
     kf_dtype dtype = argument->tf32 ? KF_TF32 : argument->dtype;
     double ratio = argument->tolerance.ratio, unit = kf_dtype_roundoff(dtype),
            tiny = flushable(dtype);
-    *allowed_rms = (baseline ? allowed_beside(argument, baseline) : 0) +
+    *allowed_rms = (baseline ? allowed_by_baseline(argument, baseline) : 0) +
                    order_allowance(dtype) * unit * scale_rms(own) + tiny;
     *allowed_max = ratio * (baseline ? baseline->max : 0) +
                    order_allowance_max(dtype) * unit * own->scale_max + tiny;
 }
 
-/* Does it pass only because operands in tf32 are allowed? */
+/* True if the output passes only because tf32 operands are allowed. */
 static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums *own,
                        const kf_error_sums *baseline, const kf_error_figures *figures)
 {
@@ -248,13 +249,14 @@ static bool needs_tf32(const kf_problem_argument *argument, const kf_error_sums 
 
 /* ---- the rule for one element, for counting mismatches --------------------------------------- */
 
-/* |got - expected| <= min(cap, max(slope |expected| + base, floor)) is every comparison there is,
- * with the right numbers. cap is finite, so that no infinite error passes. */
+/* The general form of all comparisons: |got - expected| <= min(cap, max(slope |expected| + base,
+ * floor)). cap is finite, so that no infinite error passes. */
 typedef struct rule {
     const kf_problem_argument *argument;
     const void *data, *expected;
     double cap, slope, base, floor;
-    bool rounded; /* expected is rounded to the output's type first */
+    /* expected is first rounded to the output's type */
+    bool rounded;
 } rule;
 
 static bool is_coarse(kf_dtype dtype)
@@ -262,7 +264,7 @@ static bool is_coarse(kf_dtype dtype)
     return dtype == KF_F8E4M3 || dtype == KF_F8E5M2;
 }
 
-/* What the output's type can hold of a double. */
+/* Rounds a double to the output's type. */
 static double as_stored(kf_dtype dtype, double value)
 {
     uint64_t room = 0;
@@ -270,7 +272,7 @@ static double as_stored(kf_dtype dtype, double value)
     return kf_dtype_load(dtype, &room);
 }
 
-/* `largest`: of the output's type. */
+/* True if an element passes. `largest` is that of the output's type. */
 static bool element_passes(const rule *r, double largest, int64_t index, double got,
                            double expected)
 {
@@ -289,8 +291,7 @@ static bool element_passes(const rule *r, double largest, int64_t index, double 
     return error <= (limit < r->cap ? limit : r->cap);
 }
 
-/* *failed counts elements that do not pass as they are; what the careful rule would forgive counts,
- * too. */
+/* Counts elements that fail the plain comparison. Some of them may still pass element_passes. */
 KF_BODY count_failed_body(const double *restrict got, const double *restrict expected, int count,
                           const rule *r, int *failed)
 {
@@ -373,8 +374,8 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     if (m.count == 0 && rms_passes && max_passes) return true;
     fill_mismatches(&m, figures);
     if (rms_passes) return false;
-    /* When most of the error is not in elements that stand out but in all of them, say how many
-     * digits are left instead. */
+    /* If most of the error is spread over all elements, describes the remaining precision instead
+     * of single elements. */
     r.cap = fmin(figures->allowed_rms, DBL_MAX);
     kf_mismatches spread = find_mismatches(&r, scale);
     if (m.count > spread.count / 2) return false;
@@ -382,7 +383,7 @@ static bool judge_ratio(const kf_problem_argument *argument, const void *data, c
     double bits = scale > 0 && figures->rms > 0 ? -log2(figures->rms / scale) : 0;
     snprintf(figures->pattern, sizeof figures->pattern,
              "all over: about %.0f bits of precision are left", bits > 0 ? bits : 0.0);
-    /* limits that are no numbers: nothing passes, nothing stands out */
+    /* with limits of NaN no element is counted, but the output fails */
     if (figures->mismatched == 0) figures->mismatched = 1;
     return false;
 }
@@ -396,7 +397,7 @@ static bool judge_elements(const rule *r, const kf_error_sums *own, kf_error_fig
 
 /* ---- any order ------------------------------------------------------------------------------- */
 
-/* Numbers ascending, NaN last. */
+/* Sorts numbers ascending, NaN last. */
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -410,8 +411,8 @@ static int compare_integers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A sorted copy as doubles, or as 64-bit integers for i64; expected doubles are rounded to the
- * `output` type first, which they are to be found in. NULL when out of memory. */
+/* Returns a sorted copy as doubles, or as 64-bit integers for i64; the caller frees. Expected
+ * doubles are first rounded to the `output` type. NULL without memory. */
 static void *sorted_copy(kf_dtype output, bool is_expected, const void *elements, int64_t count)
 {
     void *copy =
@@ -462,7 +463,8 @@ bool kf_compare_output(const kf_problem_argument *argument, const void *data, co
         figures->baseline_max = baseline->max;
     }
     const kf_tolerance *tolerance = &argument->tolerance;
-    figures->allowed_rms = figures->allowed_max = NAN; /* only the error ratio has such limits */
+    /* only KF_ERROR_RATIO has such limits */
+    figures->allowed_rms = figures->allowed_max = NAN;
     if (tolerance->kind == KF_ANY_ORDER)
         return judge_any_order(argument, data, expected, figures, error);
     kf_error_sums own = KF_NO_ERRORS;

@@ -1,12 +1,13 @@
-/* What may be compared as numbers, for the CPU and for CUDA alike (see compare.h). */
+/* The treatment of NaN, infinities and overflow in comparisons, shared by CPU and CUDA (compare.h).
+ */
 #ifndef KFORGE_COMPARE_FORMULA_H
 #define KFORGE_COMPARE_FORMULA_H
 
 #include "inputs_formula.h"
 
-/* Makes got and expected comparable as numbers: true when both are finite then (or agree in not
- * being so: both become 0); false when they differ in kind. `largest`, `roundoff`: of the output's
- * type; `no_infinity`: f8e4m3. */
+/* Makes got and expected comparable as numbers. True if both are finite then. If both are the same
+ * NaN or infinity, both become 0. False if they differ in kind. `largest` and `roundoff` are those
+ * of the output's type; `no_infinity`: f8e4m3. */
 KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, double *got,
                              double *expected)
 {
@@ -15,7 +16,7 @@ KF_FORMULA int kf_comparable(double largest, double roundoff, int no_infinity, d
         *got = *expected = 0;
         return same;
     }
-    /* At the edge of the range one rounding decides between the largest number and infinity. */
+    /* near the largest number one rounding decides between it and infinity */
     double signed_largest = copysign(largest, *expected);
     int at_edge = fabs(*expected) >= largest * (1 - 4 * roundoff);
     int same_sign = (signbit(*got) != 0) == (signbit(*expected) != 0);

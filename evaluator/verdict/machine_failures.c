@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Of the first finding, which may be a workload's. */
+/* Returns the rule of the first finding of the verdict or of its workloads. */
 static const char *first_rule(const kf_verdict *verdict)
 {
     if (verdict->finding_count) return verdict->findings[0].rule;
@@ -14,8 +14,8 @@ static const char *first_rule(const kf_verdict *verdict)
 bool kf_verdict_is_fault(const kf_verdict *verdict)
 {
     const char *rule = first_rule(verdict);
-    bool works = strcmp(rule, "code.known") == 0 || strcmp(rule, "time.budget") == 0;
-    return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !works;
+    bool healthy = strcmp(rule, "code.known") == 0 || strcmp(rule, "time.budget") == 0;
+    return verdict->status == KF_JUDGE_ERROR && verdict->blame == KF_BLAME_MACHINE && !healthy;
 }
 
 static bool is_flagged(const kf_verdict *verdict)

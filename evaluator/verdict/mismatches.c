@@ -1,7 +1,9 @@
-/* Bugs have shapes: a kernel that forgets the ragged end leaves a tail, a wrong stride every k-th
- * element, a race a few scattered ones. One pass keeps enough to tell: the bounding box in rows and
- * columns, the greatest common divisor of the distances, and what the wrong elements hold. A model
- * that reads "last column" mends its loop bound; "17 of 4096 elements" teaches it nothing. */
+/* Describes the pattern of wrong elements, because a bug often has a typical one. A missing
+ * boundary check leaves a tail, a wrong stride every k-th element, a race a few scattered ones.
+ * "last column" points to the loop bound; "17 of 4096 elements" does not.
+ *
+ * One pass collects the bounding box in rows and columns, the greatest common divisor of the
+ * distances, and the values of the wrong elements. */
 #include "mismatches.h"
 
 #include <inttypes.h>
@@ -17,8 +19,8 @@ kf_mismatches kf_mismatches_begin(const kf_problem_argument *argument, double sc
                        .first = -1,
                        .most_sane = INFINITY};
     if (!(scale > 0)) scale = 1;
-    /* The exponent of random bits is uniform: of f32's 256 (f16's 32) only a quarter lies within
-     * 2^±30 (2^±6) of the data's. */
+    /* The exponent of random bits is uniform. Of f32's 256 exponents (f16's 32) only a quarter is
+     * within 2^±30 (2^±6) of the data's scale. */
     double reach = 0;
     if (argument->dtype == KF_F16)
         reach = 0x1p6;

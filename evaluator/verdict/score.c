@@ -1,4 +1,4 @@
-/* Every score is a statistic of a list of problems, so that one bootstrap serves them all. */
+/* Every score is a statistic of a list of problems, so one bootstrap computes all intervals. */
 #include "kforge/score.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ double kf_score_best(const kf_score_problem *problem, size_t *which)
     return best;
 }
 
-/* A product of k factors instead of two binomials, which overflow: C(n-c,k) / C(n,k) = prod over i
- * = n-c+1 … n of (1 - k/i). */
+/* Computes C(n-c,k) / C(n,k) as the product of (1 - k/i) for i = n-c+1 … n, because the binomials
+ * overflow. */
 double kf_score_pass_at(size_t n, size_t c, size_t k)
 {
     double none = 1;
@@ -107,7 +107,8 @@ static double exp_mean_of(const void *context, const size_t *drawn, size_t count
 
 typedef struct picked {
     const double *values;
-    double *scratch; /* as many */
+    /* room for as many values */
+    double *scratch;
 } picked;
 
 static double median_of(const void *context, const size_t *drawn, size_t count)
@@ -121,7 +122,7 @@ typedef struct share {
     const double *part, *whole;
 } share;
 
-/* Ratio of sums: problems with more samples weigh more, as in a share of all samples. */
+/* Returns the ratio of two sums, so problems with more samples have more weight. */
 static double share_of(const void *context, const size_t *drawn, size_t count)
 {
     const share *s = context;
@@ -175,7 +176,7 @@ kf_interval kf_score_pass(const kf_score_problem *problems, size_t count, size_t
     return kf_score_fast(problems, count, 0, k, options);
 }
 
-/* What is summed over a problem's samples. */
+/* Sums over the samples of each problem. */
 typedef struct sums {
     double *counts, *compiled, *correct, *cheating, *best, *logs, *scratch;
 } sums;

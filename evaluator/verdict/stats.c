@@ -1,17 +1,17 @@
-/* Robust statistics of few, heavy-tailed samples.
+/* Robust statistics of few samples with heavy tails.
  *
- * The interval of a median (David and Nagaraja, "Order Statistics", 3rd ed., 7.1): with B ~
- * Binomial(n, 1/2) samples below the true median, [x_(k), x_(n+1-k)] misses it with probability 2
- * P(B <= k-1), whatever the distribution. The largest k for which that is at most 1 - confidence
- * gives the shortest such interval.
+ * Interval of a median (David and Nagaraja, "Order Statistics", 3rd ed., 7.1): B ~ Binomial(n, 1/2)
+ * samples are below the true median. For every distribution, [x_(k), x_(n+1-k)] misses the median
+ * with probability 2 P(B <= k-1). The largest k for which that is at most 1 - confidence gives the
+ * shortest such interval.
  *
- * Timings drift, so neighbouring pairs are not quite independent. The noise is taken as a
- * first-order autoregressive normal process seen through the signs (above or below the median):
- * signs of normals with correlation p have correlation r = (2/pi) asin p (Sheppard 1899), so the
- * lag-1 correlation of the signs gives p, lag k has p^k, and the variance of the sum of n signs is
- * about n (1 + 2 sum_k (2/pi) asin p^k). The ranks move outward from the middle by the square root
- * of that factor. The estimate of r is biased by about -(1+3r)/n on a centred series (Marriott and
- * Pope 1954), which is added back; negative r is not credited.
+ * Correlation: timings drift, so neighbouring pairs are not independent. The model is a first-order
+ * autoregressive normal process, of which only the signs count (above or below the median). Signs
+ * of normals with correlation p have correlation r = (2/pi) asin p (Sheppard 1899). So the lag-1
+ * correlation of the signs gives p, and lag k has p^k. The variance of the sum of n signs is about
+ * n (1 + 2 sum_k (2/pi) asin p^k). The ranks move outward from the middle by the square root of
+ * that factor. The estimate of r has a bias of about -(1+3r)/n on a centred series (Marriott and
+ * Pope 1954), which is added back. Negative r does not narrow the interval.
  */
 #include "kforge/stats.h"
 
@@ -29,7 +29,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A sorted copy; NULL when there is nothing to sort, one sample is NaN, or memory is out. */
+/* Returns a sorted copy; the caller frees. NULL if count is 0, a sample is NaN, or there is no
+ * memory. */
 static double *sorted_copy(const double *values, size_t count)
 {
     if (count == 0) return NULL;
@@ -42,15 +43,15 @@ static double *sorted_copy(const double *values, size_t count)
     return copy;
 }
 
-/* Hyndman and Fan (1996), definition 7: linear between the order statistics, q = 0 and 1 being the
- * extremes. */
+/* Returns the quantile of Hyndman and Fan (1996), definition 7: linear between the order
+ * statistics; q = 0 and q = 1 are the extremes. */
 static double sorted_quantile(const double *sorted, size_t count, double q)
 {
     double position = q * (double)(count - 1);
     size_t below = (size_t)position;
     if (below + 1 >= count) return sorted[count - 1];
     double fraction = position - (double)below;
-    /* also keeps inf - inf out */
+    /* also avoids inf - inf */
     if (fraction == 0 || sorted[below] == sorted[below + 1]) return sorted[below];
     return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }
@@ -75,11 +76,12 @@ double kf_mad(const double *values, size_t count)
     if (!deviations) return NAN;
     for (size_t i = 0; i < count; i++)
         deviations[i] = values[i] == median ? 0 : fabs(values[i] - median);
-    return 1.4826 * kf_median(deviations, count); /* 1 / (3rd quartile of the standard normal) */
+    /* 1.4826 = 1 / (third quartile of the standard normal) */
+    return 1.4826 * kf_median(deviations, count);
 }
 
-/* Largest k with 2 P(Binomial(count, 1/2) <= k-1) <= 1 - confidence; 0 when there is none. Sums in
- * log space: 2^-count underflows. */
+/* Returns the largest k with 2 P(Binomial(count, 1/2) <= k-1) <= 1 - confidence, 0 if there is no
+ * such k. Sums in log space, because 2^-count underflows. */
 static size_t sign_test_rank(size_t count, double confidence)
 {
     /* log of C(count, k) / 2^count at k = 0 */
@@ -108,13 +110,14 @@ kf_interval kf_median_interval(const double *values, size_t count, double confid
     return interval_at_rank(sorted, count, sign_test_rank(count, confidence));
 }
 
-/* How much larger the variance of the sum of signs is than with independent samples; 1 when nothing
- * speaks for correlation. */
+/* Returns the factor by which correlation increases the variance of the sum of signs, 1 without
+ * evidence of correlation. */
 static double sign_variance_inflation(const double *values, size_t count, double median)
 {
     double products = 0, squares = 0, previous = 0;
     for (size_t i = 0; i < count; i++) {
-        double sign = (values[i] > median) - (values[i] < median); /* ties count as neither */
+        /* 0 for a value equal to the median */
+        double sign = (values[i] > median) - (values[i] < median);
         products += sign * previous;
         squares += sign * sign;
         previous = sign;
@@ -122,8 +125,8 @@ static double sign_variance_inflation(const double *values, size_t count, double
     if (squares == 0) return 1;
     double r = products / squares;
     r += (1 + 3 * fmax(r, 0)) / (double)count;
-    /* Within half a standard error of 0: correcting for it would widen half of all independent
-     * series for nothing. */
+    /* Within half a standard error of 0 there is no correction. It would widen the interval of half
+     * of all independent series without need. */
     if (r < 0.5 / sqrt((double)count)) return 1;
     double latent = sin(1.5707963267948966 * fmin(r, 0.8)), power = latent, sum = 0;
     for (int lag = 1; lag < 100 && (size_t)lag < count; lag++, power *= latent)
@@ -138,7 +141,8 @@ kf_interval kf_speedup(const double *baseline, const double *candidate, size_t c
     if (!ratios) return unknown;
     for (size_t i = 0; i < count; i++) {
         double b = baseline[i] < 0 ? 0 : baseline[i], c = candidate[i] < 0 ? 0 : candidate[i];
-        ratios[i] = b / c; /* 0/0 and NaN stay NaN */
+        /* 0/0 gives NaN */
+        ratios[i] = b / c;
     }
     kf_autofree double *sorted = sorted_copy(ratios, count);
     if (!sorted) return unknown;
@@ -190,6 +194,6 @@ bool kf_stop_measuring(const kf_stopping_rule *rule, const kf_interval *speedup,
 {
     if (pairs >= rule->most_pairs || !(elapsed_seconds < rule->seconds)) return true;
     if (!kf_stopping_look(rule, pairs)) return false;
-    /* false for NaN */
+    /* NaN gives false */
     return (speedup->high - speedup->low) / 2 <= rule->half_width * speedup->value;
 }

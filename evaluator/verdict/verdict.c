@@ -1,4 +1,4 @@
-/* Verdicts in memory: building one up, and settling what it comes to. JSON is in verdict_json.c. */
+/* Verdicts in memory: builds a verdict and computes its status. verdict_json.c has the JSON. */
 #include "kforge/verdict.h"
 
 #include <math.h>
@@ -65,9 +65,9 @@ bool kf_blame_parse(const char *name, kf_blame *blame)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Controls beyond ASCII's, and what turns the direction in which text is read: with these what is
- * shown is not what was written (CVE-2021-42574). */
-static bool is_steering(const unsigned char *bytes, size_t length)
+/* True for control characters beyond ASCII, and for characters that change the direction of text: a
+ * terminal then shows another text than the file contains (CVE-2021-42574). */
+static bool changes_display(const unsigned char *bytes, size_t length)
 {
     unsigned code = length == 2 ? (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu)
                                 : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 |
@@ -80,7 +80,7 @@ static bool is_steering(const unsigned char *bytes, size_t length)
 char *kf_text_clean(const char *bytes, size_t size, bool one_line)
 {
     if (size > (SIZE_MAX - 1) / 3) return NULL;
-    /* U+FFFD takes 3 bytes for each that it replaces. */
+    /* U+FFFD takes 3 bytes for each byte that it replaces */
     size_t bad = 0;
     for (size_t i = 0, length; i < size; i += length ? length : 1) {
         length = kf_utf8_length((const unsigned char *)bytes + i, size - i);
@@ -98,7 +98,7 @@ char *kf_text_clean(const char *bytes, size_t size, bool one_line)
             bool keep = c >= 0x20 ? c != 0x7f : !one_line && (c == '\n' || c == '\t');
             *out++ = keep ? (char)c : ' ';
             i++;
-        } else if (is_steering((const unsigned char *)bytes + i, length)) {
+        } else if (changes_display((const unsigned char *)bytes + i, length)) {
             *out++ = ' ';
             i += length;
         } else {
@@ -120,7 +120,7 @@ __attribute__((format(printf, 1, 0))) static char *format_line(const char *forma
 {
     kf_autobuffer buffer = {.limit = 4096};
     kf_buffer_format_va(&buffer, format, arguments);
-    /* memory; what passed the limit is cut there */
+    /* below the limit a buffer only fails for lack of memory; text beyond the limit is truncated */
     if (buffer.failed && buffer.size < buffer.limit) return NULL;
     return kf_text_clean(buffer.data ? buffer.data : "", buffer.size, true);
 }
@@ -134,7 +134,7 @@ bool kf_verdict_set_text(char **field, const char *text)
     return true;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- create and free ------------------------------------------------------------------------- */
 
 static const kf_interval unknown_interval = {NAN, NAN, NAN};
 
@@ -199,8 +199,8 @@ kf_verdict *kf_verdict_new(const char *id, const char *task, const char *device)
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
-/* Makes room for one more element of `size` bytes in *array, growing at powers of two; returns its
- * zeroed place or NULL. */
+/* Makes room for one more element of `size` bytes in *array, which grows at powers of two. Returns
+ * the new element, zeroed, or NULL without memory. */
 static void *append(void *array_pointer, size_t count, size_t size)
 {
     void *array;
@@ -299,8 +299,8 @@ bool kf_verdict_add_flag(kf_verdict *verdict, const char *format, ...)
 
 /* ---- conclusion ------------------------------------------------------------------------------ */
 
-/* The finding that decides: the first of those with the lowest status. NULL for none; findings of
- * status correct are only notes. */
+/* Returns the first finding with the lowest status. Findings with status KF_CORRECT are notes. NULL
+ * if there are no others. */
 static const kf_finding *deciding_finding(const kf_finding *findings, size_t count)
 {
     const kf_finding *deciding = NULL;
@@ -310,9 +310,8 @@ static const kf_finding *deciding_finding(const kf_finding *findings, size_t cou
     return deciding;
 }
 
-/* Mismatched elements are a wrong result whether or not the judge wrote a finding of it. False when
- * out of memory. */
-static bool note_mismatches(kf_verdict *verdict, kf_workload_verdict *workload)
+/* Adds a finding for mismatched elements, unless the judge added one. False without memory. */
+static bool add_mismatch_findings(kf_verdict *verdict, kf_workload_verdict *workload)
 {
     for (size_t i = 0; i < workload->finding_count; i++)
         if (workload->findings[i].status <= KF_WRONG_RESULT) return true;
@@ -335,11 +334,11 @@ static bool note_mismatches(kf_verdict *verdict, kf_workload_verdict *workload)
 
 static void settle_workload(kf_verdict *verdict, kf_workload_verdict *workload)
 {
-    bool noted = note_mismatches(verdict, workload);
+    bool added = add_mismatch_findings(verdict, workload);
     const kf_finding *finding = deciding_finding(workload->findings, workload->finding_count);
     if (finding)
         workload->status = finding->status;
-    else if (workload->status != KF_CORRECT || !noted)
+    else if (workload->status != KF_CORRECT || !added)
         workload->status = KF_JUDGE_ERROR;
 }
 
@@ -397,7 +396,7 @@ static void describe_finding(const kf_verdict *verdict, const char *workload,
     if (more) kf_buffer_format(message, " (and %zu more finding%s)", more, more > 1 ? "s" : "");
 }
 
-/* No finding explains the status: the judge's own state does. */
+/* Sets the status from the workloads, because there is no finding. */
 static void conclude_without_findings(kf_verdict *verdict, kf_buffer *message)
 {
     const kf_workload_verdict *worst = NULL;
@@ -406,10 +405,13 @@ static void conclude_without_findings(kf_verdict *verdict, kf_buffer *message)
     verdict->status = worst ? worst->status : KF_JUDGE_ERROR;
     verdict->blame = verdict->status == KF_CORRECT ? KF_BLAME_NOBODY : KF_BLAME_JUDGE;
     if (!worst)
-        kf_buffer_string(message, "judge error: no workload was judged, and no finding says why");
+        kf_buffer_string(
+            message,
+            "judge error: no workload was judged, and no finding explains it; please report this");
     else if (verdict->status != KF_CORRECT)
         kf_buffer_format(message,
-                         "judge error: workload \"%s\" was not judged, and no finding says why",
+                         "judge error: workload \"%s\" was not judged, and no finding explains it; "
+                         "please report this",
                          worst->workload);
 }
 
@@ -435,7 +437,7 @@ void kf_verdict_conclude(kf_verdict *verdict)
     }
     verdict->speedup = verdict->status == KF_CORRECT ? combined_speedup(verdict) : unknown_interval;
     if (verdict->status == KF_CORRECT) describe_correct(verdict, &message);
-    /* Out of memory: the status at least is right, and its name is a message. */
+    /* without memory the message becomes empty, and the status stays correct */
     if (!kf_verdict_set_text(&verdict->message,
                              message.data ? message.data : kf_status_name(verdict->status)) &&
         verdict->message)

@@ -1,13 +1,13 @@
-/* The one cleanup idiom: variables that release what they own when they leave scope, and `kf_steal`
- * to hand ownership on.
+/* The cleanup idiom of the tree. A variable frees its value at the end of its scope. `kf_steal`
+ * passes the ownership on.
  *
  *     kf_autofree char *text = kf_file_read(path, limit, &size, error);
  *     if (!text) return false;
  *     ...
  *     return kf_steal(&text);
  *
- * Modules define the same for their own types with KF_DEFINE_AUTO(kf_task, kf_task_free), used as
- * `kf_auto(kf_task) t = …`.
+ * A module defines the same for its own type with KF_DEFINE_AUTO(kf_task, kf_task_free). A variable
+ * is then `kf_auto(kf_task) t = …`.
  */
 #ifndef KFORGE_CLEANUP_H
 #define KFORGE_CLEANUP_H
@@ -41,7 +41,7 @@ static inline void kf_cleanup_fclose(FILE **file)
     }
 #define kf_auto(TYPE) __attribute__((cleanup(kf_cleanup_##TYPE))) TYPE *
 
-/* Takes the value out of an owning variable, leaving NULL behind. */
+/* Returns the value of a variable and sets the variable to NULL. */
 #define kf_steal(pointer_to_variable)                                          \
     ({                                                                         \
         __typeof__(*(pointer_to_variable)) kf_stolen = *(pointer_to_variable); \

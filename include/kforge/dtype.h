@@ -1,5 +1,8 @@
-/* Element types of task arguments. One table row a type (evaluator/numeric/dtype.c); storage size
- * in bytes, name in task.json, C type of the candidate's signature. */
+/* Element types of arguments: size, name in task.json, C type in the candidate's signature,
+ * conversion. evaluator/numeric/dtype.c has a table row for each type. Pure and thread-safe.
+ *
+ * Formats: IEEE 754-2019 (f64, f32, f16), bfloat16 (8 exponent bits, 7 mantissa bits), OCP 8-bit
+ * Floating Point Specification 1.0 (f8e4m3, f8e5m2). */
 #ifndef KFORGE_DTYPE_H
 #define KFORGE_DTYPE_H
 
@@ -10,7 +13,8 @@
 typedef enum kf_dtype {
     KF_F64,
     KF_F32,
-    KF_TF32, /* stored as f32; tolerance is that of 10 mantissa bits */
+    /* stored as f32; its tolerance is that of 10 mantissa bits */
+    KF_TF32,
     KF_F16,
     KF_BF16,
     KF_F8E4M3,
@@ -24,23 +28,25 @@ typedef enum kf_dtype {
     KF_DTYPE_COUNT
 } kf_dtype;
 
-size_t kf_dtype_size(kf_dtype dtype);      /* bytes an element */
-const char *kf_dtype_name(kf_dtype dtype); /* "f32" */
-/* "float", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "int64_t", … */
+/* Returns the bytes of one element. */
+size_t kf_dtype_size(kf_dtype dtype);
+/* Returns "f32". */
+const char *kf_dtype_name(kf_dtype dtype);
+/* Returns "float", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "int64_t", … */
 const char *kf_dtype_ctype(kf_dtype dtype);
 bool kf_dtype_is_float(kf_dtype dtype);
-/* Unit roundoff u = 2^-(p): half the distance from 1 to the next number (f32: 2^-24, tf32: 2^-11).
- * 0 for integers. */
+/* Returns the unit roundoff u = 2^-p for p significant bits: half the distance from 1 to the next
+ * number (f32: 2^-24, tf32: 2^-11). 0 for integers. */
 double kf_dtype_roundoff(kf_dtype dtype);
-/* Finds a type by name; false when there is none. */
+/* Finds a type by name. False if there is no type of that name. */
 bool kf_dtype_parse(const char *name, kf_dtype *dtype);
 
-/* One element to and from double. Narrowing rounds to nearest even; f8e4m3 saturates to NaN as in
- * the OCP 8-bit format specification (it has no infinities), f8e5m2 and f16 overflow to infinity.
- * 64-bit integers outside ±2^53 lose low bits: use memory comparison for exactness. Storing to
- * integers rounds, saturates and turns NaN into 0; a bool stores value != 0 and loads its byte as
- * it is, so a byte that is neither 0 nor 1 does not pass for true. */
+/* Converts one element to double. 64-bit integers beyond ±2^53 lose low bits. A bool gives its
+ * byte, so a byte that is neither 0 nor 1 does not look like true. */
 double kf_dtype_load(kf_dtype dtype, const void *element);
+/* Converts a double to one element. Floating types round to nearest even. Values beyond the range
+ * become infinity, and NaN in f8e4m3, which has no infinities. Integers round, saturate and turn
+ * NaN into 0. A bool becomes value != 0. */
 void kf_dtype_store(kf_dtype dtype, void *element, double value);
 
 #endif

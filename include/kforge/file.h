@@ -1,5 +1,7 @@
-/* Whole files, safely: reads with a limit, writes that are there completely or not at all. Paths
- * are byte strings. */
+/* Whole files: reads with a limit, atomic writes, folders. Paths are byte strings. Thread-safe.
+ *
+ * Strings that these functions return are the caller's to free. Errors: KF_ERROR_INPUT for a path
+ * that the user can correct, KF_ERROR_IO for a disk that is full or fails, KF_ERROR_MEMORY. */
 #ifndef KFORGE_FILE_H
 #define KFORGE_FILE_H
 
@@ -9,38 +11,36 @@
 
 #include "kforge/error.h"
 
-/* Reads a whole regular file into a malloc'd, NUL-terminated buffer (*size may be NULL). Over
- * `limit` bytes: KF_ERROR_LIMIT. */
+/* Reads a whole regular file. The text ends with a NUL; `size` may be NULL. KF_ERROR_LIMIT beyond
+ * `limit` bytes. */
 char *kf_file_read(const char *path, size_t limit, size_t *size, kf_error *error);
-/* Writes through a temporary file beside `path`, fsync and rename: readers see the old or the new
- * content, never a part. */
+/* Writes a temporary file in the same folder, then calls fsync and rename. Readers see the old or
+ * the new content, never a part. */
 bool kf_file_write(const char *path, const void *data, size_t size, kf_error *error);
-/* Could kf_file_write write `path` once the folders above it are made? Tried beside it, or in the
- * nearest folder that is there, so that what would refuse it in the end refuses it now; nothing is
- * left behind, and what has the name stays as it is. KF_ERROR_INPUT: another place would do;
- * KF_ERROR_IO: the disk is full, or does not work. */
+/* True if kf_file_write can write `path` once the folders above it are made. Tries a temporary file
+ * in its folder, or in the nearest folder above that exists, and removes it. An existing file stays
+ * as it is. KF_ERROR_INPUT: another path would work. KF_ERROR_IO: the disk is full or fails. */
 bool kf_file_can_write(const char *path, kf_error *error);
-/* mkdir -p with mode 0777 & ~umask. */
+/* Makes a folder and those above it, with mode 0777 & ~umask. */
 bool kf_directory_make(const char *path, kf_error *error);
-/* The same for the folders that a file is to lie in. */
+/* Makes the folders above a file. */
 bool kf_directory_make_above(const char *path, kf_error *error);
-/* A fresh directory PREFIX.tmp.XXXXXX under $TMPDIR or /tmp, mode 0700; malloc'd path. PREFIX
- * begins with "kforge-". The process holds a lock on it until it is removed by kf_directory_remove;
- * before a process makes its first one it removes those that processes have left which were killed.
- */
+/* Makes a folder PREFIX.tmp.XXXXXX under $TMPDIR or /tmp, with mode 0700, and returns its path.
+ * PREFIX begins with "kforge-". The process holds a lock on the folder until kf_directory_remove.
+ * Before its first folder, a process removes unlocked ones, which killed processes left. */
 char *kf_directory_temporary(const char *prefix, kf_error *error);
-/* rm -rf that never follows a symbolic link and never leaves the file system it started on. Missing
- * is fine. */
+/* Removes a folder with its content. Never follows a symbolic link, and never leaves the file
+ * system. A missing folder is no error. */
 bool kf_directory_remove(const char *path, kf_error *error);
-/* "a/b" from "a" and "b"; malloc'd; an absolute `name` is returned as it is. */
+/* Returns "a/b" for "a" and "b", and a copy of an absolute `name`. NULL without memory. */
 char *kf_path_join(const char *directory, const char *name);
-/* Full writes and reads on descriptors, retrying on EINTR; false on error or end of file. */
+/* Write or read all bytes of a descriptor, and retry on EINTR. False on an error or at the end of
+ * the file. */
 bool kf_write_all(int fd, const void *data, size_t size);
 bool kf_read_all(int fd, void *data, size_t size);
-/* Seconds of CLOCK_MONOTONIC. */
+/* Returns the seconds of CLOCK_MONOTONIC. */
 double kf_now(void);
-/* Fills from the kernel's random source (getrandom); aborts the process never: false when the
- * kernel refuses. */
+/* Fills `data` from the operating system's random source (getrandom). False if that fails. */
 bool kf_random(void *data, size_t size);
 
 #endif

@@ -1,15 +1,16 @@
-/* Asks a program that is trusted, an interpreter or a compiler of this machine, for what it says of
- * itself. */
-#ifndef KFORGE_ASK_H
-#define KFORGE_ASK_H
+/* Runs a trusted program, for example a compiler or an interpreter of this machine, and returns its
+ * output. Untrusted programs run in a sandbox (sandbox.h). Thread-safe. */
+#ifndef KFORGE_RUN_CAPTURE_H
+#define KFORGE_RUN_CAPTURE_H
 
 #include <stddef.h>
 
-/* What argv[0] (looked for in PATH when it holds no slash) writes to standard output, malloc'd;
- * what it says beside is dropped, it reads nothing. NULL when it does not start, says more than
- * `limit` bytes, or takes longer than `seconds`. It is killed then, and when it has closed its
- * output. Its exit status does not matter: who needs an answer finds it in the text. `environment`
- * NULL: this process's. */
+/* Returns the standard output of argv[0]; the caller frees. A name without a slash is looked up in
+ * PATH. Standard input is empty, standard error is dropped. `environment` NULL: this process's.
+ *
+ * Returns NULL if the program does not start, writes more than `limit` bytes, or takes longer than
+ * `seconds`. Kills the program after that, and after it has closed its output. The exit status is
+ * not reported. */
 char *kf_run_capture(const char *const *argv, const char *const *environment, size_t limit,
                      double seconds);
 

@@ -1,24 +1,27 @@
-/* Starting a program that nobody trusts, and getting rid of it again.
+/* Starts an untrusted program in a sandbox, watches it and removes it.
  *
- * kf_sandbox_spawn starts one program in its own user, pid, net, ipc, mount and uts namespaces,
- * behind landlock, a seccomp filter, no_new_privs, resource limits and, where delegated, a cgroup;
- * with a clean environment and only the descriptors that are listed. Layers that the machine
- * refuses are left out and reported (kf_sandbox_layers), unless `strict`. It works as root, as an
- * ordinary user and inside a container where namespaces are forbidden.
+ * kf_sandbox_spawn starts one program in its own user, pid, net, ipc, mount and uts namespaces. It
+ * adds landlock, a seccomp filter, no_new_privs, resource limits and, where delegated, a cgroup.
+ * The program gets a clean environment and only the descriptors that are listed. If the machine
+ * refuses a layer, that layer is left out and reported (kf_sandbox_layers), unless `strict`. The
+ * sandbox works as root, as an ordinary user and in a container that forbids namespaces.
  *
- * The child is a direct child of the caller, process 1 of its pid namespace where there is one, so
- * killing it kills all. Every failure says whose it is: an error of kf_sandbox_spawn is the
- * machine's or the caller's, kf_sandbox_result is what the program did. A kf_sandbox belongs to one
- * thread at a time, and the thread that spawned it must outlive it: the kernel kills the child when
- * that thread ends (PR_SET_PDEATHSIG), so that nothing is left when the caller dies. It knows
- * nothing of kernels.
+ * The child is a direct child of the caller. In a pid namespace it is process 1, so killing it
+ * kills its whole tree. An error of kf_sandbox_spawn is the fault of the machine or of the caller.
+ * kf_sandbox_result describes the end of the program.
  *
- * Inside: user 0 of its user namespace, without any capability; /tmp and /dev/shm are private and
- * empty; where mount namespaces are refused, landlock holds the same paths on the host's file
- * system, and TMPDIR and HOME lead to a private directory instead of /tmp. `paths` under /proc are
- * ignored (the child has its own), and so are /tmp and /dev/shm themselves where they are private.
- * Process 1 of a pid namespace is immune to signals it sends itself: abort() ends as SIGSEGV there.
- * Without a pid namespace the caller becomes a subreaper (prctl(2)).
+ * Threads: a kf_sandbox belongs to one thread at a time. The thread that spawned it must outlive
+ * it, because the kernel kills the child when that thread ends (PR_SET_PDEATHSIG). Without a pid
+ * namespace the caller becomes a subreaper (prctl(2)).
+ *
+ * Inside, the program is user 0 of its user namespace, without any capability. /tmp and /dev/shm
+ * are private and empty. Without a mount namespace, landlock protects the same paths on the host's
+ * file system, and TMPDIR and HOME name a private directory instead of /tmp. Entries of `paths`
+ * under /proc are ignored, because the child has its own /proc. /tmp and /dev/shm are ignored where
+ * they are private. Process 1 of a pid namespace is immune to its own signals, so abort() ends as
+ * SIGSEGV.
+ *
+ * sandbox/README.md describes the processes and the order of the steps.
  */
 #ifndef KFORGE_SANDBOX_H
 #define KFORGE_SANDBOX_H
@@ -32,7 +35,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 
-/* The layers, in the order in which they are put on; bits of a set. */
+/* The layers in the order in which the child enters them; bits of a set. */
 typedef enum kf_sandbox_layer {
     KF_LAYER_USER_NS = 1 << 0,
     KF_LAYER_PID_NS = 1 << 1,
@@ -49,81 +52,107 @@ typedef enum kf_sandbox_layer {
 } kf_sandbox_layer;
 
 typedef enum kf_sandbox_access {
-    KF_PATH_READ = 1,   /* read files, list directories */
-    KF_PATH_WRITE = 2,  /* create, write, remove */
-    KF_PATH_EXEC = 4,   /* execute programs */
-    KF_PATH_DEVICE = 8, /* open a device node and ioctl it */
+    /* read files, list directories */
+    KF_PATH_READ = 1,
+    /* create, write, remove */
+    KF_PATH_WRITE = 2,
+    /* execute programs */
+    KF_PATH_EXEC = 4,
+    /* open a device node and call ioctl on it */
+    KF_PATH_DEVICE = 8,
 } kf_sandbox_access;
 
 typedef struct kf_sandbox_path {
     const char *path;
-    int access;    /* kf_sandbox_access bits */
-    bool optional; /* a missing path is skipped instead of being an error */
+    /* kf_sandbox_access bits */
+    int access;
+    /* skip the path if it is missing; otherwise a missing path is an error */
+    bool optional;
 } kf_sandbox_path;
 
 typedef struct kf_sandbox_fd {
-    int host;  /* the caller's descriptor; stays open there */
-    int child; /* its number in the child, >= 3 */
+    /* the caller's descriptor; stays open there */
+    int host;
+    /* its number in the child, 3 to 255 */
+    int child;
 } kf_sandbox_fd;
 
-/* Which system calls are filtered (sandbox/seccomp.c lists them with the reason for each). */
+/* The system call filter. sandbox/seccomp.c lists each call with the reason. */
 typedef enum kf_seccomp_profile {
-    /* compilers: fork, exec and files are fine; no network, no ptrace, no namespaces, no mounts, no
-       keys */
+    /* Compilers: fork, exec and files are allowed. Network, ptrace, namespaces, mounts and keys are
+     * not. */
     KF_SECCOMP_BUILD,
-    KF_SECCOMP_RUNNER, /* one process that loads a candidate: also no fork, no exec of anything
-                          after the first, no signals to others, no userfaultfd, perf, bpf,
-                          io_uring. What CUDA needs before its context exists is still allowed. */
-    /* a tool that starts the program it examines (compute-sanitizer): as BUILD, and local sockets,
-       which CUDA needs */
+    /* One process that loads a candidate. In addition to BUILD it forbids fork, any exec after the
+     * first, signals to other processes, userfaultfd, perf, bpf and io_uring. Calls that CUDA needs
+     * to create its context are allowed. */
+    KF_SECCOMP_RUNNER,
+    /* A tool that starts the program that it examines (compute-sanitizer): like BUILD, and local
+     * sockets, which CUDA needs. */
     KF_SECCOMP_TOOL,
-    KF_SECCOMP_SETTLES, /* a runner that starts others until it has locked itself down
-                           (kf_sandbox_settle): as TOOL, but its time is taken, so it is as urgent
-                           as any other runner */
+    /* A runner that starts other processes until it locks itself down (kf_sandbox_settle). Like
+     * TOOL, but with the priority of a runner, because its calls are timed. */
+    KF_SECCOMP_SETTLES,
 } kf_seccomp_profile;
 
+/* 0 means no limit, unless another default is given. */
 typedef struct kf_sandbox_limits {
-    double wall_seconds; /* 0: none; the watchdog kills the whole tree */
-    double cpu_seconds;  /* of the whole tree while kf_sandbox_pump waits; beside that each process
-                            is held to a second more. 0: none */
-    uint64_t memory_bytes; /* of the whole tree where a cgroup is delegated, else data segment of
-                              each process (never RLIMIT_AS when `device` paths are given: CUDA
-                              reserves terabytes); 0: none */
-    uint64_t file_bytes;   /* largest file written; 0: none */
-    /* of stdout and stderr together that are kept; the rest is read and dropped. 0: 1 MiB */
+    /* after that kf_sandbox_pump kills the whole tree */
+    double wall_seconds;
+    /* of the whole tree, checked while kf_sandbox_pump waits. The kernel also kills each process
+     * one second above the limit. */
+    double cpu_seconds;
+    /* of the whole tree in a cgroup, otherwise the data segment of each process. RLIMIT_AS is never
+     * set, because CUDA reserves terabytes of addresses. */
+    uint64_t memory_bytes;
+    /* size of the largest file written */
+    uint64_t file_bytes;
+    /* bytes of stdout and stderr together that are kept; the rest is read and dropped. 0: 1 MiB */
     uint64_t output_bytes;
-    uint64_t
-        processes; /* processes and threads; 0: none. For a caller that is the machine's root it
-                      takes a pids cgroup, or Linux 6.14 and a pid namespace (then at least 301) */
-    uint64_t temporary_bytes; /* size of the private /tmp and /dev/shm; 0: 64 MiB each */
+    /* processes and threads. If the caller is the machine's root, the limit needs a pids cgroup, or
+     * Linux 6.14 and a pid namespace (then at least 301). */
+    uint64_t processes;
+    /* size of the private /tmp and of the private /dev/shm; 0: 64 MiB each */
+    uint64_t temporary_bytes;
 } kf_sandbox_limits;
 
+/* Borrowed for the call of kf_sandbox_spawn. */
 typedef struct kf_sandbox_spec {
-    const char *const *argv; /* argv[0] is an absolute path; NULL-terminated */
-    /* complete; NULL-terminated; NULL: PATH, LANG=C.UTF-8, HOME and TMPDIR=/tmp only */
+    /* argv[0] is an absolute path; ends with NULL */
+    const char *const *argv;
+    /* the complete environment; ends with NULL. NULL: PATH, LANG=C.UTF-8, HOME=/tmp, TMPDIR=/tmp */
     const char *const *environment;
-    const char *directory;        /* working directory; must lie under one of `paths` */
-    const kf_sandbox_path *paths; /* all that exists for the child, beside the private /tmp,
-                                     /dev/shm, /proc, /dev/null|zero|urandom */
+    /* working directory; must lie under one of `paths`. NULL: / */
+    const char *directory;
+    /* all files that exist for the child, in addition to its private /tmp, /dev/shm and /proc, and
+     * /dev/null, zero, full, random and urandom */
+    const kf_sandbox_path *paths;
     size_t path_count;
     const kf_sandbox_fd *fds;
     size_t fd_count;
     kf_sandbox_limits limits;
     kf_seccomp_profile seccomp;
-    int layers;  /* layers wanted; 0 means KF_LAYER_ALL */
-    bool strict; /* a wanted layer that the machine refuses is an error */
-    /* Addresses are not randomised, where kf_sandbox_same_addresses: two children that do the same
-     * have everything in the same places. */
+    /* layers wanted; 0: KF_LAYER_ALL */
+    int layers;
+    /* fail if the machine refuses a wanted layer */
+    bool strict;
+    /* do not randomise addresses, if kf_sandbox_same_addresses allows it. Two children that do the
+     * same work then have the same addresses. */
     bool same_addresses;
 } kf_sandbox_spec;
 
 typedef enum kf_sandbox_end {
-    KF_END_EXITED, /* status: exit status */
-    KF_END_SIGNAL, /* status: signal number */
-    KF_END_WALL,   /* killed: wall time */
-    KF_END_CPU,    /* killed: CPU time */
-    KF_END_MEMORY, /* killed: memory limit of the cgroup */
-    KF_END_KILLED, /* killed by kf_sandbox_kill */
+    /* status: exit status */
+    KF_END_EXITED,
+    /* status: signal number */
+    KF_END_SIGNAL,
+    /* killed at the wall limit */
+    KF_END_WALL,
+    /* killed at the CPU limit */
+    KF_END_CPU,
+    /* killed at the memory limit of the cgroup */
+    KF_END_MEMORY,
+    /* killed by kf_sandbox_kill or kf_sandbox_begin_kill */
+    KF_END_KILLED,
 } kf_sandbox_end;
 
 typedef struct kf_sandbox_result {
@@ -136,69 +165,79 @@ typedef struct kf_sandbox_result {
 
 typedef struct kf_sandbox kf_sandbox;
 
-/* Layers this machine grants, found by trying once per process and remembered. `reasons` (may be
- * NULL) gets a line for each refused layer: its name, what was refused and the remedy. */
+/* Returns the layers that this machine grants. The first call tries them, later calls return the
+ * same set. `reasons` (may be NULL) gets a line for each refused layer: its name, the refusal and
+ * the remedy. */
 int kf_sandbox_available(kf_buffer *reasons);
-/* "user_ns", "pid_ns", … for one bit. */
+/* Returns "user_ns", "pid_ns", … for one bit. */
 const char *kf_sandbox_layer_name(kf_sandbox_layer layer);
 
-/* Does this machine let a process turn the randomisation of its addresses off? Container runtimes
- * refuse it by default. Found by asking for it and taking that back, once per process. */
+/* True if this machine lets a process turn off the randomisation of its addresses. Container
+ * runtimes refuse it by default. The first call tries it on the calling thread and takes it back.
+ */
 bool kf_sandbox_same_addresses(void);
 
+/* Starts the program. Returns NULL on failure. The caller frees. */
 kf_sandbox *kf_sandbox_spawn(const kf_sandbox_spec *spec, kf_error *error);
-/* Layers active for this child. */
+/* Returns the layers that are active for this child. */
 int kf_sandbox_layers(const kf_sandbox *sandbox);
 pid_t kf_sandbox_pid(const kf_sandbox *sandbox);
-/* A descriptor that becomes readable when there is something for kf_sandbox_pump to do (output or
- * exit); for poll loops. */
+/* Returns a descriptor for poll loops. It becomes readable when kf_sandbox_pump has work: output or
+ * the end of the child. */
 int kf_sandbox_descriptor(const kf_sandbox *sandbox);
-/* Reads waiting output, reaps, enforces limits; waits up to `seconds` (0: does not wait, negative:
- * until the end). Returns true once the child has ended and its whole tree is gone. */
+/* Reads output, reaps and enforces limits. Waits up to `seconds` (0: does not wait, negative: until
+ * the end). True once the child has ended and its whole tree is gone. */
 bool kf_sandbox_pump(kf_sandbox *sandbox, double seconds);
-/* Stops every thread of the tree, and returns only when all are stopped (true), or the child has
- * ended (false). Thaw lets it go on; it is false when the child has ended, or when something woke
- * it in between (a timer that sends SIGCONT, say): what was read meanwhile proves nothing then.
- * Freeze is false for the same reason when the waking comes while it waits. Both are
- * KF_ERROR_INPUT, the child's doing; and so is KF_ERROR_LIMIT of freeze: it can't be stopped, and
- * computes meanwhile. One that neither stops nor computes is KF_ERROR_MACHINE. */
+/* Stops every thread of the tree and waits until all are stopped. Errors:
+ *
+ *   KF_ERROR_INPUT    the child has ended, or another signal continued it meanwhile
+ *   KF_ERROR_LIMIT    the child does not stop, and computes meanwhile
+ *   KF_ERROR_MACHINE  the child neither stops nor computes
+ */
 bool kf_sandbox_freeze(kf_sandbox *sandbox, kf_error *error);
+/* Continues the tree. KF_ERROR_INPUT if the child has ended, or if another signal (SIGCONT of a
+ * timer) continued it since kf_sandbox_freeze. Data read from it meanwhile then proves nothing. */
 bool kf_sandbox_thaw(kf_sandbox *sandbox, kf_error *error);
-/* A program that may start others (KF_SECCOMP_BUILD) can end that with kf_sandbox_lockdown. Has it,
- * and is nobody left of those that it started? Asked of the kernel, with the child frozen. Once it
- * is so the child is one process for good, and freeze, thaw and census look at nobody else: looking
- * through all of /proc takes a millisecond. False where the kernel does not count filters (before
- * Linux 5.9), too; then all stays as it was. */
+/* True once the child is a single process for good. A program that may start others
+ * (KF_SECCOMP_SETTLES) ends that with kf_sandbox_lockdown. This function, with the child frozen,
+ * checks that the filter is on and that no other process of the tree is left. From then on freeze,
+ * thaw and census skip the search through /proc, which takes a millisecond. Always false before
+ * Linux 5.9, which does not count filters. */
 bool kf_sandbox_settle(kf_sandbox *sandbox);
-/* Counts threads of the child, processes of its tree beside the child, and open descriptors of the
- * child. */
+/* Counts of a frozen child. */
 typedef struct kf_sandbox_census {
-    int threads, processes, descriptors;
-    uint64_t who; /* the leader's threads: equal for the same ones, another for as many others */
+    /* threads of the child */
+    int threads;
+    /* other processes of the tree */
+    int processes;
+    /* open descriptors of the child; -1 if unknown */
+    int descriptors;
+    /* hash over the ids of the child's threads: differs if a thread was replaced */
+    uint64_t thread_hash;
 } kf_sandbox_census;
 bool kf_sandbox_take_census(kf_sandbox *sandbox, kf_sandbox_census *census, kf_error *error);
-/* Begins to kill the whole tree and does not wait: its last work, the driver's tidying up after a
- * GPU context above all, may go on until kf_sandbox_pump says that it is gone. */
+/* Sends SIGKILL to the whole tree without waiting. Work in the kernel, above all the driver's
+ * cleanup of a GPU context, may go on until kf_sandbox_pump returns true. */
 void kf_sandbox_begin_kill(kf_sandbox *sandbox);
 /* Kills the whole tree and waits until it is gone. */
 void kf_sandbox_kill(kf_sandbox *sandbox);
-/* Valid once kf_sandbox_pump returned true or after kf_sandbox_kill. */
+/* Returns the result. Valid once kf_sandbox_pump returned true, or after kf_sandbox_kill. */
 const kf_sandbox_result *kf_sandbox_outcome(const kf_sandbox *sandbox);
-/* stdout and stderr as they came, up to the limit; borrowed until free. */
+/* Returns stdout and stderr in the order of arrival, up to the limit; borrowed until free. */
 const kf_buffer *kf_sandbox_output(const kf_sandbox *sandbox);
-/* Kills if need be, and frees. */
+/* Kills the child if it still runs, and frees. */
 void kf_sandbox_free(kf_sandbox *sandbox);
 KF_DEFINE_AUTO(kf_sandbox, kf_sandbox_free)
 
-/* "killed after 10.0 s of wall time", "signal 11 (Segmentation fault)", "exit status 1": one place
- * for the words. */
+/* Writes the result as text: "killed after 10.0 s of wall time", "signal 11 (Segmentation fault)",
+ * "exit status 1". */
 void kf_sandbox_describe(const kf_sandbox_result *result, char *text, size_t size);
 
-/* For the program inside (the runner links only this): a second, stricter filter on all threads
- * (SECCOMP_FILTER_FLAG_TSYNC), after its libraries and device context exist and before it loads
- * untrusted code: no new sockets, no unlink, no memfd, no clone of processes, no exec at all. Also
- * makes the process non-dumpable. Returns 0 or a negative errno. No allocation, no libseccomp
- * (CMake target kf_lockdown, which needs nothing else). */
+/* For the program inside. Installs a second, stricter filter on all threads
+ * (SECCOMP_FILTER_FLAG_TSYNC) and makes the process non-dumpable. The program calls it after its
+ * libraries and its device context exist, and before it loads untrusted code. The filter forbids
+ * new sockets, unlink, memfd, clone of processes and every exec. Returns 0 or a negative errno.
+ * Neither allocates nor needs libseccomp (CMake target kf_lockdown). */
 int kf_sandbox_lockdown(void);
 
 #endif

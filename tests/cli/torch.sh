@@ -23,7 +23,7 @@ unset KFORGE_PYTHON
 mkdir other && sed 's/2_ReLU/3_Linear/' "$tasks/relu/task.json" >other/task.json
 sed -i "s#../../../kernelbench#$root/tests/kernelbench#" other/task.json
 expect 2 eval other mine.py
-complains "is another one than the task was made for"
+complains "has changed since the task was made"
 # A solution needs a problem file
 expect 2 eval "$root/tasks/axpy" mine.py --no-keep
 says "a solution in Python (class ModelNew) needs a task whose oracle or baseline is a problem file"

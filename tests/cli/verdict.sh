@@ -9,7 +9,7 @@ public=$out
 [ ${#public} = 64 ] || fail "no public key: $public"
 [ "$(stat -c %a key)" = 600 ] || fail "the key is for others to read"
 expect 2 verdict keygen key
-complains "never overwritten"
+complains "never overwrites a key"
 
 expect 1 eval "$task" "$cheat" --device cpu --check-only --json --sign key
 printf '%s\n' "$out" >verdict.json
@@ -19,7 +19,7 @@ expect 1 verdict verify verdict.json --key "${public//[0-7]/8}"
 says "signed by another key"
 sed 's/wrong_result/correct/g' verdict.json >changed.json
 expect 1 verdict verify changed.json
-says "does not fit"
+says "does not match"
 python3 -c 'import json, sys; v = json.load(open("verdict.json")); json.dump(v, open("spaced.json", "w"), indent=2); del v["signature"]; json.dump(v, open("unsigned.json", "w"))'
 expect 0 verdict verify spaced.json
 expect 1 verdict verify unsigned.json

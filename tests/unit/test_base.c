@@ -152,7 +152,7 @@ static void json_tells_lack_of_memory_from_bad_syntax(void **state)
         kf_auto(cJSON) tree = kf_json_parse(text, strlen(text), 0, "f", &error);
         if (tree) break;
         assert_int_equal(error.code, KF_ERROR_MEMORY);
-        assert_string_equal(error.text, "f: out of memory");
+        assert_string_equal(error.text, "out of memory for f");
     }
     cJSON_InitHooks(NULL);
     assert_true(failures >= 5); /* an item a value */

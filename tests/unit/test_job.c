@@ -144,11 +144,11 @@ static void bad_jobs_are_named(void **state)
         {"schema", "\"kforge-job/2\"", "job: schema: \"kforge-job/2\" is not \"kforge-job/1\""},
         {"schema", NULL, "job: schema: missing"},
         {"id", NULL, "job: id: missing; expected a string"},
-        {"id", "\"\"", "job: id: \"\" is no id"},
-        {"id", "\"../etc\"", "job: id: \"../etc\" is no id"},
+        {"id", "\"\"", "job: id: \"\" is not an id"},
+        {"id", "\"../etc\"", "job: id: \"../etc\" is not an id"},
         {"id", "7", "job: id: expected a string, found a number"},
-        {"known_code", "[\"abc\"]", "job: known_code: entry 0 is no SHA-256"},
-        {"known_code", "[7]", "job: known_code: entry 0 is no SHA-256"},
+        {"known_code", "[\"abc\"]", "job: known_code: entry 0 is not a SHA-256"},
+        {"known_code", "[7]", "job: known_code: entry 0 is not a SHA-256"},
         {"task", NULL, "job: task: missing"},
         {"task", "{}", "job: task: "},
         {"task", "[]", "job: task: expected an object, found an array"},
@@ -188,7 +188,7 @@ static void bad_jobs_are_named(void **state)
     for (int i = 0; i <= KF_JOB_FLAGS; i++) flags[i] = "-O3";
     kf_error error = {0};
     assert_null(kf_job_new("a", load_task(), "x", 1, flags, KF_JOB_FLAGS + 1, &error));
-    assert_non_null(strstr(error.text, "65 flags, more than 64"));
+    assert_non_null(strstr(error.text, "65 flags; at most 64"));
 }
 
 static void sources(void **state)
@@ -215,7 +215,7 @@ static void sources(void **state)
     kf_error error = {0};
     assert_true(kf_source_check(huge, KF_SOURCE_BYTES, "f.cu", &error));
     assert_false(kf_source_check(huge, KF_SOURCE_BYTES + 1, "f.cu", &error));
-    assert_non_null(strstr(error.text, "4194305 bytes, more than the 4194304"));
+    assert_non_null(strstr(error.text, "4194305 bytes; a source has at most 4194304"));
 }
 
 static void flags(void **state)

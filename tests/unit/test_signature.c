@@ -108,7 +108,7 @@ static void a_made_key_signs(void **state)
     assert_string_equal(made, found);
     cJSON_SetNumberValue(cJSON_GetObjectItem(good, "speedup"), 1.2500000000000002);
     assert_false(kf_json_verify(good, found, &error));
-    assert_non_null(strstr(error.text, "does not fit"));
+    assert_non_null(strstr(error.text, "does not match"));
 }
 
 static void what_does_not_verify(void **state)
@@ -149,11 +149,11 @@ static void key_files_are_checked(void **state)
         {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n", 0640,
          "chmod 600"},
         {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f6\n", 0600,
-         "no signing key"},
+         "not a signing key"},
         {"kforge-ed25519 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7fg0\n", 0600,
-         "no signing key"},
-        {"-----BEGIN PRIVATE KEY-----\n", 0600, "no signing key"},
-        {"", 0600, "no signing key"},
+         "not a signing key"},
+        {"-----BEGIN PRIVATE KEY-----\n", 0600, "not a signing key"},
+        {"", 0600, "not a signing key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};

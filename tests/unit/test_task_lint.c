@@ -119,8 +119,7 @@ static void static_rules(void **state)
         {"workloads",
          "[{\"name\":\"a\",\"timed\":false,\"hidden\":true},{\"name\":\"b\",\"timed\":false,"
          "\"params\":{\"n\":3}}]",
-         "E:workload.none_timed@workloads: no workload on cpu is timed: there is nothing to be "
-         "faster at; "
+         "E:workload.none_timed@workloads: no workload on cpu is timed, so there is no speedup; "
          "E:workload.none_timed@workloads: no workload on cuda",
          2},
         {"workloads",

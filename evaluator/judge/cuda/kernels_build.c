@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kforge/buffer.h"
+#include "kforge/cleanup.h"
 #include "kforge/file.h"
 #include "kforge/hash.h"
 #include "kforge/inputs.h"

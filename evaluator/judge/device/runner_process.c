@@ -352,7 +352,7 @@ bool kf_runner_greet(kf_runner *runner, kf_error *error)
     event = only_good(runner, event, &hello);
     if (event == KF_RUNNER_OK && kf_sandbox_take_census(runner->sandbox, &census, NULL)) {
         runner->honest_threads = census.threads;
-        runner->honest_who = census.who;
+        runner->honest_who = census.thread_hash;
     }
     if (event == KF_RUNNER_OK) event = freeze(runner);
     runner->greeted = event == KF_RUNNER_OK;
@@ -662,7 +662,7 @@ int kf_runner_extra_threads(kf_runner *runner)
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
     int extra = census.threads - runner->honest_threads + census.processes;
     /* as many, but others: one that was there had to go */
-    return extra == 0 && census.who != runner->honest_who ? 1 : extra;
+    return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
 }
 
 pid_t kf_runner_pid(const kf_runner *runner)
