@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "buffers_cuda.h"
 #include "gpu_check.h"
 #include "kforge/inputs.h"
 

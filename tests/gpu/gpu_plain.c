@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "gpu_plain.h"
 #include "judge_internal.h"
 #include "kforge/stats.h"
@@ -81,8 +82,8 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     uint64_t scalars[KF_MAX_ARGUMENTS];
     double rounds[ROUNDS], room = (double)device->set_bytes / (double)(problem->total_bytes + 1);
     uint32_t count = (uint32_t)fmax(
-        fmin(fmin(room, MAX_SETS),
-             fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)),
+        fmin(fmin(room, MAX_SETS), fmax(VARIED_SETS, 4.0 * (double)gpu->properties.l2_bytes /
+                                                         (double)problem->total_bytes)),
         3);
     kf_set_variation variations[MAX_SETS];
     vary(problem, variations);

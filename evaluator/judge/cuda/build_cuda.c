@@ -152,7 +152,7 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
     if (!kf_cuda_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
     snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
     stat(path, &status);
-    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->architecture, path,
+    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->properties.architecture, path,
                     (long long)status.st_size, (long long)status.st_mtim.tv_sec,
                     gpu->head.compiler) < 0
                ? NULL
@@ -211,8 +211,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
                                   "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
-    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture,
-             gpu->architecture);
+    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s",
+             gpu->properties.architecture, gpu->properties.architecture);
     argv[argc++] = generation;
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 20)

@@ -109,10 +109,10 @@ static bool explain(counter_run *run, kf_runner_event event, const char *doing, 
 /* Which metrics runners are started for from now on; those that wait for others are of no use. */
 static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names)
 {
-    if (gpu->count_names && strcmp(gpu->count_names, names) == 0) return true;
+    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0) return true;
     if (pool) kf_runner_pool_forget(pool, KF_RUNNER_COUNT);
-    free(gpu->count_names);
-    return (gpu->count_names = strdup(names)) != NULL;
+    free(gpu->counting.names);
+    return (gpu->counting.names = strdup(names)) != NULL;
 }
 
 bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted)
@@ -126,27 +126,27 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
 {
     char library[4096];
     size_t count = 0;
-    if (!gpu->count_names || !kf_cupti_find(library))
+    if (!gpu->counting.names || !kf_cupti_find(library))
         return kf_fail(error, KF_ERROR_MACHINE, MISSING);
-    snprintf(gpu->count_library, sizeof gpu->count_library, KF_COUNT_LIBRARY "=%s", library);
-    snprintf(gpu->count_folder, sizeof gpu->count_folder, "%s", library);
-    *strrchr(gpu->count_folder, '/') = '\0';
-    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s",
-             gpu->driver_folder, gpu->count_folder);
-    free(gpu->count_metrics);
-    gpu->count_metrics = NULL;
-    if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
+    snprintf(gpu->counting.library, sizeof gpu->counting.library, KF_COUNT_LIBRARY "=%s", library);
+    snprintf(gpu->counting.folder, sizeof gpu->counting.folder, "%s", library);
+    *strrchr(gpu->counting.folder, '/') = '\0';
+    snprintf(gpu->counting.search, sizeof gpu->counting.search, "LD_LIBRARY_PATH=%s:%s",
+             gpu->properties.driver_folder, gpu->counting.folder);
+    free(gpu->counting.metrics);
+    gpu->counting.metrics = NULL;
+    if (asprintf(&gpu->counting.metrics, KF_COUNT_NAMES "=%s", gpu->counting.names) < 0)
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     for (const char *const *word = place->environment; *word && count < 16; word++)
-        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->count_environment[count++] = *word;
-    gpu->count_environment[count++] = gpu->count_search;
-    gpu->count_environment[count++] = gpu->count_library;
-    gpu->count_environment[count++] = gpu->count_metrics;
-    gpu->count_environment[count] = NULL;
-    place->environment = gpu->count_environment;
+        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->counting.environment[count++] = *word;
+    gpu->counting.environment[count++] = gpu->counting.search;
+    gpu->counting.environment[count++] = gpu->counting.library;
+    gpu->counting.environment[count++] = gpu->counting.metrics;
+    gpu->counting.environment[count] = NULL;
+    place->environment = gpu->counting.environment;
     if (place->path_count < KF_PLACE_PATHS - 1)
         place->paths[place->path_count++] =
-            (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
+            (kf_sandbox_path){gpu->counting.folder, KF_PATH_READ | KF_PATH_EXEC, true};
     return true;
 }
 

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "device_pool_cuda.h"
 #include "counters_cuda.h"
 #include "driver_watch.h"
@@ -47,48 +49,14 @@
 #define MAX_SPARES 6
 #define SPARE_BYTES (8ull << 30) /* one for so much of the device's memory */
 
-/* ---- work ------------------------------------------------------------------------------------ */
-
-bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error)
-{
-    if (result == CU_SUCCESS) return true;
-    char words[256];
-    kf_cuda_describe(&gpu->cuda, result, words, sizeof words);
-    const char *remedy = kf_gpu_remedy(result);
-    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s%s%s", gpu->head.name, doing, words,
-                   remedy ? "; " : "", remedy ? remedy : "");
-}
-
-bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error)
-{
-    if (room->bytes >= bytes) return true;
-    size_t wanted = 1 << 20;
-    while (wanted < bytes) wanted *= 2;
-    if (room->pointer) {
-        gpu->cuda.stream_synchronize(gpu->stream);
-        gpu->cuda.release(room->pointer);
-    }
-    *room = (kf_cuda_room){0};
-    if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted),
-                       "memory for the judge's own work", error))
-        return false;
-    room->bytes = wanted;
-    return true;
-}
-
-bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error)
-{
-    return kf_cuda_check(gpu, gpu->cuda.stream_synchronize(gpu->stream), doing, error);
-}
-
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush,
-                             &gpu->settle_room};
+    kf_cuda_scratch *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush,
+                                &gpu->settle.memory};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
     if (!gpu->lost) kf_cuda_memory_settle_end(gpu);
@@ -97,10 +65,10 @@ static void cuda_free(kf_device *device)
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
-    kf_cpu_idle_guard_free(gpu->idle_guard);
+    kf_cpu_idle_guard_free(gpu->launcher.idle_guard);
     free(gpu->cache);
-    free(gpu->count_names);
-    free(gpu->count_metrics);
+    free(gpu->counting.names);
+    free(gpu->counting.metrics);
     free(gpu);
 }
 
@@ -109,21 +77,21 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
     char capability[32], version[32];
     snprintf(capability, sizeof capability, "%d.%d", gpu->head.major, gpu->head.minor);
-    snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000,
-             gpu->driver_version % 1000 / 10);
-    return cJSON_AddStringToObject(object, "uuid", gpu->uuid) &&
+    snprintf(version, sizeof version, "%d.%d", gpu->properties.driver_version / 1000,
+             gpu->properties.driver_version % 1000 / 10);
+    return cJSON_AddStringToObject(object, "uuid", gpu->properties.uuid) &&
            cJSON_AddStringToObject(object, "compute_capability", capability) &&
-           cJSON_AddStringToObject(object, "driver", gpu->driver) &&
+           cJSON_AddStringToObject(object, "driver", gpu->properties.driver) &&
            cJSON_AddStringToObject(object, "driver_cuda", version) &&
            cJSON_AddStringToObject(object, "nvrtc", kf_nvrtc_version()) &&
-           cJSON_AddNumberToObject(object, "multiprocessors", gpu->multiprocessors) &&
-           cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
-           cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
-           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
-           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second) &&
+           cJSON_AddNumberToObject(object, "multiprocessors", gpu->properties.multiprocessors) &&
+           cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->properties.l2_bytes) &&
+           cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->properties.memory_bytes) &&
+           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->bandwidth.copy) &&
+           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->bandwidth.read) &&
            cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call) &&
-           (!gpu->has_launcher ||
-            cJSON_AddNumberToObject(object, "launching_processor", gpu->processors.processor));
+           (!gpu->launcher.known || cJSON_AddNumberToObject(object, "launching_processor",
+                                                            gpu->launcher.processors.processor));
 }
 
 static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build,
@@ -151,21 +119,23 @@ static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner
     static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
                                             "OPENBLAS_NUM_THREADS=1", KF_PYTHON_VARIABLES};
     size_t count = 0;
-    while (gpu->environment[count]) count++;
-    snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);
+    while (gpu->place.environment[count]) count++;
+    snprintf(gpu->place.preload, sizeof gpu->place.preload, "LD_PRELOAD=%s/libkftorch.so",
+             gpu->place.directory);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        gpu->environment[count++] = variables[i];
-    gpu->environment[count++] = gpu->preload;
-    snprintf(gpu->compiling, sizeof gpu->compiling, "TRITON_LIBCUDA_PATH=%s", gpu->driver_folder);
+        gpu->place.environment[count++] = variables[i];
+    gpu->place.environment[count++] = gpu->place.preload;
+    snprintf(gpu->place.compiling, sizeof gpu->place.compiling, "TRITON_LIBCUDA_PATH=%s",
+             gpu->properties.driver_folder);
     /* Triton asks where it is also for what it has compiled already */
-    gpu->environment[count++] = gpu->compiling;
-    gpu->environment[count] = NULL;
+    gpu->place.environment[count++] = gpu->place.compiling;
+    gpu->place.environment[count] = NULL;
     const char *const arguments[] = {
-        "-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL,
+        "-I", gpu->place.script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL,
         NULL};
-    memcpy(gpu->arguments, arguments, sizeof arguments);
+    memcpy(gpu->place.arguments, arguments, sizeof arguments);
     place->program = python->program;
-    place->arguments = gpu->arguments;
+    place->arguments = gpu->place.arguments;
     place->spare_threads = PYTHON_SPARE_THREADS;
 }
 
@@ -186,38 +156,49 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     kf_autofree char *found =
         kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
     if (!found) return false;
-    snprintf(python ? gpu->script : gpu->program, sizeof gpu->program, "%s", found);
-    snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
-    snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
-    snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
-    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
-                                       "TMPDIR=/tmp",        gpu->visible,   "CUDA_CACHE_DISABLE=1",
-                                       gpu->libraries,       QUEUES,         NULL};
-    memcpy(gpu->environment, environment, sizeof environment);
+    snprintf(python ? gpu->place.script : gpu->place.program, sizeof gpu->place.program, "%s",
+             found);
+    snprintf(gpu->place.directory, sizeof gpu->place.directory, "%s/lib/kforge", kf_root());
+    snprintf(gpu->place.visible, sizeof gpu->place.visible, "CUDA_VISIBLE_DEVICES=%s",
+             gpu->properties.uuid);
+    snprintf(gpu->place.libraries, sizeof gpu->place.libraries, "LD_LIBRARY_PATH=%s",
+             gpu->properties.driver_folder);
+    const char *const environment[] = {"PATH=/usr/bin:/bin",
+                                       "LANG=C.UTF-8",
+                                       "HOME=/tmp",
+                                       "TMPDIR=/tmp",
+                                       gpu->place.visible,
+                                       "CUDA_CACHE_DISABLE=1",
+                                       gpu->place.libraries,
+                                       QUEUES,
+                                       NULL};
+    memcpy(gpu->place.environment, environment, sizeof environment);
     *place = (kf_runner_place){.kind = kind,
-                               .program = gpu->program,
-                               .directory = gpu->directory,
-                               .environment = gpu->environment,
-                               .idle_guard = gpu->idle_guard,
-                               .launcher = gpu->has_launcher ? &gpu->processors.launcher : NULL,
+                               .program = gpu->place.program,
+                               .directory = gpu->place.directory,
+                               .environment = gpu->place.environment,
+                               .idle_guard = gpu->launcher.idle_guard,
+                               .launcher =
+                                   gpu->launcher.known ? &gpu->launcher.processors.launcher : NULL,
                                .spare_threads = SPARE_THREADS};
     if (python) place_python(gpu, python, kind, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
-    add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
-    if (!python) add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
-    add_path(place, gpu->driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
+    add_path(place, gpu->place.directory, KF_PATH_READ | KF_PATH_EXEC, false);
+    if (!python) add_path(place, gpu->place.program, KF_PATH_READ | KF_PATH_EXEC, false);
+    add_path(place, gpu->properties.driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/opt", KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/sys", KF_PATH_READ, true);
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         add_path(place, nodes[i], KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, true);
     int minor = kf_nvml_minor(gpu->nvml);
-    snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
-    if (access(gpu->node, F_OK) != 0)
+    snprintf(gpu->place.node, sizeof gpu->place.node, "/dev/nvidia%d",
+             minor >= 0 ? minor : gpu->properties.ordinal);
+    if (access(gpu->place.node, F_OK) != 0)
         return kf_fail(
             error, KF_ERROR_MACHINE,
             "%s: its device file %s is not there; give it to this container (--gpus, --device)",
-            gpu->head.name, gpu->node);
-    add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
+            gpu->head.name, gpu->place.node);
+    add_path(place, gpu->place.node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
         if (strncmp(python->paths[i], "/opt/", 5) != 0)
             add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
@@ -243,14 +224,16 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
         if (a->kind == KF_OUTPUT || a->kind == KF_INOUT) writes += (double)a->bytes;
         if (a->kind != KF_SCALAR && kf_dtype_size(a->dtype) == 1) bytes8 = true;
     }
-    writes = writes > (double)gpu->l2_bytes ? writes - (double)gpu->l2_bytes : 0;
+    writes =
+        writes > (double)gpu->properties.l2_bytes ? writes - (double)gpu->properties.l2_bytes : 0;
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
     double per_clock = gpu->head.major >= 10                          ? 8192
                        : gpu->head.major == 9                         ? 4096
                        : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048
                                                                       : 1024;
-    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
-    double best = fmax(gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
+    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->properties.multiprocessors *
+                   gpu->properties.clock_khz * 1e3;
+    double best = fmax(gpu->bandwidth.copy, gpu->bandwidth.read);
     double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
     return memory_time > arithmetic_time ? memory_time : arithmetic_time;
 }
@@ -269,25 +252,29 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 static void keep_off_launchers(kf_cuda_device *gpu)
 {
     cpu_set_t others;
-    if (!gpu->has_launcher || gpu->moved || !kf_launch_cpu_others(&gpu->processors, &others))
+    if (!gpu->launcher.known || gpu->launcher.moved ||
+        !kf_launch_cpu_others(&gpu->launcher.processors, &others))
         return;
-    gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 &&
-                 sched_setaffinity(0, sizeof others, &others) == 0;
+    gpu->launcher.moved =
+        sched_getaffinity(0, sizeof gpu->launcher.before, &gpu->launcher.before) == 0 &&
+        sched_setaffinity(0, sizeof others, &others) == 0;
 }
 
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     if (take) {
-        if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
+        if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->properties.uuid, error)) < 0)
+            return false;
         if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
-        kf_cpu_idle_guard_begin(gpu->idle_guard);
+        kf_cpu_idle_guard_begin(gpu->launcher.idle_guard);
         keep_off_launchers(gpu);
         return true;
     }
-    kf_cpu_idle_guard_end(gpu->idle_guard);
-    if (gpu->moved) sched_setaffinity(0, sizeof gpu->before, &gpu->before);
-    gpu->moved = false;
+    kf_cpu_idle_guard_end(gpu->launcher.idle_guard);
+    if (gpu->launcher.moved)
+        sched_setaffinity(0, sizeof gpu->launcher.before, &gpu->launcher.before);
+    gpu->launcher.moved = false;
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
@@ -398,18 +385,20 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
     } attributes[] = {
         {CU_ATTRIBUTE_MAJOR, &gpu->head.major},
         {CU_ATTRIBUTE_MINOR, &gpu->head.minor},
-        {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->multiprocessors},
-        {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->clock_khz},
+        {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->properties.multiprocessors},
+        {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->properties.clock_khz},
         {CU_ATTRIBUTE_L2_BYTES, &l2},
         {CU_ATTRIBUTE_VMM, &vmm},
         {CU_ATTRIBUTE_POSIX_HANDLES, &posix},
     };
-    if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->ordinal), "finding it", error) ||
+    if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->properties.ordinal), "finding it",
+                       error) ||
         !kf_cuda_check(
             gpu, cuda->device_name(gpu->head.hardware, sizeof gpu->head.hardware, gpu->device),
             "its name", error) ||
         !kf_cuda_check(gpu, cuda->device_uuid(&uuid, gpu->device), "its UUID", error) ||
-        !kf_cuda_check(gpu, cuda->version(&gpu->driver_version), "the driver's version", error))
+        !kf_cuda_check(gpu, cuda->version(&gpu->properties.driver_version), "the driver's version",
+                       error))
         return false;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (!kf_cuda_check(
@@ -417,8 +406,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                 cuda->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device),
                 "its properties", error))
             return false;
-    gpu->l2_bytes = (size_t)l2;
-    write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
+    gpu->properties.l2_bytes = (size_t)l2;
+    write_uuid(&uuid, gpu->properties.uuid, sizeof gpu->properties.uuid);
     if (gpu->head.major < KF_GPU_MIN_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers "
@@ -428,16 +417,16 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
     kf_cuda_compiler(gpu->head.compiler);
     /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc
      * Python is judged all the same. */
-    int nvcc = 0, nvcc_minor = 0, driver = gpu->driver_version / 1000;
+    int nvcc = 0, nvcc_minor = 0, driver = gpu->properties.driver_version / 1000;
     if (sscanf(gpu->head.compiler, "nvcc %d.%d", &nvcc, &nvcc_minor) == 2 && nvcc > driver)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or "
                        "point CUDA_HOME to a toolkit of CUDA %d",
-                       gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor,
-                       driver);
+                       gpu->head.name, driver, gpu->properties.driver_version % 1000 / 10, nvcc,
+                       nvcc_minor, driver);
     /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
-    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->head.major,
-             gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
+    snprintf(gpu->properties.architecture, sizeof gpu->properties.architecture, "%d%d%s",
+             gpu->head.major, gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
     return true;
 }
 
@@ -450,7 +439,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
     cu_result loaded = image ? gpu->cuda.module_load(&gpu->module, image) : CU_SUCCESS;
-    int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->driver_version / 1000;
+    int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->properties.driver_version / 1000;
     if (loaded != CU_SUCCESS && nvrtc > driver) {
         char words[256];
         kf_cuda_describe(&gpu->cuda, loaded, words, sizeof words);
@@ -459,7 +448,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
                        "CUDA %d.%d; update the driver, or point "
                        "CUDA_HOME and LD_LIBRARY_PATH to a toolkit of CUDA %d",
                        gpu->head.name, words, kf_nvrtc_version(), driver,
-                       gpu->driver_version % 1000 / 10, driver);
+                       gpu->properties.driver_version % 1000 / 10, driver);
     }
     if (!image || !kf_cuda_check(gpu, loaded, "loading the judge's kernels", error)) return false;
     for (int i = 0; i < KF_KERNEL_COUNT; i++)
@@ -482,19 +471,19 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->context_set(gpu->context), "the context", error) ||
         !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING),
                        "making a stream", error) ||
-        !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages",
-                       error) ||
-        !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->results, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->snapshots, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
+        !kf_cuda_check(gpu, cuda->granularity(&gpu->properties.granule, &allocation, 0),
+                       "the size of pages", error) ||
+        !load_kernels(gpu, error) || !kf_cuda_scratch_need(gpu, &gpu->tasks, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->results, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->flush, 2 * gpu->properties.l2_bytes, error) ||
         !kf_cuda_check(gpu,
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
                        "memory to flush with", error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
         !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
         return false;
-    gpu->memory_bytes = total;
+    gpu->properties.memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;
     /* The truth in float64 comes on top, and what candidates allocate. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
@@ -503,18 +492,18 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
 
 static void choose(kf_cuda_device *gpu, int ordinal, int count)
 {
-    gpu->ordinal = ordinal < 0 ? first_free(&gpu->cuda, count) : ordinal;
-    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->ordinal);
+    gpu->properties.ordinal = ordinal < 0 ? first_free(&gpu->cuda, count) : ordinal;
+    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->properties.ordinal);
 }
 
 /* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and
  * CUDA_VISIBLE_DEVICES know it under another prefix. */
 static void open_nvml(kf_cuda_device *gpu)
 {
-    char instance[sizeof gpu->uuid];
-    snprintf(instance, sizeof instance, "MIG-%.40s", gpu->uuid + strlen("GPU-"));
-    if (!(gpu->nvml = kf_nvml_open(gpu->uuid)) && (gpu->nvml = kf_nvml_open(instance)))
-        snprintf(gpu->uuid, sizeof gpu->uuid, "%s", instance);
+    char instance[sizeof gpu->properties.uuid];
+    snprintf(instance, sizeof instance, "MIG-%.40s", gpu->properties.uuid + strlen("GPU-"));
+    if (!(gpu->nvml = kf_nvml_open(gpu->properties.uuid)) && (gpu->nvml = kf_nvml_open(instance)))
+        snprintf(gpu->properties.uuid, sizeof gpu->properties.uuid, "%s", instance);
     gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
 }
 
@@ -525,15 +514,16 @@ static void choose_launcher(kf_cuda_device *gpu)
     cpu_set_t allowed;
     kf_gpu_place places[KF_LAUNCH_CPU_GPUS];
     size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_LAUNCH_CPU_GPUS, &which);
-    gpu->has_launcher =
-        gpus && gpus <= KF_LAUNCH_CPU_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
-        sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-        kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
-    gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
+    gpu->launcher.known = gpus && gpus <= KF_LAUNCH_CPU_GPUS &&
+                          strncmp(gpu->properties.uuid, "MIG-", 4) != 0 &&
+                          sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+                          kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system,
+                                               &gpu->launcher.processors);
+    gpu->head.keep_off = gpu->launcher.known ? &gpu->launcher.processors : NULL;
     /* A thread that computes all the time would take most of what little a control group grants. */
     bool plenty = kf_cgroup_cpu_limit("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
-    gpu->idle_guard =
-        kf_cpu_idle_guard_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
+    gpu->launcher.idle_guard = kf_cpu_idle_guard_new(
+        gpu->launcher.known && plenty ? gpu->launcher.processors.processor : -1);
 }
 
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
@@ -587,10 +577,12 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         open_nvml(gpu);
         choose_launcher(gpu);
-        if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver))
-            snprintf(gpu->driver, sizeof gpu->driver, "unknown");
-        if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
-            snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");
+        if (!kf_nvml_driver(gpu->nvml, gpu->properties.driver, sizeof gpu->properties.driver))
+            snprintf(gpu->properties.driver, sizeof gpu->properties.driver, "unknown");
+        if (!kf_cuda_folder(&gpu->cuda, gpu->properties.driver_folder,
+                            sizeof gpu->properties.driver_folder))
+            snprintf(gpu->properties.driver_folder, sizeof gpu->properties.driver_folder,
+                     "/usr/lib");
         if (start(gpu, error)) return &gpu->head;
     }
     cuda_free(&gpu->head);

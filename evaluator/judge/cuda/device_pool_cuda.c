@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda_calls.h"
 #include "kforge/file.h"
 #include "output_directory.h"
 #include "work_cuda.h"
@@ -159,7 +160,7 @@ static void device_pool_free(void *data)
     const kf_cuda *cuda = &a->gpu->cuda;
     kf_cuda_region *r = &a->region;
     if (r->base) cuda->unmap(r->base, r->bytes);
-    if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * a->gpu->granule);
+    if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * a->gpu->properties.granule);
     if (r->handle) cuda->handle_release(r->handle);
     free(a);
 }
@@ -169,14 +170,14 @@ static void device_pool_free(void *data)
 static void tell_too_little(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
                             kf_error *error)
 {
-    uint64_t all = kf_cuda_least_bytes(problem, gpu->memory_bytes);
-    if (all > gpu->memory_bytes)
+    uint64_t all = kf_cuda_least_bytes(problem, gpu->properties.memory_bytes);
+    if (all > gpu->properties.memory_bytes)
         kf_fail(error, KF_ERROR_LIMIT,
                 "%s: workload %s: too large for this GPU, some %.0f GiB where there are %.0f; it "
                 "needs smaller params, or "
                 "device_params for cuda",
                 gpu->head.name, problem->workload, (double)all / 0x1p30,
-                (double)gpu->memory_bytes / 0x1p30);
+                (double)gpu->properties.memory_bytes / 0x1p30);
     else
         kf_fail(error, KF_ERROR_MACHINE,
                 "%s: workload %s: no %.1f GiB of device memory for the results of a runner in "
@@ -202,10 +203,11 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
                                 .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (uint64_t bound =
-             kf_cuda_device_pool_least(problem, kf_cuda_first_sets(problem, gpu->memory_bytes));
+    for (uint64_t bound = kf_cuda_device_pool_least(
+             problem, kf_cuda_first_sets(problem, gpu->properties.memory_bytes));
          ; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
-        r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
+        r->bytes = (bytes + gpu->properties.granule - 1) / gpu->properties.granule *
+                   gpu->properties.granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
         if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
     }
@@ -215,12 +217,14 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
         return NULL;
     }
     if (kf_cuda_check(gpu, result, "allocating memory for a runner in Python", error) &&
+        kf_cuda_check(
+            gpu,
+            cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->properties.granule, 0, 0, 0),
+            "reserving addresses", error) &&
         kf_cuda_check(gpu,
-                      cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
-                      "reserving addresses", error) &&
-        kf_cuda_check(gpu, cuda->map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
+                      cuda->map(r->reserved + gpu->properties.granule, r->bytes, 0, r->handle, 0),
                       "mapping an arena", error)) {
-        r->base = r->reserved + gpu->granule;
+        r->base = r->reserved + gpu->properties.granule;
         if (kf_cuda_check(gpu, cuda->set_access(r->base, r->bytes, &access, 1),
                           "access to an arena", error) &&
             kf_cuda_check(gpu, cuda->set_bytes(r->base, NO_NUMBER, r->bytes, gpu->stream),
@@ -258,13 +262,13 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets,
-                            0};
+    return (kf_cuda_memory){gpu->properties.memory_bytes, gpu->head.set_bytes,
+                            (uint32_t)gpu->head.most_sets, 0};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
 {
-    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->memory_bytes);
+    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->properties.memory_bytes);
 }
 
 bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role role,

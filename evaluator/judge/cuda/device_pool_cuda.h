@@ -7,10 +7,10 @@
  * An arena belongs to one runner, as long as that lives (kf_runner_attach), and begins filled with
  * bytes that are no number: nothing of what was in that memory before, right answers among it, can
  * be found there. */
-#ifndef KFORGE_ARENA_CUDA_H
-#define KFORGE_ARENA_CUDA_H
+#ifndef KFORGE_DEVICE_POOL_CUDA_H
+#define KFORGE_DEVICE_POOL_CUDA_H
 
-#include "device_cuda.h"
+#include "buffers_cuda.h"
 
 /* The device's `equip`. Nothing happens for a runner that has one, and for the oracle, which writes
  * into the truth's buffers itself. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_calls.h"
 #include "device_pool_cuda.h"
 #include "kforge/compare.h"
 #include "kforge/file.h"
@@ -75,7 +76,7 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
     size_t used = work.count, bytes = used * sizeof *where;
     void *parameters[] = {&gpu->results.pointer};
     if (!used) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, bytes, gpu->stream),
                        "checking", error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_CHECK, &work, parameters, 1, error) ||
@@ -162,7 +163,7 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     kf_autofree kf_device_compare_part *parts = malloc(bytes);
     void *parameters[] = {&gpu->results.pointer};
     if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_COMPARE, work, parameters, 1, error) ||
         !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream),
                        "comparing", error) ||
@@ -224,7 +225,7 @@ static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
            counters = count * sizeof *changed;
     kf_autowork work = {0};
     if (!count) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->snapshots, bytes + counters, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->snapshots, bytes + counters, error) ||
         !kf_cuda_work_begin(&work, sizeof(kf_snapshot_task), count, error))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -284,52 +285,4 @@ bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
         break;
     }
     return true;
-}
-
-/* ---- copies for the CPU to look at ----------------------------------------------------------- */
-
-void kf_cuda_forget_copies(kf_sets *sets)
-{
-    for (size_t i = 0; i < sets->copy_count; i++) free(sets->copies[i].data);
-    free(sets->copies);
-    sets->copies = NULL;
-    sets->copy_count = 0;
-}
-
-/* Copies are of use only for as long as nothing has run since. */
-static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool truth, kf_error *error)
-{
-    kf_cuda_device *gpu = sets->gpu;
-    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
-    const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
-    kf_cuda_copy *grown = realloc(sets->copies, (sets->copy_count + 1) * sizeof *grown);
-    if (grown) sets->copies = grown;
-    void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
-    if (!data) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s",
-                (unsigned long long)b->bytes, sets->problem->arguments[argument].name);
-        return NULL;
-    }
-    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
-    if (!kf_cuda_check(gpu,
-                       gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream),
-                       "copying to the host", error) ||
-        !kf_cuda_wait(gpu, "copying to the host", error))
-        return NULL;
-    return data;
-}
-
-const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, false, error);
-}
-
-const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, false, error);
-}
-
-const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, true, error);
 }

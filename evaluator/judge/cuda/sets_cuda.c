@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "device_pool_cuda.h"
-#include "device_cuda.h"
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
 #include "output_directory.h"
@@ -33,31 +34,9 @@
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
-bool kf_cuda_is_widened(const kf_problem_argument *argument)
-{
-    return kf_dtype_is_float(argument->dtype) &&
-           (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
-}
-
-static bool is_truth(const kf_problem_argument *argument)
-{
-    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT ||
-           argument->kind == KF_WORKSPACE;
-}
-
 static bool is_filled(const kf_problem_argument *argument)
 {
     return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
-}
-
-kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument)
-{
-    return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
-}
-
-uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer)
-{
-    return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -104,30 +83,17 @@ static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
                        sets->problem->workload, sets->count,
                        (double)sets->problem->total_bytes / 0x1p30);
     if (!kf_cuda_check(gpu, result, "allocating buffers", error) ||
+        !kf_cuda_check(gpu,
+                       gpu->cuda.address_reserve(&r->reserved,
+                                                 r->bytes + 2 * gpu->properties.granule, 0, 0, 0),
+                       "reserving addresses", error) ||
         !kf_cuda_check(
-            gpu, gpu->cuda.address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
-            "reserving addresses", error) ||
-        !kf_cuda_check(gpu, gpu->cuda.map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
-                       "mapping buffers", error))
+            gpu, gpu->cuda.map(r->reserved + gpu->properties.granule, r->bytes, 0, r->handle, 0),
+            "mapping buffers", error))
         return false;
-    r->base = r->reserved + gpu->granule;
+    r->base = r->reserved + gpu->properties.granule;
     return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1),
                          "access to buffers", error);
-}
-
-static uint64_t truth_bytes(const kf_problem_argument *argument)
-{
-    return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double)
-                                        : argument->bytes;
-}
-
-uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
-{
-    uint64_t bytes = 0;
-    for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
-            bytes += truth_bytes(&problem->arguments[i]);
-    return bytes;
 }
 
 /* The truth of all sets, unless that leaves too little for the oracle, which computes in float64,
@@ -162,14 +128,15 @@ static bool lay_out(kf_sets *sets, kf_error *error)
             if (argument->kind == KF_SCALAR) continue;
             place(&l, &sets->buffers[entry], set, argument->bytes,
                   argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
-            if (!sets->truth || !is_truth(argument)) continue;
+            if (!sets->truth || !kf_cuda_has_truth(argument)) continue;
             if (set < sets->truth_room)
-                place(&l, &sets->truths[entry], set, truth_bytes(argument), CLASS_TRUTH);
+                place(&l, &sets->truths[entry], set, kf_cuda_truth_argument_bytes(argument),
+                      CLASS_TRUTH);
             else
                 sets->truths[entry] = sets->truths[i];
         }
     for (uint32_t r = 0; r < sets->region_count; r++) {
-        uint64_t granule = sets->gpu->granule;
+        uint64_t granule = sets->gpu->properties.granule;
         sets->regions[r].bytes = (sets->regions[r].bytes + granule - 1) / granule * granule;
         if (!make_region(sets, &sets->regions[r], error)) return false;
     }
@@ -216,7 +183,8 @@ void kf_cuda_sets_free(kf_sets *sets)
     for (uint32_t i = 0; i < sets->region_count; i++) {
         kf_cuda_region *r = &sets->regions[i];
         if (r->base) cuda->unmap(r->base, r->bytes);
-        if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->granule);
+        if (r->reserved)
+            cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->properties.granule);
         if (r->handle) cuda->handle_release(r->handle);
         if (r->descriptor >= 0) close(r->descriptor);
     }
@@ -248,7 +216,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role
         const kf_problem_argument *argument =
             &problem->arguments[entry % (size_t)problem->argument_count];
         if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
-        bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
+        bool truth = role == KF_ROLE_ORACLE && kf_cuda_has_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
         kf_cuda_region *region = &sets->regions[b->region];
         if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle,
@@ -376,33 +344,6 @@ static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buf
     add_poison(b, start, end, buffer->length - end, key);
 }
 
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error)
-{
-    kf_cuda_device *gpu = sets->gpu;
-    kf_autowork b = {0};
-    if (!count) return true;
-    if (!kf_cuda_work_begin(&b, sizeof(kf_digest_task), count, error)) return false;
-    for (size_t i = 0; i < count; i++) {
-        const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
-        kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
-        *task = (kf_digest_task){
-            .data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
-    }
-    void *parameters[] = {&gpu->results.pointer};
-    return kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
-           kf_cuda_check(
-               gpu,
-               gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream),
-               "digests", error) &&
-           kf_cuda_work_run(gpu, KF_KERNEL_DIGEST, &b, parameters, 1, error) &&
-           kf_cuda_check(gpu,
-                         gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests,
-                                            gpu->stream),
-                         "digests", error) &&
-           kf_cuda_wait(gpu, "digesting inputs", error);
-}
-
 /* Digests of all buffers of one kind, kept. */
 static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *error)
 {
@@ -504,8 +445,8 @@ void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
     unsigned long long blocks = gpu->flush.bytes / 16;
     void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
     gpu->cuda.context_reset_l2();
-    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1,
-                     KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
+    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->properties.multiprocessors * 8, 1,
+                     1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
     gpu->cuda.stream_synchronize(gpu->stream);
 }
 
@@ -523,7 +464,7 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            if (argument->kind == KF_SCALAR || !is_truth(argument)) continue;
+            if (argument->kind == KF_SCALAR || !kf_cuda_has_truth(argument)) continue;
             const kf_cuda_buffer *b = &sets->truths[(size_t)list[k] * arguments + (size_t)i];
             uint64_t address = kf_cuda_address(sets, b);
             if (argument->kind == KF_INOUT)

@@ -1,5 +1,7 @@
 #include "work_cuda.h"
 
+#include "cuda_calls.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ void *kf_cuda_work_add(kf_cuda_work *work, uint64_t units)
 
 bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *error)
 {
-    uint64_t all = 0, wanted = (uint64_t)gpu->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    uint64_t all = 0, wanted = (uint64_t)gpu->properties.multiprocessors * BLOCKS_A_MULTIPROCESSOR;
     for (size_t i = 0; i < work->count; i++) all += work->units[i];
     /* Of a block, a multiple of its threads: so all of them together are at most `wanted` and one a
      * task. */
@@ -54,7 +56,7 @@ bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *
     if (!work->slices && !kf_cuda_work_deal(gpu, work, error)) return false;
     size_t task_bytes = (work->count * work->task_bytes + 15) / 16 * 16,
            slice_bytes = work->blocks * sizeof *work->slices;
-    if (!kf_cuda_room_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
+    if (!kf_cuda_scratch_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
     cu_pointer slices = gpu->tasks.pointer + task_bytes;
     void *all[MAX_PARAMETERS + 2] = {&gpu->tasks.pointer, &slices};
     for (size_t i = 0; i < parameter_count && i < MAX_PARAMETERS; i++) all[i + 2] = parameters[i];
