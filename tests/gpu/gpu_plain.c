@@ -16,8 +16,8 @@
 #define MAX_SETS 48
 #define VARIED_SETS 16
 
-static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const uint64_t *scalars,
-                    const kf_problem *problem, uint32_t calls)
+static double batch(kf_cuda_device *gpu, kf_cuda_sets *sets, plain_entry entry,
+                    const uint64_t *scalars, const kf_problem *problem, uint32_t calls)
 {
     cu_event events[2];
     float milliseconds = 0;
@@ -96,9 +96,10 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
         return NAN;
     }
     uint32_t calls = (uint32_t)fmax(ceil(BATCH_SECONDS / call), 2);
-    batch(gpu, sets, entry, scalars, problem,
+    batch(gpu, (kf_cuda_sets *)sets, entry, scalars, problem,
           calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
-    for (int i = 0; i < ROUNDS; i++) rounds[i] = batch(gpu, sets, entry, scalars, problem, calls);
+    for (int i = 0; i < ROUNDS; i++)
+        rounds[i] = batch(gpu, (kf_cuda_sets *)sets, entry, scalars, problem, calls);
     device->operations->sets_free(sets);
     return kf_median(rounds, ROUNDS);
 }

@@ -22,7 +22,7 @@ kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument)
     return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
 }
 
-uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer)
+uint64_t kf_cuda_address(const kf_cuda_sets *sets, const kf_cuda_buffer *buffer)
 {
     return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
 }
@@ -42,7 +42,7 @@ uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
     return bytes;
 }
 
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
+bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
                      kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;

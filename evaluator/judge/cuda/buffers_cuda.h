@@ -30,7 +30,7 @@ typedef struct kf_cuda_copy {
     void *data;
 } kf_cuda_copy;
 
-struct kf_sets {
+typedef struct kf_cuda_sets {
     kf_cuda_device *gpu;
     const kf_problem *problem;
     uint32_t count;
@@ -62,7 +62,7 @@ struct kf_sets {
     struct kf_output_directory *output_directories[2];
     /* The candidate's runner. NULL if the candidate is not in Python. */
     const kf_runner *python;
-};
+} kf_cuda_sets;
 
 /* ---- operations of the device (device.h) ----------------------------------------------------- */
 
@@ -94,9 +94,9 @@ const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *e
 /* Returns the key of one buffer's numbers. */
 kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
 /* Returns the judge's address of element 0. */
-uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer);
+uint64_t kf_cuda_address(const kf_cuda_sets *sets, const kf_cuda_buffer *buffer);
 /* Writes the digests of the listed buffers (entries of sets->buffers) to `digests`. */
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
+bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
                      kf_error *error);
 /* True if the oracle computes the argument in float64. Pure. */
 bool kf_cuda_is_widened(const kf_problem_argument *argument);
@@ -107,6 +107,6 @@ uint64_t kf_cuda_truth_argument_bytes(const kf_problem_argument *argument);
 /* Returns the bytes of the truth of one set. Pure. */
 uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
 /* Frees all host copies (host_copies_cuda.c). */
-void kf_cuda_forget_copies(kf_sets *sets);
+void kf_cuda_forget_copies(kf_cuda_sets *sets);
 
 #endif

@@ -312,7 +312,7 @@ static bool is_within(uint64_t address, uint64_t bytes, uint64_t base, uint64_t 
     return address >= base && bytes <= size && address - base <= size - bytes;
 }
 
-bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_runner *runner, uint64_t address,
+bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, uint64_t address,
                              uint64_t bytes)
 {
     const device_pool *a = kf_runner_attachment(runner);
@@ -335,7 +335,8 @@ static uint32_t list_outputs(const kf_problem *problem, int *outputs)
     return used;
 }
 
-kf_runner_event kf_cuda_hand_over_output_directory(kf_sets *sets, kf_runner *runner, kf_role role)
+kf_runner_event kf_cuda_hand_over_output_directory(kf_cuda_sets *sets, kf_runner *runner,
+                                                   kf_role role)
 {
     kf_error error = {0};
     int outputs[KF_MAX_ARGUMENTS];
@@ -362,9 +363,10 @@ static void gather(kf_gather_task *task, const kf_output_directory_place *place,
     }
 }
 
-bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+bool kf_cuda_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint32_t *list,
                    uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
     const kf_problem *problem = sets->problem;
     const kf_output_directory *output_directory =
@@ -408,7 +410,7 @@ bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_
                                              error);
 }
 
-bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t count,
+bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,
                                    size_t *used)
 {
     const kf_problem *problem = sets->problem;

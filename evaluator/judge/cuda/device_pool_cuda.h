@@ -27,17 +27,18 @@ bool kf_cuda_is_short(const kf_device *device, const kf_runner *runner, const kf
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem);
 /* Are these bytes in the arena of that runner, or among the sets' inputs, which a result may be a
  * view of? `address` is one of the judge's. */
-bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_runner *runner, uint64_t address,
+bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, uint64_t address,
                              uint64_t bytes);
 /* The device's `fetch`. */
 bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
                    uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
 /* For a glance at a candidate in Python: remembers what the ledger says of the listed sets now, and
  * adds what there is to look at. False: out of memory. */
-bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t count,
+bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,
                                    size_t *used);
 /* Hands the ledger over. */
-kf_runner_event kf_cuda_hand_over_output_directory(kf_sets *sets, kf_runner *runner, kf_role role);
+kf_runner_event kf_cuda_hand_over_output_directory(kf_cuda_sets *sets, kf_runner *runner,
+                                                   kf_role role);
 
 /* What there is to share out: of the device in all, and for sets. */
 typedef struct kf_cuda_memory {

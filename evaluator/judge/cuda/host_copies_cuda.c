@@ -5,7 +5,7 @@
 #include "cuda_calls.h"
 #include "kforge/list.h"
 
-void kf_cuda_forget_copies(kf_sets *sets)
+void kf_cuda_forget_copies(kf_cuda_sets *sets)
 {
     for (size_t i = 0; i < sets->copy_count; i++) free(sets->copies[i].data);
     free(sets->copies);
@@ -14,7 +14,8 @@ void kf_cuda_forget_copies(kf_sets *sets)
 }
 
 /* Copies are of use only for as long as nothing has run since. */
-static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool truth, kf_error *error)
+static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, bool truth,
+                             kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
@@ -36,17 +37,20 @@ static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool tru
     return data;
 }
 
-const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cuda_output(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     return host_copy(sets, set, argument, false, error);
 }
 
-const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cuda_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     return host_copy(sets, set, argument, false, error);
 }
 
-const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cuda_truth(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     return host_copy(sets, set, argument, true, error);
 }

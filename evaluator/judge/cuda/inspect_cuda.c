@@ -39,7 +39,7 @@ static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64
                              .argument = key.argument};
 }
 
-static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
+static void list_checks(kf_cuda_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
@@ -62,8 +62,8 @@ static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, w
 
 /* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in
  * the order of buffers, guards first. */
-static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
-                         kf_error *error)
+static bool check_poison(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
+                         kf_damage *found, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     size_t most = 3 * (size_t)sets->count * (size_t)sets->problem->argument_count;
@@ -95,8 +95,8 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
 }
 
 /* Inputs, and inouts of sets that were left out, must be as they were filled. */
-static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
-                          kf_error *error)
+static bool check_digests(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
+                          kf_damage *found, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments, count = 0;
@@ -120,8 +120,9 @@ static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found
     return true;
 }
 
-bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+bool kf_cuda_inspect(kf_sets *handle, const bool *chosen, kf_damage *damage, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_damage poison = {.kind = KF_DAMAGE_NONE}, digest = poison;
     size_t arguments = (size_t)sets->problem->argument_count, at = 0, digest_at = 0;
     if (!check_poison(sets, chosen, &at, &poison, error) ||
@@ -174,9 +175,10 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     return true;
 }
 
-bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+bool kf_cuda_device_compare(kf_sets *handle, const uint32_t *list, uint32_t count,
                             kf_device_compare *comparisons, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
@@ -217,7 +219,7 @@ bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
 
 /* ---- is it over ------------------------------------------------------------------------------ */
 
-static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
+static bool snapshot(kf_cuda_sets *sets, unsigned *changed, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     int compare = changed != NULL;
@@ -242,13 +244,14 @@ static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
            kf_cuda_wait(gpu, "looking whether the calls are over", error);
 }
 
-bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t used = 0;
     /* a single call follows a batch: what the batch left is looked at before it is forgotten */
     kf_damage before;
-    if (!kf_cuda_settled(sets, &before, error)) return false;
+    if (!kf_cuda_settled(handle, &before, error)) return false;
     sets->late = before;
     if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used))
         return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
@@ -268,8 +271,9 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
     return snapshot(sets, NULL, error);
 }
 
-bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
+bool kf_cuda_settled(kf_sets *handle, kf_damage *damage, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     *damage = sets->late;
     if (damage->kind != KF_DAMAGE_NONE || !sets->snapshot_count) return true;
     kf_autofree unsigned *changed = calloc(sets->snapshot_count + 1, sizeof *changed);

@@ -42,7 +42,7 @@ static bool is_filled(const kf_problem_argument *argument)
 /* ---- making ---------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    kf_sets *sets;
+    kf_cuda_sets *sets;
     uint32_t open[CLASS_COUNT]; /* region number + 1 */
     uint32_t placed;
     uint64_t total;
@@ -50,7 +50,7 @@ typedef struct layout {
 
 static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, int class)
 {
-    kf_sets *sets = l->sets;
+    kf_cuda_sets *sets = l->sets;
     b->bytes = bytes;
     b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
@@ -67,7 +67,7 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
     sets->regions[b->region].bytes += b->length;
 }
 
-static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
+static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
@@ -98,7 +98,7 @@ static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
 
 /* The truth of all sets, unless that leaves too little for the oracle, which computes in float64,
  * too, and for a runner in Python on each side. */
-static bool choose_truth_room(kf_sets *sets, kf_error *error)
+static bool choose_truth_room(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
@@ -112,12 +112,13 @@ static bool choose_truth_room(kf_sets *sets, kf_error *error)
     return true;
 }
 
-uint32_t kf_cuda_truth_room(const kf_sets *sets)
+uint32_t kf_cuda_truth_room(const kf_sets *handle)
 {
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
     return sets->truth_room;
 }
 
-static bool lay_out(kf_sets *sets, kf_error *error)
+static bool lay_out(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     layout l = {.sets = sets};
@@ -147,12 +148,12 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
                           kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    kf_sets *sets = calloc(1, sizeof *sets);
+    kf_cuda_sets *sets = calloc(1, sizeof *sets);
     if (!sets) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    *sets = (kf_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
+    *sets = (kf_cuda_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
@@ -165,19 +166,20 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
         !sets->snapshot_tasks || !sets->snapshot_sets ||
         !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
-        kf_cuda_sets_free(sets);
+        kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !choose_truth_room(sets, error) || !lay_out(sets, error)) {
-        kf_cuda_sets_free(sets);
+        kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
-    return sets;
+    return (kf_sets *)sets;
 }
 
-void kf_cuda_sets_free(kf_sets *sets)
+void kf_cuda_sets_free(kf_sets *handle)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     if (!sets) return;
     const kf_cuda *cuda = &sets->gpu->cuda;
     for (uint32_t i = 0; i < sets->region_count; i++) {
@@ -203,8 +205,9 @@ void kf_cuda_sets_free(kf_sets *sets)
 /* ---- handing over ---------------------------------------------------------------------------- */
 
 /* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
-kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
+kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role role)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
     bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
@@ -302,7 +305,8 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
     return KF_FILL_ANY;
 }
 
-static void add_fill(kf_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address, bool wide)
+static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address,
+                     bool wide)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source =
@@ -336,7 +340,8 @@ static void add_poison(kf_cuda_work *b, uint64_t start, uint64_t first, uint64_t
                              .argument = key.argument};
 }
 
-static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer, kf_key key)
+static void add_guards(kf_cuda_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer,
+                       kf_key key)
 {
     uint64_t start = sets->regions[buffer->region].base + buffer->offset,
              end = buffer->data_offset + buffer->bytes;
@@ -345,7 +350,7 @@ static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buf
 }
 
 /* Digests of all buffers of one kind, kept. */
-static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *error)
+static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments, count = 0;
@@ -359,9 +364,10 @@ static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *err
     return true;
 }
 
-bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
                   kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
@@ -393,15 +399,16 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
 }
 
 /* Poison brings the same numbers back until the next fill. */
-static bool digest_inouts(kf_sets *sets, kf_error *error)
+static bool digest_inouts(kf_cuda_sets *sets, kf_error *error)
 {
     if (!sets->inouts_digested && !remember_digests(sets, KF_INOUT, error)) return false;
     sets->inouts_digested = true;
     return true;
 }
 
-bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
+bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
@@ -438,8 +445,9 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 
 /* Reads twice the cache's size of other data, so that what is left in it is neither the problem's
  * nor to be written back: the whole L2, whatever the list. */
-void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
+void kf_cuda_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     (void)list, (void)count;
     kf_cuda_device *gpu = sets->gpu;
     unsigned long long blocks = gpu->flush.bytes / 16;
@@ -452,8 +460,9 @@ void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 
 /* ---- the truth ------------------------------------------------------------------------------- */
 
-bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     autofills fills = {0};
@@ -478,8 +487,9 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
            kf_cuda_wait(sets->gpu, "preparing the truth", error);
 }
 
-bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
     kf_cuda_buffer *b = &sets->buffers[entry];
