@@ -59,19 +59,19 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
     kf_auto(kf_judge) judge = calloc(1, sizeof *judge);
     for (int i = 0; judge && i < 2; i++) pthread_mutex_init(&judge->trusted_locks[i], NULL);
     if (!judge || !(judge->parallel = kf_parallel_new())) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     if (!settings || !settings->cache)
         judge->cache = kf_cache_folder();
     else if (settings->cache[0] && !(judge->cache = strdup(settings->cache))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
     if (!(judge->environment_id = word_environment_id(judge->device)) ||
         !(judge->pool = kf_runner_pool_new(judge->device))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     return kf_steal(&judge);
@@ -235,7 +235,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
     const kf_task *task = r->job->task;
     const kf_job_options *options = &r->job->options;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a verdict");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
@@ -259,7 +259,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
                 (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             kf_workbench bench = {.device = r->judge->device,
                                   .parallel = r->judge->parallel,
                                   .options = options,
@@ -372,21 +372,21 @@ static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf
                                           : KF_BLAME_CANDIDATE,
                                       "build.failed", NAN, NAN, "%s", build->reason);
     if (said) kf_verdict_conclude(verdict);
-    return said || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return said || kf_fail_memory(error, "a verdict");
 }
 
 /* One round into a new verdict; *verdict is replaced. */
 static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     kf_auto(kf_verdict) fresh = new_verdict(r->judge, r->job);
-    if (!fresh) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!fresh) return kf_fail_memory(error, "a verdict");
     if (!measure_all(r, fresh, error) || !kf_prepared_await_candidate(r->prepared, error))
         return false;
     if (!is_measurable(r->prepared))
         return say_unmeasured(r->judge, r->prepared, r->secret, *verdict, error);
     if (!kf_judge_describe_build(fresh, r->job, &r->prepared->candidate) ||
         !kf_judge_describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a verdict");
     kf_verdict_conclude(fresh);
     kf_verdict_free(*verdict);
     *verdict = kf_steal(&fresh);
@@ -471,7 +471,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
         if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
             kf_verdict_free(*verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             r->full_f32 = true;
             r->going = NULL;
             continue;
@@ -479,7 +479,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
         if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
             known = kf_steal(verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             r->frozen = true;
             r->going = NULL;
             continue;
@@ -488,8 +488,7 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
         double nobodys = r->deadline - options->timeout_seconds - started;
         if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - nobodys,
                                                  options->timeout_seconds)) {
-            if (!flag_rounds(&rounds, *verdict))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!flag_rounds(&rounds, *verdict)) return kf_fail_memory(error, "a verdict");
             if (!known || says_more(*verdict)) return true;
             kf_verdict_free(*verdict);
             *verdict = kf_steal(&known);
@@ -544,7 +543,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!judge_undisturbed(&first, verdict, error)) return false;
     if (!job->options.verify || (*verdict)->status != KF_CORRECT) return true;
     kf_auto(kf_verdict) again = new_verdict(judge, job);
-    if (!again) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!again) return kf_fail_memory(error, "a verdict");
     judge_round second = first;
     second.attempt = 1;
     second.afresh = true;
@@ -554,7 +553,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!again->reverified && again->status == KF_CORRECT &&
         !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low,
                              (*verdict)->speedup.high))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a verdict");
     kf_verdict_free(*verdict);
     *verdict = kf_steal(&again);
     return true;
@@ -574,7 +573,7 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
 {
     kf_auto(kf_verdict) verdict = new_verdict(judge, job);
     if (!verdict) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     kf_error trouble = {0};

@@ -36,7 +36,7 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
 {
     if (!job->options.counters || strcmp(job->options.counters, "none") == 0) return true;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "hardware counters");
     kf_counting counting = {.problem = problem,
                             .binary = binary,
                             .wanted = job->options.counters,
@@ -67,5 +67,5 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
     }
     cJSON_Delete(verdict->counters);
     verdict->counters = taken;
-    return taken || kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    return taken || kf_fail_memory(error, "counters");
 }

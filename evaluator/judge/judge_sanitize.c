@@ -71,7 +71,7 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
     kf_autofree kf_sanitize_plan *plan = calloc(1, sizeof *plan);
     char path[4200];
     uint64_t secret;
-    if (!plan) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!plan) return kf_fail_memory(error, "a sanitizer run");
     if (!kf_random(&secret, sizeof secret))
         return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
     plan->magic = KF_SANITIZE_MAGIC;
@@ -84,7 +84,7 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
         plan->content[i] = argument->kind == KF_INPUT || argument->kind == KF_INOUT;
         if (!plan->content[i]) continue;
         kf_autofree void *data = aligned_alloc(256, ((size_t)argument->bytes + 511) / 256 * 256);
-        if (!data) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!data) return kf_fail_memory(error, "a sanitizer run");
         kf_input_fill(argument, (kf_key){.secret = secret, .argument = (uint32_t)i}, KF_VARY_NONE,
                       data, 0, argument->elements);
         snprintf(path, sizeof path, "%.4000s/argument-%d", folder, i);
@@ -172,7 +172,7 @@ static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf
     if (!kf_sanitizer_find(sanitizer))
         return note(said, "compute-sanitizer is missing from the CUDA toolkit",
                     "install it (package cuda-sanitizer)") ||
-               kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+               kf_fail_memory(error, "a sanitizer run");
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error);
     if (!problem || !folder) return false;
@@ -214,7 +214,7 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
     if (!verdict->provenance || !said ||
         !cJSON_AddItemToObject(verdict->provenance, "sanitizer", said)) {
         cJSON_Delete(said);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a sanitizer run");
     }
     kf_error trouble = {0};
     bool done = true;
@@ -226,7 +226,7 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
     }
     if (!done && trouble.code == KF_ERROR_BUSY) return kf_fail_copy(error, &trouble);
     if (!done && !note(said, trouble.text[0] ? trouble.text : "out of memory", ""))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a sanitizer run");
     kf_verdict_conclude(verdict);
     return true;
 }

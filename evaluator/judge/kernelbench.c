@@ -64,7 +64,7 @@ static cJSON *claim_of(kf_runner *runner, kf_runner_event event, kf_error *error
     kf_runner_explain(runner, event, "running KernelBench's protocol", &why);
     snprintf(reason, sizeof reason, "no result: %s",
              event == KF_RUNNER_OK ? "nothing was printed" : why.text);
-    if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!(claim = without(reason))) kf_fail_memory(error, "a run by KernelBench's protocol");
     return claim;
 }
 
@@ -95,7 +95,7 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
     kf_autofree kf_problem *problem = file ? calloc(1, sizeof *problem) : NULL;
     cJSON *claim = NULL;
     if (!file) return true;
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a run by KernelBench's protocol");
     int workload = choose_workload(judge, job->task, problem);
     if (!binary)
         claim = without(verdict->message ? verdict->message : "it is no solution");
@@ -119,5 +119,5 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
     }
     cJSON_Delete(verdict->kernelbench);
     verdict->kernelbench = claim;
-    return claim || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return claim || kf_fail_memory(error, "a run by KernelBench's protocol");
 }

@@ -1,8 +1,8 @@
 /* What a program and those it started have left on the machine: processes, descriptors, files,
  * segments. A census before, one after, and what the second has that the first had not. Linux; one
  * thread. */
-#ifndef KFORGE_CENSUS_H
-#define KFORGE_CENSUS_H
+#ifndef KFORGE_LEAK_SNAPSHOT_H
+#define KFORGE_LEAK_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct kf_leak_snapshot kf_leak_snapshot;
  * /tmp, /var/tmp and /dev/shm; System V segments, semaphores and queues; abstract sockets. Errors:
  * KF_ERROR_MACHINE no /proc, KF_ERROR_MEMORY. */
 kf_leak_snapshot *kf_leak_snapshot_take(const char *folder, kf_error *error);
-void kf_leak_snapshot_free(kf_leak_snapshot *census);
+void kf_leak_snapshot_free(kf_leak_snapshot *snapshot);
 KF_DEFINE_AUTO(kf_leak_snapshot, kf_leak_snapshot_free)
 
 typedef struct kf_leak_snapshot_news {

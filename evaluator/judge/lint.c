@@ -8,6 +8,7 @@
 
 #include "judge_internal.h"
 #include "kforge/file.h"
+#include "kforge/list.h"
 #include "runner_process.h"
 #include "input_secret.h"
 #include "torch_plan.h"
@@ -76,14 +77,12 @@ static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data,
                                 kf_error *error)
 {
     double *values = malloc((size_t)count * sizeof *values);
-    double **arrays = values ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
-    if (!arrays) {
+    if (!values || !kf_list_grow(&run->arrays, run->array_count)) {
         free(values);
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %lld values", (long long)count);
         return NULL;
     }
-    run->arrays = arrays;
-    arrays[run->array_count++] = values;
+    run->arrays[run->array_count++] = values;
     size_t size = kf_dtype_size(dtype);
     for (int64_t i = 0; i < count; i++)
         values[i] = kf_dtype_load(dtype, (const char *)data + (size_t)i * size);
@@ -93,14 +92,12 @@ static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data,
 static const double **argument_table(lint_run *run, kf_error *error)
 {
     const double **table = calloc(KF_MAX_ARGUMENTS, sizeof *table);
-    double **arrays = table ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
-    if (!arrays) {
+    if (!table || !kf_list_grow(&run->arrays, run->array_count)) {
         free(table);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a lint of the task");
         return NULL;
     }
-    run->arrays = arrays;
-    arrays[run->array_count++] = (double *)table;
+    run->arrays[run->array_count++] = (double *)table;
     return table;
 }
 
@@ -269,7 +266,7 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     int errors = -1;
     if (!problem) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a lint of the task");
         return -1;
     }
     if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60,

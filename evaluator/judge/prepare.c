@@ -63,7 +63,7 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
 {
     kf_auto(kf_prepared) p = calloc(1, sizeof *p);
     if (!p) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     *p = (kf_prepared){.judge = judge, .own = *job, .job = &p->own, .notify = notify};

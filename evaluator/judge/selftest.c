@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
+#include "kforge/list.h"
 #include "paths.h"
 
 #define LINE 512
@@ -102,7 +103,7 @@ typedef struct selftest_case {
 
 typedef struct case_list {
     selftest_case *cases;
-    size_t count, capacity;
+    size_t count;
 } case_list;
 
 static void close_case(selftest_case *c)
@@ -153,7 +154,7 @@ static bool each(const char *folder,
     bool done = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = kf_path_join(folder, entries[i]->d_name);
-        if (done && !path) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (done && !path) done = kf_fail_memory(error, "a self test");
         if (done)
             done = visit(t, hostile, task ? task : entries[i]->d_name, path, entries[i]->d_name,
                          error);
@@ -188,20 +189,14 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
         return true;
     }
     case_list *list = t->list;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        selftest_case *more = realloc(list->cases, capacity * sizeof *more);
-        if (!more) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        list->cases = more;
-        list->capacity = capacity;
-    }
+    if (!kf_list_grow(&list->cases, list->count)) return kf_fail_memory(error, "a self test");
     selftest_case *c = &list->cases[list->count++];
     *c = (selftest_case){.hostile = hostile,
                          .timed = timed,
                          .task = strdup(task),
                          .path = strdup(path),
                          .heading = h};
-    if (!c->task || !c->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!c->task || !c->path) return kf_fail_memory(error, "a self test");
     c->name = c->path + strlen(path) - length;
     return true;
 }
@@ -227,7 +222,7 @@ static bool open_case(selftest *t, selftest_case *c, kf_error *error)
     if (!source) return false;
     if (asprintf(&task_path, "%s/selftest/%s", t->folder, c->task) < 0) {
         task_path = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a self test");
     }
     kf_task *task = kf_task_load(task_path, error);
     c->job = task ? kf_job_new("selftest", task, source, size, NULL, 0, error) : NULL;
@@ -301,7 +296,7 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
     double started = kf_now();
     *summary = (kf_selftest_summary){0};
     kf_auto(case_list) list = calloc(1, sizeof *list);
-    if (!list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list) return kf_fail_memory(error, "a self test");
     selftest t = {.judge = judge,
                   .folder = folder,
                   .filter = filter,
@@ -311,7 +306,7 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
                   .summary = summary};
     for (int kind = 0; kind < 2; kind++) {
         kf_autofree char *path = kf_path_join(folder, kinds[kind]);
-        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path) return kf_fail_memory(error, "a self test");
         if (!each(path, visit_task, &t, kind == 1, NULL, error)) return false;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -330,7 +325,7 @@ char *kf_selftest_folder(kf_error *error)
         given && *given ? strdup(given) : kf_path_join(kf_root(), "share/kforge");
     kf_autofree char *tasks = path ? kf_path_join(path, "selftest") : NULL;
     if (!tasks) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a self test");
         return NULL;
     }
     if (access(tasks, R_OK) != 0) {

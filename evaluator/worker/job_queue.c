@@ -56,7 +56,7 @@ kf_verdict *kf_job_queue_measure(kf_job_queue *hand, size_t at, const volatile i
         kf_judge_health_check(hand->judge, h->job, stop)) {
         hand->faults = 0;
         if (!kf_verdict_add_flag(verdict, KF_MACHINE_HEALTH_CHECK)) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
+            kf_fail_memory(error, "a verdict");
             return NULL;
         }
     }

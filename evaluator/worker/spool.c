@@ -197,7 +197,7 @@ static bool conclude(const spool *s, holder *h, const char *answer, kf_error *er
 static holder *hold_taken(spool *s, const char *id, kf_error *error)
 {
     holder *h = calloc(1, sizeof *h);
-    if (!h) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!h) return kf_fail_memory(error, "a spool folder"), NULL;
     h->spool = s;
     snprintf(h->id, sizeof h->id, "%s", id);
     bool fits = path_of(h->file, sizeof h->file, s->taken, id, ".json") &&
@@ -405,7 +405,7 @@ static void leave(spool *s)
 static char *make_folder(const char *directory, const char *name, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(directory, name);
-    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) kf_fail_memory(error, "a spool folder");
     return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
 }
 
@@ -437,7 +437,7 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     if (!jobs || !taken || !verdicts || !workers || !line) return false;
     kf_autofree spool *s = calloc(1, sizeof *s);
     char hello[PATH_MAX];
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s) return kf_fail_memory(error, "a spool folder");
     *s = (spool){.jobs = jobs, .taken = taken, .verdicts = verdicts, .hello = hello, .stop = stop};
     s->poll_seconds = options->poll_seconds > 0 ? options->poll_seconds : 0.2;
     s->lease_seconds = options->lease_seconds > 0 ? options->lease_seconds : KF_SPOOL_LEASE_SECONDS;

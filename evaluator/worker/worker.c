@@ -35,7 +35,7 @@
 static char *print_line(cJSON *json, kf_error *error)
 {
     char *text = json ? cJSON_PrintUnformatted(json) : NULL;
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for an answer");
+    if (!text) kf_fail_memory(error, "an answer");
     return text;
 }
 
@@ -183,8 +183,7 @@ static reading read_line(reader *r, const watch *w, bool wait, size_t *length, k
             return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
         r->ended = size == 0;
         kf_buffer_append(&r->line, data, (size_t)size);
-        if (r->line.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
+        if (r->line.failed) return kf_fail_memory(error, "a job"), READ_FAILED;
     }
 }
 

@@ -61,7 +61,7 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
                  {request->name, request->source, request->size}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(request->directory, files[i].name);
-        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path) return kf_fail_memory(error, "a build");
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
         bool written = fd >= 0 && kf_write_all(fd, files[i].text, files[i].size);
         int cause = errno;
@@ -127,7 +127,7 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once,
                      *directory = NULL;
     if (!prototype || asprintf(&text, "%s\n{\n}\n", prototype) < 0) {
         text = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a build");
     }
     if (!(directory = kf_directory_temporary("kforge-empty", error))) return false;
     kf_build_request empty = *request;

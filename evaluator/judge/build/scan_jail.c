@@ -66,7 +66,7 @@ bool kf_scan_compile(const char *source, size_t size, char **text, size_t *text_
     kf_autofree char *compiler = kf_root_file("bin/kforge-cpucc", error);
     kf_autofree char *folder = compiler ? kf_directory_temporary("kforge-scan", error) : NULL;
     kf_autofree char *path = folder ? kf_path_join(folder, "candidate.cu") : NULL;
-    if (!path) return folder ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    if (!path) return folder ? kf_fail_memory(error, "a scan") : false;
     const char *const argv[] = {compiler, "--keep",       "kept",         "-O0",
                                 "-o",     "candidate.so", "candidate.cu", NULL};
     kf_autofree char *kept = kf_path_join(folder, "kept");

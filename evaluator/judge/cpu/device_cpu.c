@@ -26,8 +26,9 @@
 #define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
 /* and those below: thousands on the judge's processor kept it from running for 20 s behind 1 s */
 #define RUNNER_THREADS 500
-#define THREADS_A_PROCESSOR 32 /* the blocks of a cooperative launch are threads, so many on each \
-                                */
+#define THREADS_A_PROCESSOR                                               \
+    32 /* the blocks of a cooperative launch are threads, so many on each \
+        */
 
 /* ---- what this machine is -------------------------------------------------------------------- */
 
@@ -304,7 +305,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error
     kf_cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu || (cache && !(cpu->cache = strdup(cache)))) {
         free(cpu);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device");
         return NULL;
     }
     cpu->parallel = parallel;

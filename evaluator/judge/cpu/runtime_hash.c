@@ -55,7 +55,7 @@ bool kf_runtime_hash(char *hex, size_t size, kf_error *error)
     }
     kf_autofree char *folder = kf_root_file("lib/kforge/cpu/include", error);
     if (!folder || !add_folder(&list, folder, error)) return false;
-    if (list.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (list.failed) return kf_fail_memory(error, "a hash");
     char whole[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(list.data, list.size);
     kf_hash_hex(&hash, whole);

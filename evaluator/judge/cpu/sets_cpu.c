@@ -104,7 +104,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     kf_cpu_device *cpu = (kf_cpu_device *)device;
     kf_cpu_sets *sets = calloc(1, sizeof *sets);
     if (!sets) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "buffer sets");
         return NULL;
     }
     *sets =
@@ -437,7 +437,7 @@ bool kf_cpu_inspect(kf_sets *handle, const bool *chosen, kf_damage *damage, kf_e
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count;
     kf_autofree kf_damage *damages = calloc(entries, sizeof *damages);
-    if (!damages) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!damages) return kf_fail_memory(error, "buffer sets");
     inspection all = {sets, chosen, damages};
     kf_parallel_for(sets->device->parallel, entries, inspect_one, &all);
     *damage = (kf_damage){0};

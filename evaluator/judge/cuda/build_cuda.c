@@ -102,7 +102,7 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
 {
     kf_autofree char *object = kf_path_join(request->directory, "kforge_shim.o"),
                      *cached = shim_path(gpu, request);
-    if (!object) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!object) return kf_fail_memory(error, "a build");
     if (cached && access(cached, R_OK) == 0 && copy_file(cached, object)) return true;
     const char *const argv[] = {nvcc,
                                 "-c",

@@ -136,7 +136,7 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
     free(gpu->counting.metrics);
     gpu->counting.metrics = NULL;
     if (asprintf(&gpu->counting.metrics, KF_COUNT_NAMES "=%s", gpu->counting.names) < 0)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "hardware counters");
     for (const char *const *word = place->environment; *word && count < 16; word++)
         if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->counting.environment[count++] = *word;
     gpu->counting.environment[count++] = gpu->counting.search;
@@ -155,7 +155,7 @@ static bool start(counter_run *run, kf_error *error)
     kf_counting *counting = run->counting;
     kf_runner_place place;
     if (!choose_names(run->gpu, counting->pool, run->names))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "hardware counters");
     if (counting->pool)
         return (run->runner =
                     kf_runner_pool_take(counting->pool, KF_RUNNER_COUNT, counting->strict_sandbox,
@@ -266,8 +266,7 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         taken = kf_counters_note(&counting->origin, trouble.text, "");
     else if (done)
         taken = conclude(&run);
-    if (!taken && trouble.code != KF_ERROR_BUSY)
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail_memory(error, "counters");
     bool clean = done && !run.note[0];
     /* the driver takes twice as long for that while it ends a process */
     if (clean) drop_sets(&run);

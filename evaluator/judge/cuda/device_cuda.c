@@ -533,7 +533,7 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     int count = 0;
     if (!gpu || (cache && !(gpu->cache = strdup(cache)))) {
         free(gpu);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device");
         return NULL;
     }
     gpu->lock = -1;

@@ -192,7 +192,7 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
     const kf_cuda *cuda = &gpu->cuda;
     device_pool *a = calloc(1, sizeof *a);
     if (!a) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device pool");
         return NULL;
     }
     a->gpu = gpu;

@@ -20,8 +20,7 @@ static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, boo
     kf_cuda_device *gpu = sets->gpu;
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
     const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
-    kf_cuda_copy *grown = realloc(sets->copies, (sets->copy_count + 1) * sizeof *grown);
-    if (grown) sets->copies = grown;
+    bool grown = kf_list_grow(&sets->copies, sets->copy_count);
     void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
     if (!data) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s",

@@ -70,7 +70,7 @@ static bool check_poison(kf_cuda_sets *sets, const bool *chosen, size_t *entry_f
     kf_autofree watch *watches = calloc(most + 1, sizeof *watches);
     kf_autofree uint64_t *where = malloc((most + 1) * sizeof *where);
     kf_autowork work = {0};
-    if (!watches || !where) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!watches || !where) return kf_fail_memory(error, "an inspection of buffers");
     if (!kf_cuda_work_begin(&work, sizeof(kf_poison_task), most, error)) return false;
     list_checks(sets, chosen, &work, watches);
     size_t used = work.count, bytes = used * sizeof *where;
@@ -102,7 +102,7 @@ static bool check_digests(kf_cuda_sets *sets, const bool *chosen, size_t *entry_
            entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
-    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list || !digests) return kf_fail_memory(error, "an inspection of buffers");
     for (size_t entry = 0; entry < entries; entry++) {
         kf_argument_kind kind = sets->problem->arguments[entry % arguments].kind;
         if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments]))
@@ -163,7 +163,7 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     size_t bytes = work->blocks * sizeof(kf_device_compare_part);
     kf_autofree kf_device_compare_part *parts = malloc(bytes);
     void *parameters[] = {&gpu->results.pointer};
-    if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!parts) return kf_fail_memory(error, "an inspection of buffers");
     if (!kf_cuda_scratch_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_COMPARE, work, parameters, 1, error) ||
         !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream),
@@ -183,7 +183,7 @@ bool kf_cuda_device_compare(kf_sets *handle, const uint32_t *list, uint32_t coun
     size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
     kf_autowork work = {0};
-    if (!slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!slots) return kf_fail_memory(error, "an inspection of buffers");
     if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), (size_t)count * arguments,
                             error))
         return false;
@@ -254,7 +254,7 @@ bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t cou
     if (!kf_cuda_settled(handle, &before, error)) return false;
     sets->late = before;
     if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "an inspection of buffers");
     for (uint32_t k = 0; k < count && !sets->python; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -277,7 +277,7 @@ bool kf_cuda_settled(kf_sets *handle, kf_damage *damage, kf_error *error)
     *damage = sets->late;
     if (damage->kind != KF_DAMAGE_NONE || !sets->snapshot_count) return true;
     kf_autofree unsigned *changed = calloc(sets->snapshot_count + 1, sizeof *changed);
-    if (!changed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!changed) return kf_fail_memory(error, "an inspection of buffers");
     if (!snapshot(sets, changed, error)) return false;
     size_t arguments = (size_t)sets->problem->argument_count;
     for (size_t k = 0; k < sets->snapshot_count; k++) {

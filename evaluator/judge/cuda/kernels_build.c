@@ -101,7 +101,7 @@ char *kf_kernels_image(const char *cache, int major, int minor, size_t *size, kf
     write_constants(&head);
     kf_buffer_string(&head, kf_kernel_files[0].text);
     if (head.failed || count + 3 > MAX_FILES) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's kernels");
+        kf_fail_memory(error, "the judge's kernels");
         return NULL;
     }
     files[0].text = head.data;

@@ -150,7 +150,7 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     kf_cuda_sets *sets = calloc(1, sizeof *sets);
     if (!sets) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "buffer sets");
         return NULL;
     }
     *sets = (kf_cuda_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
@@ -356,7 +356,7 @@ static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error
            entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
-    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list || !digests) return kf_fail_memory(error, "buffer sets");
     for (size_t entry = 0; entry < entries; entry++)
         if (sets->problem->arguments[entry % arguments].kind == kind) list[count++] = entry;
     if (!kf_cuda_digests(sets, list, count, digests, error)) return false;

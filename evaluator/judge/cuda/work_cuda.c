@@ -8,19 +8,13 @@
 /* twice what fits at a time, so that the last ones to end are not long */
 #define BLOCKS_A_MULTIPROCESSOR 16
 #define MAX_PARAMETERS 5
-
-static bool no_room(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's work on buffers");
-}
-
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error)
 {
     size_t room = most ? most : 1;
     *work = (kf_cuda_work){.tasks = calloc(room, task_bytes),
                            .task_bytes = task_bytes,
                            .units = calloc(room, sizeof *work->units)};
-    return (work->tasks && work->units) || no_room(error);
+    return (work->tasks && work->units) || kf_fail_memory(error, "the judge's work on buffers");
 }
 
 void *kf_cuda_work_add(kf_cuda_work *work, uint64_t units)
@@ -39,7 +33,7 @@ bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *
     work->blocks = 0;
     free(work->slices);
     work->slices = calloc(wanted + work->count, sizeof *work->slices);
-    if (!work->slices) return no_room(error);
+    if (!work->slices) return kf_fail_memory(error, "the judge's work on buffers");
     for (size_t i = 0; i < work->count; i++) {
         uint32_t count = (uint32_t)((work->units[i] + share - 1) / share);
         for (uint32_t number = 0; number < count; number++)

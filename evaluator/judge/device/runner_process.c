@@ -266,7 +266,7 @@ static bool make_inbox(kf_runner *runner, const kf_runner_spec *spec, kf_sandbox
 {
     if (!(runner->inbox = kf_directory_temporary("kforge-runner", error))) return false;
     if (!(runner->binary = kf_path_join(runner->inbox, "candidate.so")))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a runner");
     memcpy(paths, spec->paths, spec->path_count * sizeof *paths);
     paths[spec->path_count] = (kf_sandbox_path){runner->inbox, KF_PATH_READ | KF_PATH_EXEC, false};
     return true;
@@ -278,7 +278,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     kf_autofree kf_sandbox_path *paths = calloc(spec->path_count + 1, sizeof *paths);
     int pair[2];
     if (!runner || !paths) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
+        kf_fail_memory(error, "a runner");
         if (runner) runner->socket = -1;
         return NULL;
     }

@@ -56,7 +56,7 @@ static bool take_problem(const kf_task_file *file, kf_task_binary *binary, kf_er
     if (binary->path && kf_file_write(binary->path, file->text, file->size, error)) return true;
     bool memory = !binary->path;
     kf_task_binary_free(binary);
-    return memory ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    return memory ? kf_fail_memory(error, "a build") : false;
 }
 
 bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task,
@@ -92,7 +92,7 @@ bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *tas
         kf_build_free(&build);
         if (binary->reason) return true;
         kf_task_binary_free(binary);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a build");
     }
     binary->path = kf_steal(&build.binary);
     kf_build_free(&build);

@@ -159,7 +159,7 @@ static cJSON *ask(const kf_describe_request *request, const char *folder, const 
 {
     kf_autofree char *file = kf_path_join(folder, request->name);
     kf_autoclose int answer = memfd_create("kforge-describe", MFD_CLOEXEC);
-    if (!file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!file) return kf_fail_memory(error, "the description of a problem file"), NULL;
     if (answer < 0) return kf_fail(error, KF_ERROR_MACHINE, "no memfd for an answer"), NULL;
     if (!kf_file_write(file, request->text, request->size, error)) return NULL;
     kf_auto(kf_sandbox) jail = start(request, folder, file, answer, error);

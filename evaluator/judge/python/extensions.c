@@ -93,7 +93,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     kf_autofree char *path = script ? kf_path_join(request->directory, "plans.json") : NULL;
     kf_autofree surroundings *s = calloc(1, sizeof *s);
     if (!script) return false;
-    if (!path || !s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path || !s) return kf_fail_memory(error, "a solution's extensions");
     if (!kf_file_write(path, plans, strlen(plans), error)) return false;
     kf_autoclose int fd = kf_build_archive_file_open(error);
     if (fd < 0) return false;
@@ -128,7 +128,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
         kf_sandbox_describe(result, words, sizeof words);
         if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0)
             *limit = NULL;
-        return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return *limit || kf_fail_memory(error, "a solution's extensions");
     }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
     return kf_build_archive_file_map(c, fd, error);
@@ -217,15 +217,9 @@ static bool put_file(const char *folder, const kf_build_archive_record *record, 
     else
         snprintf(name, sizeof name, "%s.failed", record->key);
     kf_autofree char *path = kf_path_join(folder, name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "a solution's extensions");
     return access(path, F_OK) == 0 || kf_file_write(path, record->data, record->size, error);
 }
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a solution's extensions");
-}
-
 /* False: no memory for the reason. */
 __attribute__((format(printf, 2, 3))) static bool refuse(kf_build *build, const char *format, ...)
 {
@@ -245,12 +239,13 @@ static bool take_library(const kf_build_archive_record *record, const char *fold
     if (all->count > KF_EXTENSIONS_MAX)
         return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MAX,
                       record->name) ||
-               no_memory(error);
+               kf_fail_memory(error, "a solution's extensions");
     if (!kf_elf_code_hash(record->data, record->size, all->code[all->count], NULL))
-        return refuse(build, "extension %s is no shared object", record->name) || no_memory(error);
+        return refuse(build, "extension %s is no shared object", record->name) ||
+               kf_fail_memory(error, "a solution's extensions");
     kf_hash_hex(&hash, all->binary[all->count]);
     if (!note_library(list, record, all->binary[all->count]))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a solution's extensions");
     all->count++;
     return put_file(folder, record, error);
 }
@@ -261,10 +256,11 @@ static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf
 {
     kf_autofree char *text =
         kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
-    if (!text) return no_memory(error);
+    if (!text) return kf_fail_memory(error, "a solution's extensions");
     if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
     if (record->kind == KF_BUILD_ARCHIVE_NOTE || !build->ok) return true;
-    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text)) return no_memory(error);
+    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text))
+        return kf_fail_memory(error, "a solution's extensions");
     if (record->kind == KF_BUILD_ARCHIVE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
     return true;
 }
@@ -287,7 +283,7 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     kf_autofree hashes *all = calloc(1, sizeof *all);
     kf_auto(cJSON) list = cJSON_CreateArray();
     kf_autobuffer log = {0};
-    if (!folder || !all || !list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!folder || !all || !list) return kf_fail_memory(error, "a solution's extensions");
     if (!kf_directory_make(folder, error)) return false;
     memcpy(all->binary[0], build->binary_hash, KF_HASH_HEX);
     memcpy(all->code[0], build->code_hash, KF_HASH_HEX);
@@ -308,14 +304,15 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     if (log.size) {
         free(build->log);
         if (!(build->log = kf_buffer_take(&log)))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return kf_fail_memory(error, "a solution's extensions");
     }
     sum_up(all, build);
     if (!build->report) build->report = cJSON_CreateObject();
     if (!build->report || !cJSON_AddItemToObject(build->report, "extensions", list))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a solution's extensions");
     kf_steal(&list);
-    return !known || cJSON_AddTrueToObject(build->report, "cached") || no_memory(error);
+    return !known || cJSON_AddTrueToObject(build->report, "cached") ||
+           kf_fail_memory(error, "a solution's extensions");
 }
 
 bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request,
@@ -363,7 +360,7 @@ bool kf_extensions_copy(const char *candidate, const char *folder, kf_error *err
         kf_autofree char *data =
             source && target ? kf_file_read(source, KF_BINARY_BYTES, &size, error) : NULL;
         if (!source || !target)
-            copied = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            copied = kf_fail_memory(error, "a solution's extensions");
         else
             copied = data && kf_file_write(target, data, size, error);
     }

@@ -13,8 +13,9 @@
 
 #include "output_directory_wire.h"
 
-#define SPAN_FACTOR 64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
-                        */
+#define SPAN_FACTOR                                                              \
+    64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
+        */
 #define SPAN_MIN ((uint64_t)64 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 
@@ -32,7 +33,7 @@ kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf
 {
     kf_output_directory *output_directory = calloc(1, sizeof *output_directory);
     if (!output_directory) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "an output directory");
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -295,8 +296,7 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
                                     &place, fault))
         return true;
     kf_autofree char *scattered = place.plain ? NULL : malloc(place.span);
-    if (!place.plain && !scattered)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
+    if (!place.plain && !scattered) return kf_fail_memory(error, "a result");
     if (!read_memory(pid, place.address, place.plain ? data : scattered, place.span)) {
         fault->machine = errno == EPERM || errno == EACCES || errno == ENOSYS;
         find(fault, set, argument_number, "output.unreadable",
@@ -329,7 +329,7 @@ bool kf_output_directory_check_overlap(const kf_output_directory *output_directo
     kf_autofree range *ranges =
         calloc((size_t)sets * output_directory->outputs + 1, sizeof *ranges);
     size_t used = 0;
-    if (!ranges) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!ranges) return kf_fail_memory(error, "an output directory");
     for (uint32_t set = 0; set < sets; set++)
         for (uint32_t output = 0; output < output_directory->outputs && chosen[set]; output++) {
             kf_output_directory_entry entry = entry_of(output_directory, set, output);
