@@ -422,7 +422,7 @@ void *kf_runner_attachment(const kf_runner *runner)
     return runner->attachment;
 }
 
-void kf_runner_obey(kf_runner *runner, const volatile int *stop)
+void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 {
     runner->stop = stop;
 }

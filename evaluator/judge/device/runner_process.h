@@ -134,7 +134,7 @@ void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data)
 /* Returns the attachment; NULL without one. */
 void *kf_runner_attachment(const kf_runner *runner);
 /* Sets the flag that interrupts waiting for the runner. May be NULL. */
-void kf_runner_obey(kf_runner *runner, const volatile int *stop);
+void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop);
 /* Limits the time for commands without a call (waking, scalars, buffers). By default each command
  * may take 20 s. From now on all commands together may take 20 s, and end at most half a second
  * after `deadline` (kf_now()). For the candidate's runner, which could answer late on purpose. */
