@@ -20,8 +20,9 @@ const char *kf_gpu_remedy(int error)
               "restart the machine"},
         {220, "NVLink failed: look into dmesg for Xid, reset the GPUs (nvidia-smi -r) or restart "
               "the machine"},
-        {802, "start the fabric manager (systemctl start nvidia-fabricmanager), whose version has "
-              "to be the driver's"},
+        {802,
+         "start the fabric manager (systemctl start nvidia-fabricmanager), in the version of the "
+         "driver"},
         {803, "libcuda.so.1 and the kernel module (/proc/driver/nvidia/version) are of different "
               "versions: reboot after an update "
               "of the "
