@@ -1,8 +1,8 @@
-/* What the GPU can do at best. Its memory: bytes read by a kernel that only reads, and bytes read
- * plus written by a copy, of data far larger than the L2. Reading alone is faster (3.1 against 2.8
- * TB/s on an H100), so a floor made of the copy's figure would call a good reduction impossible.
- * And launches: how long one takes of many that do nothing. Measured once a device and driver and
- * kept in the cache folder; the best of some passes counts. */
+/* Measures what the GPU reaches at best. Memory: bytes read by a kernel that only reads, and bytes
+ * read plus written by a copy, of data far larger than the L2. Reading alone is faster (3.1 against
+ * 2.8 TB/s on an H100). A floor from the copy alone would call a good reduction impossible.
+ * Launches: the time of one of many empty launches. The best pass counts. The figures are kept in
+ * the cache folder, for each device and driver. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #define COPY_BYTES (512u << 20)
 #define PASSES 6
 #define LAUNCHES 2000
-#define LAUNCH_PART 0.5 /* of an empty launch: what the least call is taken to be */
+/* The least time of a call, as a part of an empty launch. */
+#define LAUNCH_PART 0.5
 
 static char *figure_path(const kf_cuda_device *gpu)
 {
@@ -26,7 +27,7 @@ static char *figure_path(const kf_cuda_device *gpu)
     return path;
 }
 
-/* The best of some passes of one kernel over `bytes` of traffic. */
+/* Runs some passes of a kernel with `bytes` of traffic. *best: the best bandwidth. */
 static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameters, double bytes,
                     double *best, kf_error *error)
 {
@@ -73,7 +74,7 @@ static bool measure_both(kf_cuda_device *gpu, kf_error *error)
     return done;
 }
 
-/* Launches that do nothing, one behind the other: the time of one, at best. */
+/* Measures empty launches, one after the other. *best: the least time of one. */
 static bool measure_launches(kf_cuda_device *gpu, double *best, kf_error *error)
 {
     unsigned long long nowhere = 0, blocks = 0;
@@ -117,8 +118,8 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
         gpu->head.least_call = LAUNCH_PART * launch;
         return true;
     }
-    /* Who has just ended may have left memory that is being cleared, and nothing tells yet how
-     * quick a read is otherwise. */
+    /* The driver may still clear memory of a process that has just ended, and the usual time of a
+     * read is unknown yet. So it waits and measures twice. */
     if (!measure_both(gpu, error)) return false;
     nanosleep(&(struct timespec){.tv_nsec = (long)(KF_MEMORY_SETTLE_SECONDS * 1e9)}, NULL);
     if (!measure_both(gpu, error) || !measure_launches(gpu, &launch, error)) return false;
@@ -130,7 +131,8 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    kf_error no_room = {0}; /* a job's buffers may have all the memory: then its figures stay */
+    /* A job's buffers may fill the memory. The figures stay unchanged then. */
+    kf_error no_room = {0};
     double launch = 0;
     kf_memory_settle_await(&gpu->settle.reads, KF_MEMORY_SETTLE_SECONDS);
     measure_both(gpu, &no_room);

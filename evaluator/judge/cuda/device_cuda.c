@@ -1,9 +1,8 @@
-/* The CUDA device: one GPU through the driver API. Buffers are sets_cuda.c's, builds
- * build_cuda.c's; here the device is opened, described and reserved, and work for the judge's own
- * kernels is sent to it.
+/* Opens, describes and reserves one GPU, and has the table of its operations. device_cuda.h lists
+ * the other files of the device.
  *
- * The judge keeps one context and one stream for as long as it lives; every operation waits for its
- * own work, so that nothing of the judge is on the GPU while a batch is timed. */
+ * The judge keeps one context and one stream for its whole life. Every operation waits for its own
+ * work, so that the judge has no work on the GPU while a batch is timed. */
 #include "device_cuda.h"
 
 #include <errno.h>
@@ -31,23 +30,27 @@
 #include "cgroup_cpu_limit.h"
 #include "timing_lock.h"
 
-/* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they
- * don't, and to make and end it takes the driver as much longer, in which it does little for
- * others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with
- * one of each. Kernels of more than four streams of a candidate may wait for each other. */
+/* The numbers of a context's channels to the GPU, for kernels and for copies. Fewer channels make a
+ * context quicker to create and to destroy: 113 and 49 ms on an H200 with the default of 8 each, 85
+ * and 36 ms with one for copies, 51 and 20 ms with one each. Kernels in more than four streams of a
+ * candidate may wait for each other. */
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
-#define PLENTY 4.0                 /* processors of a control group */
-#define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
-/* Threads that the driver makes later than at the start. The runner makes it make them all: with
- * host functions, callbacks, asynchronous allocation, graphs and cooperative launches none came
- * later on an H100 with driver 580 (tests/honest). */
+/* The least processors of a control group for the idle guard. */
+#define PLENTY 4.0
+/* The host memory of a candidate. */
+#define RUNNER_MEMORY (8ull << 30)
+/* Threads that the driver starts later. The runner makes the driver start all threads before it
+ * loads a candidate. With host functions, callbacks, asynchronous allocation, graphs and
+ * cooperative launches an H100 with driver 580 started no thread later (tests/honest). */
 #define SPARE_THREADS 0
-/* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
+/* PyTorch loads cuBLAS and cuDNN when they are first needed. */
 #define PYTHON_SPARE_THREADS 8
-#define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
-/* blank runners in Python, each with a context of half a gigabyte: */
+/* A module makes its constants on the host first. */
+#define PYTHON_MEMORY (32ull << 30)
+/* Blank runners in Python. Each has a context of half a gigabyte. */
 #define MAX_SPARES 6
-#define SPARE_BYTES (8ull << 30) /* one for so much of the device's memory */
+/* The device memory for each of them. */
+#define SPARE_BYTES (8ull << 30)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -111,8 +114,8 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
         place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
 }
 
-/* PyTorch on a GPU: what its allocator gets is ours (device_pool_cuda.c), and its processor threads
- * have nothing to do. */
+/* Changes `place` for PyTorch on a GPU. libkftorch.so gives PyTorch's allocator the judge's memory
+ * (device_pool_cuda.c). PyTorch's processor threads have no work, so one is enough. */
 static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind,
                          kf_runner_place *place)
 {
@@ -127,7 +130,7 @@ static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner
     gpu->place.environment[count++] = gpu->place.preload;
     snprintf(gpu->place.compiling, sizeof gpu->place.compiling, "TRITON_LIBCUDA_PATH=%s",
              gpu->properties.driver_folder);
-    /* Triton asks where it is also for what it has compiled already */
+    /* Triton needs this variable even for kernels that it has compiled already. */
     gpu->place.environment[count++] = gpu->place.compiling;
     gpu->place.environment[count] = NULL;
     const char *const arguments[] = {
@@ -139,8 +142,8 @@ static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner
     place->spare_threads = PYTHON_SPARE_THREADS;
 }
 
-/* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device
- * nodes. /proc is the sandbox's own. */
+/* Lists the paths that the driver needs: its libraries, /sys and the device nodes. Each path was
+ * tested by leaving it out. The sandbox has a /proc of its own. */
 static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place,
                        kf_error *error)
 {
@@ -150,7 +153,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     if (kind == KF_RUNNER_ASAN)
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+            "AddressSanitizer needs device cpu; on a GPU use compute-sanitizer (--sanitize)");
     const kf_python *python = NULL;
     if (kf_runner_is_python(kind) && !(python = kf_python_find(error))) return false;
     kf_autofree char *found =
@@ -196,7 +199,7 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     if (access(gpu->place.node, F_OK) != 0)
         return kf_fail(
             error, KF_ERROR_MACHINE,
-            "%s: its device file %s is not there; give it to this container (--gpus, --device)",
+            "%s: the device file %s is missing; give it to this container (--gpus, --device)",
             gpu->head.name, gpu->place.node);
     add_path(place, gpu->place.node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
@@ -210,9 +213,9 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
 }
 
-/* The least time that memory and arithmetic take: what has to be read, and of what is written all
- * that the L2 can't keep; operations at the rate that the multiprocessors' fastest units have on
- * paper, whatever the type: an f32 product may well be put together from tensor operations. */
+/* Returns the least time of memory and arithmetic. Memory: all inputs, and the outputs beyond the
+ * size of the L2 cache. Arithmetic: the peak rate of the fastest units, for every type, since a
+ * candidate may compute an f32 product with tensor operations. */
 static double cuda_floor(const kf_device *device, const kf_problem *problem)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
@@ -247,8 +250,7 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 
 /* ---- one process at a time ------------------------------------------------------------------- */
 
-/* While runners are timed this thread waits for them, or works for them in between: on any
- * processor but those that runners launch from. */
+/* Keeps this thread off the processors that runners launch from, while it times runners. */
 static void keep_off_launchers(kf_cuda_device *gpu)
 {
     cpu_set_t others;
@@ -279,9 +281,9 @@ static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop,
     return true;
 }
 
-/* What happens in a candidate's context stays there, so that the judge's own tells whether the GPU
- * is still to be had: nothing that a runner says does. An error that the memory's check bits can't
- * correct may end the runner that met it and nobody else; the driver counts those. */
+/* True if the GPU is lost. An error in a candidate's context does not reach the judge's context, so
+ * the judge's context shows if the GPU still works. No claim of a runner counts. An uncorrectable
+ * memory error may end only the runner that met it, but the driver counts these errors. */
 static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
@@ -302,7 +304,7 @@ static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *err
         return false;
     gpu->lost = true;
     kf_fail(error, KF_ERROR_MACHINE,
-            "%s was lost: %s; look into dmesg for Xid, and whether nvidia-smi still shows it",
+            "%s was lost: %s; look for Xid errors in dmesg, and check if nvidia-smi still shows it",
             gpu->head.name, words);
     return true;
 }
@@ -356,7 +358,7 @@ static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
              hex + 20);
 }
 
-/* The first GPU that nobody times on now; else the first. */
+/* Returns the first GPU on which no other judge times; 0 without one. */
 static int first_free(const kf_cuda *cuda, int count)
 {
     for (int ordinal = 0; ordinal < count; ordinal++) {
@@ -415,8 +417,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                        gpu->head.name, gpu->head.hardware, gpu->head.major, gpu->head.minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
     kf_cuda_compiler(gpu->head.compiler);
-    /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc
-     * Python is judged all the same. */
+    /* nvcc links its runtime library, which needs a driver of its major version. Without nvcc the
+     * device can still judge Python. */
     int nvcc = 0, nvcc_minor = 0, driver = gpu->properties.driver_version / 1000;
     if (sscanf(gpu->head.compiler, "nvcc %d.%d", &nvcc, &nvcc_minor) == 2 && nvcc > driver)
         return kf_fail(error, KF_ERROR_MACHINE,
@@ -424,7 +426,7 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                        "point CUDA_HOME to a toolkit of CUDA %d",
                        gpu->head.name, driver, gpu->properties.driver_version % 1000 / 10, nvcc,
                        nvcc_minor, driver);
-    /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
+    /* Instructions of a single generation (wgmma, setmaxnreg) need the "a" target. */
     snprintf(gpu->properties.architecture, sizeof gpu->properties.architecture, "%d%d%s",
              gpu->head.major, gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
     return true;
@@ -485,7 +487,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         return false;
     gpu->properties.memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;
-    /* The truth in float64 comes on top, and what candidates allocate. */
+    /* The truth in float64, and the memory that candidates allocate, come on top. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
     return true;
 }
@@ -496,8 +498,8 @@ static void choose(kf_cuda_device *gpu, int ordinal, int count)
     snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->properties.ordinal);
 }
 
-/* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and
- * CUDA_VISIBLE_DEVICES know it under another prefix. */
+/* Opens NVML for the device. The driver gives a MIG instance a UUID like that of a GPU. NVML and
+ * CUDA_VISIBLE_DEVICES need the prefix "MIG-" for it. */
 static void open_nvml(kf_cuda_device *gpu)
 {
     char instance[sizeof gpu->properties.uuid];
@@ -507,8 +509,8 @@ static void open_nvml(kf_cuda_device *gpu)
     gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
 }
 
-/* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in
- * use. */
+/* Chooses the processors that runners launch from. Instances of one GPU (MIG) share their
+ * processors, and it is unknown which instances are in use, so an instance gets no processor. */
 static void choose_launcher(kf_cuda_device *gpu)
 {
     cpu_set_t allowed;
@@ -520,7 +522,8 @@ static void choose_launcher(kf_cuda_device *gpu)
                           kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system,
                                                &gpu->launcher.processors);
     gpu->head.keep_off = gpu->launcher.known ? &gpu->launcher.processors : NULL;
-    /* A thread that computes all the time would take most of what little a control group grants. */
+    /* The idle guard computes all the time. In a small control group it would take most of the
+     * processor time. */
     bool plenty = kf_cgroup_cpu_limit("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
     gpu->launcher.idle_guard = kf_cpu_idle_guard_new(
         gpu->launcher.known && plenty ? gpu->launcher.processors.processor : -1);
@@ -539,26 +542,26 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     gpu->lock = -1;
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
-    /* 12 times an empty batch; where that is too short for the interval, more pairs follow */
+    /* 12 times an empty batch. If the interval is too wide, more pairs follow. */
     gpu->head.batch_seconds = 0.002;
     gpu->head.slow_start = true;
-    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes
-     * (docs/results/README.md). */
+    /* Equal kernels in two processes on an H100 took 3.0 and 3.8 us a call, for the whole life of
+     * the processes (docs/results/README.md). */
     gpu->head.launch_bound = 10e-6;
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.batch_bias = 5e-6;
-    /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/results/README.md)
-     */
+    /* 30 modules against themselves on an H200 were 29 us apart in the median
+     * (docs/results/README.md). */
     gpu->head.python_bias = 30e-6;
-    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in
-     * a process that does nothing else (docs/results/README.md). Its thread went where the kernel
-     * put it then; bound to a processor it should be less. */
+    /* Eager PyTorch took 56 to 324 us more when it alternated with a kernel in CUDA C than alone,
+     * for 11 of 12 kernels on two hosts with an H200 (docs/results/README.md). Its thread was not
+     * bound to a processor then. */
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    /* Cold instructions, and clocks of the launch: a few microseconds a kernel. And two processes
-     * differ in single calls for as long as they live, with a standard deviation of 12 us between
-     * 17 pairs of processes on an H100: three times that. */
+    /* Cold instructions and the launch cost a few microseconds a kernel. Single calls of two
+     * processes differ for the life of the processes, with a standard deviation of 12 us over 17
+     * pairs of processes on an H100. This is three times that. */
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {

@@ -13,7 +13,7 @@ void kf_cuda_forget_copies(kf_cuda_sets *sets)
     sets->copy_count = 0;
 }
 
-/* Copies are of use only for as long as nothing has run since. */
+/* Copies a buffer to the host. The copy is valid until the next fill or poison. */
 static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, bool truth,
                              kf_error *error)
 {

@@ -1,10 +1,11 @@
-/* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards,
- * inputs, left-out sets, errors against the truth; and whether it was over when the runner said so.
+/* Inspects the CUDA device's buffers after a batch, in the judge's context: guards, inputs, sets
+ * that the batch left out, errors against the truth, and outputs that change after the clock has
+ * stopped.
  *
- * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right
- * behind the clock (kf_cuda_output_snapshot: random blocks of each are remembered) and looks again
- * when all else is done (kf_cuda_settled): an output that has changed in between was still being
- * computed when its time was taken. */
+ * Stopping a runner's threads does not stop its kernels. So the judge takes a snapshot of random
+ * blocks of the outputs right after the clock has stopped (kf_cuda_output_snapshot). It compares
+ * them after all other checks (kf_cuda_settled). An output that has changed was incomplete when the
+ * clock stopped. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@
 
 typedef struct watch {
     size_t entry;
-    int kind; /* of kf_damage */
+    /* Of kf_damage. */
+    int kind;
 } watch;
 
 static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64_t first,
@@ -60,8 +62,8 @@ static void list_checks(kf_cuda_sets *sets, const bool *chosen, kf_cuda_work *wo
     }
 }
 
-/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in
- * the order of buffers, guards first. */
+/* Checks the guards of all buffers, and the outputs of the sets that the batch left out. *found:
+ * the first damage in the order of buffers, guards first. */
 static bool check_poison(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
                          kf_damage *found, kf_error *error)
 {
@@ -94,7 +96,7 @@ static bool check_poison(kf_cuda_sets *sets, const bool *chosen, size_t *entry_f
     return true;
 }
 
-/* Inputs, and inouts of sets that were left out, must be as they were filled. */
+/* Checks that inputs, and inouts of sets that the batch left out, are as they were filled. */
 static bool check_digests(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
                           kf_damage *found, kf_error *error)
 {
@@ -155,7 +157,8 @@ static void add_part(kf_device_compare *all, const kf_device_compare_part *part)
     all->failed += part->failed;
 }
 
-/* The sums of all blocks of `work`, added to its tasks' surveys in the order of blocks. */
+/* Runs the comparison and adds the sums of all blocks to the comparisons of their tasks, in the
+ * order of blocks. */
 static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots,
                                kf_device_compare *comparisons, kf_error *error)
 {
@@ -236,12 +239,12 @@ static bool snapshot(kf_cuda_sets *sets, unsigned *changed, kf_error *error)
     unsigned long long seed = sets->snapshot_seed;
     void *parameters[] = {&seed, &gpu->snapshots.pointer, &counts, &compare};
     return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream),
-                         "looking again", error) &&
+                         "comparing a snapshot", error) &&
            kf_cuda_work_run(gpu, KF_KERNEL_SNAPSHOT, &work, parameters, 4, error) &&
            (!compare ||
             kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream),
-                          "looking again", error)) &&
-           kf_cuda_wait(gpu, "looking whether the calls are over", error);
+                          "comparing a snapshot", error)) &&
+           kf_cuda_wait(gpu, "comparing a snapshot", error);
 }
 
 bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
@@ -249,7 +252,7 @@ bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t cou
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t used = 0;
-    /* a single call follows a batch: what the batch left is looked at before it is forgotten */
+    /* Compares an earlier snapshot before it is overwritten. */
     kf_damage before;
     if (!kf_cuda_settled(handle, &before, error)) return false;
     sets->late = before;
@@ -267,7 +270,7 @@ bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t cou
         }
     sets->snapshot_count = used;
     if (!kf_random(&sets->snapshot_seed, sizeof sets->snapshot_seed))
-        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     return snapshot(sets, NULL, error);
 }
 

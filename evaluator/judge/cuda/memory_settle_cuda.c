@@ -1,15 +1,17 @@
-/* What tells whether the device's memory is quiet. The driver clears what is freed (cuMemFree,
- * cuMemRelease, a process that ends) in the background, at some 400 GB/s, and whatever is bound by
- * memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200
- * (docs/results/README.md). Neither synchronizing nor cuMemGetInfo tells of it. A long enough read
- * does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
- * the L2 either may take as long as the other. */
+/* Waits until the driver has cleared freed memory.
+ *
+ * The driver clears freed memory (cuMemFree, cuMemRelease, the end of a process) in the background,
+ * at about 400 GB/s. Kernels that are bound by memory take 11 to 16 % longer meanwhile: for 65 ms
+ * after 24 GiB, on an H100 and an H200 (docs/results/README.md). Synchronising and cuMemGetInfo do
+ * not show it. A long read does: 512 MB take 130 us on an H200, and at least 145 us while memory is
+ * cleared. A read of only twice the L2 does not show it. */
 #include "cuda_calls.h"
 
 #define BYTES (512u << 20)
-#define MEMORY_PART 128 /* of the device's memory, at most: a small one is slow, too */
+/* The read is at most this part of the device's memory, since a small device is slow. */
+#define MEMORY_PART 128
 
-/* 0: the driver says nothing, and somebody else will hear why. */
+/* Returns the seconds of one read. 0: the driver failed; the next checked call reports why. */
 static double read_once(void *context)
 {
     kf_cuda_device *gpu = context;

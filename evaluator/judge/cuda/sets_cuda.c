@@ -1,17 +1,17 @@
-/* Buffer sets of the CUDA device: memory of the virtual memory API (CUDA driver API, "Virtual
- * Memory Management"), which a runner imports by file descriptor. The judge fills, poisons and
- * inspects it in its own context.
+/* Makes and fills the buffer sets of the CUDA device. Their memory comes from the virtual memory
+ * API (CUDA driver API, "Virtual Memory Management"). Runners import it by file descriptor. The
+ * judge fills, poisons and inspects it in its own context.
  *
- *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses
- * in judge and runner buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next
- * byte on, at least 4 KiB, to the end of the buffer]
+ *   region   one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses
+ * in judge and runner buffer   [front guard: 1 KiB and a stagger][data][back guard: at least 4 KiB]
  *
- * In the first sets a large buffer has a region of its own, so that running off its end faults;
- * small ones, and those of the other sets, share regions, or mapping them would take longer than
- * the calls (0.3 ms a region and process). Inputs, what a runner may write, and the truth never
- * share one: the oracle's runner maps inputs without write access, other runners don't get the
- * truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all
- * starting in the same memory channel. */
+ * In the first sets a large buffer has a region of its own, so that an access past its end faults.
+ * All other buffers share regions. Mapping takes 0.3 ms for each region and process, which would be
+ * longer than the calls. Inputs, writable buffers and the truth have separate regions: the oracle's
+ * runner maps inputs without write access, and other runners do not get the truth.
+ *
+ * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
+ * start in the same memory channel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +28,12 @@
 #define FRONT 1024
 #define BACK 4096
 #define STAGGER 256
-#define SHARED_BYTES (8u << 20)   /* buffers up to this size share regions */
-#define OWN_SETS 4                /* in which larger ones don't */
-#define REGION_BYTES (4ull << 30) /* of regions that several share, unless one buffer is larger */
+/* Buffers up to this length share regions in every set. */
+#define SHARED_BYTES (8u << 20)
+/* The first sets, in which larger buffers have regions of their own. */
+#define OWN_SETS 4
+/* The largest shared region, unless one buffer is larger. */
+#define REGION_BYTES (4ull << 30)
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
 
@@ -43,7 +46,8 @@ static bool is_filled(const kf_problem_argument *argument)
 
 typedef struct layout {
     kf_cuda_sets *sets;
-    uint32_t open[CLASS_COUNT]; /* region number + 1 */
+    /* The number of the shared region with free space, plus 1. */
+    uint32_t open[CLASS_COUNT];
     uint32_t placed;
     uint64_t total;
 } layout;
@@ -77,9 +81,9 @@ static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
     cu_result result = gpu->cuda.handle_create(&r->handle, r->bytes, &allocation, 0);
     if (result == CU_OUT_OF_MEMORY)
         return kf_fail(error, KF_ERROR_LIMIT,
-                       "workload %s: no device memory for %u sets of buffers (%.1f GiB of one "
-                       "set's inputs and outputs): give it smaller "
-                       "params, or device_params for cuda",
+                       "workload %s: no device memory for %u sets of buffers (one set has %.1f GiB "
+                       "of inputs and outputs); give the workload smaller params, or device_params "
+                       "for cuda",
                        sets->problem->workload, sets->count,
                        (double)sets->problem->total_bytes / 0x1p30);
     if (!kf_cuda_check(gpu, result, "allocating buffers", error) ||
@@ -96,8 +100,8 @@ static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
                          "access to buffers", error);
 }
 
-/* The truth of all sets, unless that leaves too little for the oracle, which computes in float64,
- * too, and for a runner in Python on each side. */
+/* Chooses how many sets have a truth of their own: all, or one if that leaves too little memory for
+ * the oracle, which computes in float64, and for runners in Python. */
 static bool choose_truth_room(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
@@ -204,7 +208,8 @@ void kf_cuda_sets_free(kf_sets *handle)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-/* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
+/* A runner in Python keeps its results in its device pool. It gets an output directory in place of
+ * output buffers. */
 kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role role)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
@@ -250,7 +255,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* Fills of one occasion, by the kernel that does them. */
+/* The tasks of one fill, by kernel. */
 typedef struct fill_works {
     kf_cuda_work any, quick, special;
 } fill_works;
@@ -270,7 +275,7 @@ static bool begin_fills(fill_works *f, size_t most, kf_error *error)
            kf_cuda_work_begin(&f->special, sizeof(kf_fill_task), most, error);
 }
 
-/* What is special comes last. */
+/* Runs the special tasks last, since they overwrite elements of the others. */
 static bool run_fills(kf_cuda_device *gpu, fill_works *f, kf_error *error)
 {
     return kf_cuda_work_run(gpu, KF_KERNEL_FILL, &f->any, NULL, 0, error) &&
@@ -296,7 +301,8 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
         {KF_INTEGERS, KF_I32, false, KF_FILL_INTEGERS_I32},
         {KF_INTEGERS, KF_U8, false, KF_FILL_INTEGERS_U8},
     };
-    int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype; /* stored alike */
+    /* KF_TF32 is stored as KF_F32. */
+    int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype;
     int carrier = plan->kind == KF_INTEGERS ? KF_CARRY_INTEGERS : KF_CARRY_FLOATS;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide &&
@@ -311,7 +317,7 @@ static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uin
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source =
         sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
-    /* fresh numbers: beyond the sets there are */
+    /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
     kf_fill_task task = {
@@ -349,7 +355,7 @@ static void add_guards(kf_cuda_sets *sets, kf_cuda_work *b, const kf_cuda_buffer
     add_poison(b, start, end, buffer->length - end, key);
 }
 
-/* Digests of all buffers of one kind, kept. */
+/* Stores the digests of all buffers of one kind. */
 static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
@@ -387,7 +393,8 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
         const kf_cuda_buffer *b = &sets->buffers[entry];
         if (!is_filled(argument)) continue;
         sets->sources[entry] = set;
-        if (argument->kind == KF_INOUT) continue; /* poison writes them, before every batch */
+        /* kf_cuda_poison fills inouts before every batch. */
+        if (argument->kind == KF_INOUT) continue;
         add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
@@ -398,7 +405,8 @@ bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *vari
            kf_cuda_wait(sets->gpu, "filling inputs", error);
 }
 
-/* Poison brings the same numbers back until the next fill. */
+/* Digests inouts once after each fill: kf_cuda_poison writes the same numbers until the next fill.
+ */
 static bool digest_inouts(kf_cuda_sets *sets, kf_error *error)
 {
     if (!sets->inouts_digested && !remember_digests(sets, KF_INOUT, error)) return false;
@@ -443,8 +451,8 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
            kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
-/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's
- * nor to be written back: the whole L2, whatever the list. */
+/* Reads other data of twice the size of the L2 cache. Afterwards the cache holds no data of the
+ * problem, and no data to write back. It flushes all sets, not only the list. */
 void kf_cuda_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
@@ -478,7 +486,7 @@ bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count
             uint64_t address = kf_cuda_address(sets, b);
             if (argument->kind == KF_INOUT)
                 add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
-            else /* not zeros: an oracle that forgets an element must not look right by luck */
+            else /* Random bits, so that an oracle that forgets an element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
                            kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
         }

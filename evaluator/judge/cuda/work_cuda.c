@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* twice what fits at a time, so that the last ones to end are not long */
+/* Twice as many as run at a time, so that the last blocks are short. */
 #define BLOCKS_A_MULTIPROCESSOR 16
 #define MAX_PARAMETERS 5
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error)
@@ -27,8 +27,8 @@ bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *
 {
     uint64_t all = 0, wanted = (uint64_t)gpu->properties.multiprocessors * BLOCKS_A_MULTIPROCESSOR;
     for (size_t i = 0; i < work->count; i++) all += work->units[i];
-    /* Of a block, a multiple of its threads: so all of them together are at most `wanted` and one a
-     * task. */
+    /* The units of a block, a multiple of its threads. So there are at most `wanted` blocks, plus
+     * one for each task. */
     uint64_t share = (all / wanted / KF_KERNEL_THREADS + 1) * KF_KERNEL_THREADS;
     work->blocks = 0;
     free(work->slices);
@@ -64,7 +64,7 @@ bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *
                          gpu->cuda.launch(gpu->kernels[kernel], (unsigned)work->blocks, 1, 1,
                                           KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, all, NULL),
                          "starting the judge's kernel", error) &&
-           /* tasks are overwritten by the next run */
+           /* The next run overwrites the tasks. */
            kf_cuda_wait(gpu, "the judge's kernel", error);
 }
 
