@@ -1,8 +1,8 @@
-/* Building for a GPU: nvcc in the build jail. See include/kforge/build.h.
+/* Builds for a GPU: nvcc in the build jail (include/kforge/build.h).
  *
- * Only the candidate is compiled each time; the shim, which is the same for all candidates of a
- * task, is compiled once, without the candidate near it, and kept in the cache. nvcc drives five
- * programs and takes about a second; what it says of registers and memory (-Xptxas -v) becomes the
+ * The shim is the same for all candidates of a task. It is compiled once, in a jail without the
+ * candidate, and kept in the cache. So a build compiles only the candidate. nvcc starts five
+ * programs and takes about a second. Its figures of registers and memory (-Xptxas -v) become the
  * build's report. */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,10 @@
 #include "paths.h"
 
 #define MAX_ARGV 96
-#define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin" /* of the jail, behind the toolkit's own */
-#define SHIM_SECONDS 60                             /* of processor time */
+/* The jail's PATH after the toolkit's bin/. */
+#define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin"
+/* Processor time. */
+#define SHIM_SECONDS 60
 
 /* ---- libraries that a task allows ------------------------------------------------------------ */
 
@@ -38,7 +40,8 @@ static const char *library_flag(const char *name)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(libraries[i].name, name) == 0) return libraries[i].flag;
-    return NULL; /* cutlass is headers; what it is not known here, the compiler will miss */
+    /* cutlass has only headers. The linker reports an unknown library. */
+    return NULL;
 }
 
 /* ---- the jail -------------------------------------------------------------------------------- */
@@ -83,7 +86,7 @@ static bool copy_file(const char *from, const char *to)
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-/* CACHE/shims/HASH.o; malloc'd. */
+/* Returns CACHE/shims/HASH.o. The caller frees it. */
 static char *shim_path(const kf_cuda_device *gpu, const kf_build_request *request)
 {
     kf_autofree char *prototype = kf_build_prototype_header(request->task, request->oracle);
@@ -131,8 +134,8 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
 
 /* ---- the candidate --------------------------------------------------------------------------- */
 
-/* nvcc exits with 1, 2 or 255 for errors in the source, depending on which of its programs found
- * them. */
+/* Returns the status of a failed build. nvcc exits with 1, 2 or 255 for errors in the source,
+ * depending on its program that found them. So the messages decide. */
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)exit_status;
@@ -159,7 +162,7 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
                : text;
 }
 
-/* The one that nvcc calls where nothing tells it another: gcc, in the jail's PATH. */
+/* Finds nvcc's default host compiler: gcc in the jail's PATH. */
 static void find_host_compiler(const char *toolkit, char words[KF_COMPILER_WORDS])
 {
     kf_autofree char *path = NULL, *folders = NULL;
