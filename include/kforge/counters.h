@@ -35,16 +35,15 @@
 struct kf_count_header; /* evaluator/protocol/counters_wire.h */
 struct kf_count_launch;
 
-/* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind
- * them what fits into the same pass: all take 11 on a GH100. */
+/* Returns the number of metrics of "all". *names: CUPTI's names, the most informative first, each
+ * followed by those that fit into the same pass. All of them take 11 passes on a GH100. */
 size_t kf_counters_all(const char *const **names);
-/* How many of them, from the first on, take no more than so many passes on a GH100. */
+/* Returns how many of them, from the first on, take at most so many passes on a GH100. */
 size_t kf_counters_passes_end(size_t passes);
-/* How many passes may be made over a call that takes so long, so that counting adds a second at
- * most: KF_COUNT_PASSES where the time is not known or does not matter, and one where even that
- * takes longer. */
+/* Returns how many passes a call of this length may get, so that counting adds at most a second:
+ * KF_COUNT_PASSES for a short or unknown time, and at least one. */
 uint32_t kf_counters_passes(double call_seconds);
-/* What a person may ask for: "all", "none", or names with commas between them, each of letters,
+/* True for a valid request: "all", "none", or names with commas between them, each of letters,
  * digits, '_' and '.'. */
 bool kf_counters_check(const char *list, kf_error *error);
 /* The names of a list that was checked, separated by commas, with the one that tells of time in
@@ -65,7 +64,7 @@ typedef struct kf_counters_origin {
 cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
                         const struct kf_count_header *header,
                         const struct kf_count_launch *launches);
-/* The JSON of a reason why there are none. NULL: out of memory. */
+/* Returns the JSON of a missing result: a note and a remedy. NULL without memory. */
 cJSON *kf_counters_note(const kf_counters_origin *origin, const char *note, const char *remedy);
 /* Words and a remedy for the stage at which a runner's counting ended, into buffers of 256 bytes.
  */

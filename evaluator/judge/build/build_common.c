@@ -21,8 +21,7 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* The one-line reason: a missing entry in the task's words, else the first line that says "error".
- */
+/* Returns the reason in one line: the missing entry, or the first line with "error". */
 static char *first_complaint(const kf_build_request *request, const char *log)
 {
     char symbol[256], *text = NULL;
@@ -72,8 +71,8 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
     return true;
 }
 
-/* Hashes what the compiler left behind: a regular file of reasonable size, not a link to somewhere
- * else. */
+/* Hashes the compiler's result, which must be a regular file of at most KF_BINARY_BYTES, not a
+ * link. */
 static bool take_binary(const kf_build_request *request, kf_build *build)
 {
     kf_autofree char *path = kf_path_join(request->directory, "candidate.so");
@@ -142,7 +141,7 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once,
     return built;
 }
 
-/* Words for how the jailed compiler ended. */
+/* Describes the end of the compiler. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
                        kf_status (*status_of)(int, const char *), kf_build *build)
 {

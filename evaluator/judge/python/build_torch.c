@@ -1,4 +1,4 @@
-/* See build_common.h. kforge_torch.py check, in the build jail. */
+/* Builds a solution in Python (build_common.h): runs `kforge_torch.py check` in the build jail. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool take_source(const kf_build_request *request, kf_build *build)
     return build->ok;
 }
 
-/* The first line that says what is wrong. */
+/* Returns the first line with an error. */
 static char *complaint(const kf_sandbox_result *result, const char *log)
 {
     char words[256], *text = NULL;

@@ -1,6 +1,6 @@
 /* Runs describe.py on one file in the sandbox. The answer comes through a descriptor of its own (a
- * memfd), so that what the problem prints does not mix with it; what it prints is quoted where no
- * answer comes. */
+ * memfd), apart from the output of the problem file. Without an answer, the error quotes the
+ * output. */
 #include "describe.h"
 
 #include <stdio.h>
@@ -113,7 +113,7 @@ static bool fail_as_told(const cJSON *told, const char *folder, kf_error *error)
                    *where ? ": " : "", text_of(told, "what"), *todo ? "; " : "", todo);
 }
 
-/* The last line that it printed. */
+/* Returns the last line of the output. */
 static void last_line(const kf_buffer *output, char *line, size_t size)
 {
     const char *data = output && output->data ? output->data : "";

@@ -1,5 +1,5 @@
-/* Reading results from a stopped process. A result that is not contiguous is read as the span of
- * memory that it lies in, and gathered. */
+/* Reads results from a stopped process. For a strided result, reads its whole span and gathers the
+ * elements. */
 #include "output_directory.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct kf_output_directory {
     uint32_t sets, outputs;
     size_t record, size;
     unsigned char *memory;
-    /* records as kf_output_directory_remember found them; NULL: never called */
+    /* The records that kf_output_directory_remember copied. NULL before its first call. */
     unsigned char *remembered;
     bool *is_remembered; /* by set */
 };
@@ -114,7 +114,7 @@ static const unsigned char *record_of(const kf_output_directory *output_director
            set * output_directory->record;
 }
 
-/* Copies: the memory is the runner's, too. */
+/* Copies a record, since the runner can change the shared one. */
 static kf_output_directory_head head_of(const kf_output_directory *output_directory, uint32_t set)
 {
     kf_output_directory_head head;
@@ -157,7 +157,7 @@ static const char *shape_text(char text[160], const int64_t *sizes, uint32_t dim
     return text;
 }
 
-/* Has the claimed tensor the task's shape? One number may have no extents at all. */
+/* True if the claimed tensor has the task's shape. A single number may have no extents. */
 static bool same_shape(const kf_output_directory_entry *entry, const kf_problem_argument *argument)
 {
     if (entry->dims == 0) return argument->elements == 1 && argument->dims == 1;
@@ -177,8 +177,8 @@ static bool is_contiguous(const kf_output_directory_entry *entry)
     return true;
 }
 
-/* The bytes from element 0 on that the tensor reaches; 0 when it is scattered beyond reason, or a
- * stride is negative. */
+/* Returns the span of the tensor in bytes; 0 if the span is far larger than the data, or a stride
+ * is negative. */
 static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, uint64_t bytes)
 {
     uint64_t last = 0, most = bytes > SPAN_MIN / SPAN_FACTOR ? bytes * SPAN_FACTOR : SPAN_MIN;
@@ -191,7 +191,7 @@ static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, u
     return (last + 1) * item <= most ? (last + 1) * item : 0;
 }
 
-/* All of it, or false with errno. */
+/* Reads all bytes, or returns false with errno. */
 static bool read_memory(pid_t pid, uint64_t address, void *data, uint64_t size)
 {
     for (uint64_t done = 0; done < size;) {

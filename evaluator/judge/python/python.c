@@ -12,8 +12,8 @@
 #define ANSWER_BYTES (64u << 10)
 #define SECONDS 20
 
-/* Says where things are; the version is read from the text of torch/version.py, since importing
- * PyTorch takes seconds. */
+/* Prints the program, versions and folders. Reads the version from the text of torch/version.py,
+ * since importing PyTorch takes seconds. */
 static const char question[] =
     "import importlib.util, json, os, re, sys\n"
     "spec = importlib.util.find_spec('torch')\n"

@@ -69,7 +69,7 @@ static int number_of(const kf_problem *problem, const char *name)
     return -1;
 }
 
-/* "forward" as argument numbers: as the task lists it, else inputs, then scalars. */
+/* Adds "forward" as argument numbers: the task's list, or inputs, then scalars. */
 static bool put_forward(cJSON *plan, const cJSON *torch, const kf_problem *problem)
 {
     static const char *const lists[] = {"inputs", "scalars"};
