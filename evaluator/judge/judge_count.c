@@ -9,7 +9,7 @@
     20 /* and a call's time so many times: one that takes long is made once, and may take longer \
           while it is counted */
 
-/* The first timed workload: the one that a task calls its main one. */
+/* Finds the first timed workload, which is the task's main one. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -22,7 +22,7 @@ static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_probl
     return false;
 }
 
-/* What a call took by the verdict; NaN where it does not say. */
+/* Returns the seconds of a call in the verdict; NaN if unknown. */
 static double call_seconds(const kf_verdict *verdict, const char *workload)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)

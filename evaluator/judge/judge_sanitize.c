@@ -1,6 +1,5 @@
-/* The process that is watched is the candidate's, and compute-sanitizer's library lives in it: what
- * it finds in honest code is worth knowing, what it does not find in hostile code means nothing. So
- * its findings can only make a verdict worse. */
+/* compute-sanitizer's library runs in the candidate's process. Its findings in honest code are
+ * useful. A hostile candidate can suppress findings. So findings can only make a verdict worse. */
 #include "judge_sanitize.h"
 
 #include <math.h>
@@ -24,7 +23,8 @@ _Static_assert(KF_SANITIZE_ARGUMENTS == KF_MAX_ARGUMENTS, "a plan holds all argu
 
 static const struct tool {
     const char *name;
-    bool convicts; /* what it finds breaks the contract; else it is noted */
+    /* True if a finding breaks the contract. Else it is a note. */
+    bool convicts;
 } tools[] = {
     {"memcheck", true},
     {"racecheck", true},
@@ -48,7 +48,8 @@ bool kf_sanitizer_find(char path[4096])
 
 /* ---- what the program is told ---------------------------------------------------------------- */
 
-/* The smallest that is not hidden: tools slow a kernel down a hundredfold. */
+/* Finds the smallest workload that is not hidden, since the tools slow a kernel down a hundredfold.
+ */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     int best = -1;
@@ -138,8 +139,8 @@ static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* Calls of the API that fail may be a program's way of asking, or follow from what was found
- * before. */
+/* True for a failed API call. It may be a query of the program, or follow from an earlier finding.
+ */
 static bool is_of_the_api(const kf_sanitize_finding *f)
 {
     return strncmp(f->kind, "Program hit", 11) == 0;

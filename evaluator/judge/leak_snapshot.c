@@ -58,7 +58,7 @@ static bool read_process(const char *pid, process *p)
     char path[64], text[LINE];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     kf_autofclose FILE *file = fopen(path, "re");
-    if (!file || !fgets(text, sizeof text, file)) return false;  /* it has just ended */
+    if (!file || !fgets(text, sizeof text, file)) return false;  /* It has just ended. */
     char *open = strchr(text, '('), *close = strrchr(text, ')'); /* a name may hold either */
     if (!open || !close || sscanf(close + 1, " %c %ld", &p->state, &p->parent) != 2) return false;
     p->pid = strtol(pid, NULL, 10);
@@ -112,7 +112,8 @@ static bool list_processes(kf_leak_snapshot *snapshot, kf_error *error)
 static bool list_folder(kf_leak_snapshot *snapshot, bool own, const char *path)
 {
     DIR *folder = opendir(path);
-    if (!folder) return true; /* what is not there can't hold anything */
+    /* A missing folder holds nothing. */
+    if (!folder) return true;
     bool done = true;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         struct stat status;
@@ -138,14 +139,13 @@ static bool list_descriptors(kf_leak_snapshot *snapshot)
         target[length > 0 ? length : 0] = '\0';
         done = add(
             snapshot, true, "descriptor", "",
-            target); /* its number is not what it is: a driver may close one and open its like */
+            target); /* Without its number: a driver may close a descriptor and open the same. */
     }
     closedir(folder);
     return done;
 }
 
-/* Lines of a table of the kernel's: the first two columns (key and id) of System V's, the name of
- * an abstract socket. */
+/* Lists a table of the kernel: the id of a System V object, the name of an abstract socket. */
 static bool list_table(kf_leak_snapshot *snapshot, const char *path, const char *kind)
 {
     kf_autofclose FILE *file = fopen(path, "re");
@@ -204,7 +204,7 @@ kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before,
         const item *it = &after->items[i];
         while (old < before->count && by_text(&before->items[old], it) < 0) old++;
         if (old < before->count && by_text(&before->items[old], it) == 0) {
-            old++; /* of several alike as many as there were */
+            old++; /* Each equal item counts once. */
             continue;
         }
         *(it->own ? &news.own : &news.others) += 1;

@@ -14,8 +14,10 @@
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
-#define AGAIN_SECONDS 3 /* what seemed too fast, measured again */
-#define AHEAD 3         /* cases at hand, the one that is judged among them */
+/* Timing of a case that seemed too fast, in its second measurement. */
+#define AGAIN_SECONDS 3
+/* Open cases, with the one that is judged. */
+#define AHEAD 3
 #define CASE_SECONDS 30 /* no honest one takes a tenth of that on a slow machine */
 #define SLACK_SECONDS 2 /* what ending it may take */
 /* of processor time: one of an honest case takes a tenth of that, and some cheats build without end
@@ -29,7 +31,7 @@ typedef struct heading {
         most[LINE];
 } heading;
 
-/* The comment lines that a file begins with. */
+/* The comment lines at the begin of a file. */
 static void read_heading(const char *source, heading *h)
 {
     static const struct {
@@ -57,7 +59,7 @@ static void read_heading(const char *source, heading *h)
     }
 }
 
-/* Does "STATUS RULE | STATUS RULE" allow this? */
+/* True if "STATUS RULE | STATUS RULE" allows this status and rule. */
 static bool allows(const char *expected, const char *status, const char *rule)
 {
     char copy[LINE], *save = NULL;
@@ -71,7 +73,8 @@ static bool allows(const char *expected, const char *status, const char *rule)
     return false;
 }
 
-/* A cheat that is caught by its time alone may be judged correct, but not faster than it is. */
+/* True if a verdict is as the file asks. A cheat that only its time shows may be judged correct,
+ * but must not seem faster than it is. */
 static bool too_fast(const heading *h, const kf_verdict *verdict)
 {
     double most = strtod(h->most, NULL);
@@ -212,7 +215,7 @@ static bool visit_task(selftest *t, bool hostile, const char *task, const char *
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Its builds begin. */
+/* Begins the builds of a case. */
 static bool open_case(selftest *t, selftest_case *c, kf_error *error)
 {
     size_t size;
@@ -235,8 +238,8 @@ static bool open_case(selftest *t, selftest_case *c, kf_error *error)
     return true;
 }
 
-/* Opens what may be built while case `at` is judged: a few, but nothing beyond one that is timed,
- * which compilers would disturb. */
+/* Opens a few cases to build while case `at` is judged. Stops at a timed case, since compilers
+ * would disturb its timing. */
 static bool open_ahead(selftest *t, size_t at, kf_error *error)
 {
     size_t jobs = kf_judge_jobs(t->judge), end = at + (jobs > AHEAD ? jobs : AHEAD);
@@ -257,7 +260,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     kf_auto(kf_verdict) verdict =
         c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
                     : kf_judge_run(t->judge, c->job, stop, error);
-    /* once may be a noisy machine's luck: as the search does, it is measured again */
+    /* Once may be noise. Like the search, measure again. */
     if (verdict && too_fast(h, verdict)) {
         kf_verdict_free(verdict);
         c->job->options.verify = true;

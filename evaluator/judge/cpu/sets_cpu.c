@@ -1,15 +1,14 @@
-/* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs,
- * workspace), one that only the oracle maps (the truth, in float64). Both are sealed against
- * resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
- * memory of the judge's own, because every batch needs it anew and copying takes a fraction of
- * drawing it again.
+/* Buffer sets of the CPU device, in two memfds. Candidate and baseline map one (inputs, outputs,
+ * workspace). Only the oracle maps the other (the truth, in float64). Both are sealed against
+ * resizing, so that no runner can remove pages from the judge. The initial values of inouts are
+ * kept in the judge's own memory: every batch needs them, and copying is much faster than drawing.
  *
- *   file:   [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
- *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a
+ *   file     [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
+ *   buffer   [front guard: a page and a stagger][data][back guard: to the end of the page, and a
  * page]
  *
- * The stagger, a different multiple of 256 bytes for each buffer, keeps all buffers from starting
- * at the same offset of a page, where loads would wait for unrelated stores ("4K aliasing", Intel
+ * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
+ * start at the same offset in a page, where loads wait for unrelated stores ("4K aliasing", Intel
  * optimization manual). */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +29,10 @@
 
 typedef struct buffer {
     uint64_t offset, length, data_offset, bytes;
-    uint64_t digest; /* of an input or inout as it was filled */
-    uint64_t kept;   /* of an inout: where in sets->kept its numbers are */
+    /* Of an input or inout as it was filled. */
+    uint64_t digest;
+    /* Of an inout: the offset of its initial values in sets->kept. */
+    uint64_t kept;
 } buffer;
 
 typedef struct kf_cpu_sets {
@@ -42,11 +43,13 @@ typedef struct kf_cpu_sets {
     unsigned char *base, *truth_base, *kept;
     uint64_t size, truth_size, kept_size;
     uint64_t digest_key, secret, poison_secret;
-    buffer *buffers, *truths; /* [set * argument_count + argument] */
+    /* [set * argument_count + argument] */
+    buffer *buffers, *truths;
     kf_set_variation *variations;
-    /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    /* By entry, the set from which the numbers of a buffer are drawn: its own, except for copies.
+     */
     uint32_t *sources;
-    /* by role: of a candidate and a baseline in Python */
+    /* Of runners in Python: of the candidate and of the baseline. */
     kf_output_directory *output_directories[2];
 } kf_cpu_sets;
 
@@ -136,8 +139,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
             sets->truth_size =
                 place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
         }
-    /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so
-     * instead. */
+    /* Without enough memory SIGBUS or the OOM killer would end the judge later. */
     if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
         kf_fail(error, KF_ERROR_LIMIT,
                 "workload %s takes %.1f GiB for %u sets of buffers, more than half of this "
@@ -211,7 +213,8 @@ static kf_runner_event hand_over_output_directory(kf_cpu_sets *sets, kf_runner *
     return kf_runner_map(runner, &shared, 1);
 }
 
-/* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
+/* A runner in Python keeps its results in its own memory. It gets an output directory in place of
+ * output buffers. */
 kf_runner_event kf_cpu_hand_over(kf_sets *handle, kf_runner *runner, kf_role role)
 {
     kf_cpu_sets *sets = (kf_cpu_sets *)handle;
@@ -282,13 +285,12 @@ static kf_key key_of(uint64_t secret, uint32_t set, int argument)
 
 static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argument)
 {
-    /* fresh numbers: beyond the sets there are */
+    /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[set % sets->count];
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is
- * kept. */
+/* Draws the initial values of an input into its buffer, and of an inout into sets->kept. */
 static void generate(kf_cpu_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
