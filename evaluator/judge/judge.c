@@ -1,15 +1,15 @@
-/* From a job to a verdict: builds, one measurement a workload, words. What is measured how is
- * measure.c's. */
+/* From a job to a verdict: rounds over all workloads, and their repetition (README.md).
+ * measure/measure.c measures one workload. */
 #include "kforge/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "judge_count.h"
+#include "judge_describe.h"
 #include "judge_internal.h"
 #include "kernelbench.h"
 #include "kforge/file.h"
@@ -19,17 +19,19 @@
 #include "judge_sanitize.h"
 #include "torch_plan.h"
 
-/* of its even share of the time, which each workload gets whatever those before it took */
+/* Each workload gets at least this part of its even share of the time, however long the workloads
+ * before it took. */
 #define MIN_PART 0.4
-#define MAX_BUILDS                                                                              \
-    4 /* ahead of the device: with 1.3 s a build and half a second a verdict they keep it busy, \
-         and leave it processors */
-
-#define PROCESSORS_A_START 3 /* beside the judge, the runners that it measures, and builds */
+/* Builds ahead of the device. A build takes 1.3 s and a verdict half a second, so 4 builds keep the
+ * device busy, and leave processors to it. */
+#define MAX_BUILDS 4
+/* Processors for each runner that starts ahead: the others serve the judge, the runners that it
+ * measures, and builds. */
+#define PROCESSORS_A_START 3
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* "cpu", "cuda", "cuda:1"; NULL or "": the first GPU, else the CPU. */
+/* Opens "cpu", "cuda" or "cuda:1". NULL or "": the first GPU, or the CPU without a GPU. */
 static bool open_device(kf_judge *judge, const char *name, kf_error *error)
 {
     if (!name || !name[0]) name = kf_device_cuda_count() > 0 ? "cuda" : "cpu";
@@ -59,19 +61,19 @@ kf_judge *kf_judge_new(const kf_judge_settings *settings, kf_error *error)
     kf_auto(kf_judge) judge = calloc(1, sizeof *judge);
     for (int i = 0; judge && i < 2; i++) pthread_mutex_init(&judge->trusted_locks[i], NULL);
     if (!judge || !(judge->parallel = kf_parallel_new())) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     if (!settings || !settings->cache)
         judge->cache = kf_cache_folder();
     else if (settings->cache[0] && !(judge->cache = strdup(settings->cache))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     if (!open_device(judge, settings ? settings->device : NULL, error)) return NULL;
     if (!(judge->environment_id = word_environment_id(judge->device)) ||
         !(judge->pool = kf_runner_pool_new(judge->device))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     return kf_steal(&judge);
@@ -89,126 +91,12 @@ void kf_judge_free(kf_judge *judge)
     free(judge);
 }
 
-int kf_judge_gpu_count(void)
-{
-    return kf_device_cuda_count();
-}
-
-bool kf_judge_gpu_trouble(char *text, size_t size)
-{
-    return kf_device_cuda_trouble(text, size);
-}
-
 size_t kf_judge_jobs(const kf_judge *judge)
 {
     if (!judge->device->slow_start) return 1;
-    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2; /* the judge and its runners wait actively */
+    /* The judge and its runners wait actively. */
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
     return 1 + (size_t)(half < 1 ? 1 : half > MAX_BUILDS ? MAX_BUILDS : half);
-}
-
-const char *kf_judge_device(const kf_judge *judge)
-{
-    return judge->device->name;
-}
-
-const char *kf_judge_hardware(const kf_judge *judge)
-{
-    return judge->device->hardware;
-}
-
-const char *kf_judge_environment_id(const kf_judge *judge)
-{
-    return judge->environment_id;
-}
-
-cJSON *kf_judge_describe(const kf_judge *judge)
-{
-    kf_auto(cJSON) object = cJSON_CreateObject();
-    if (!object || !cJSON_AddStringToObject(object, "name", judge->device->name) ||
-        !cJSON_AddStringToObject(object, "hardware", judge->device->hardware) ||
-        !judge->device->operations->describe(judge->device, object))
-        return NULL;
-    return kf_steal(&object);
-}
-
-/* ---- what a verdict says about its origin ---------------------------------------------------- */
-
-static bool describe_build(kf_verdict *verdict, const kf_job *job, const kf_build *build)
-{
-    kf_auto(cJSON) object = cJSON_CreateObject();
-    cJSON *flags = object ? cJSON_AddArrayToObject(object, "flags") : NULL;
-    if (!flags) return false;
-    for (size_t i = 0; i < job->flag_count; i++) {
-        cJSON *flag = cJSON_CreateString(job->flags[i]);
-        if (!flag || !cJSON_AddItemToArray(flags, flag)) return false;
-    }
-    kf_json_add_number(object, "seconds", build->seconds);
-    if (!cJSON_AddStringToObject(object, "log", build->log ? build->log : "")) return false;
-    const cJSON *entry;
-    cJSON_ArrayForEach(entry, build->report)
-    {
-        cJSON *copy = cJSON_Duplicate(entry, true);
-        if (!copy || !cJSON_AddItemToObject(object, entry->string, copy)) return false;
-    }
-    cJSON_Delete(verdict->build);
-    verdict->build = kf_steal(&object);
-    verdict->build_seconds = build->seconds;
-    return kf_verdict_set_text(&verdict->binary_hash, build->binary_hash) &&
-           kf_verdict_set_text(&verdict->code_hash, build->code_hash);
-}
-
-/* All that another job needs beside task, source and flags to ask for the same; `kforge eval
- * --replay` reads it. */
-static bool describe_options(cJSON *object, const kf_job_options *o)
-{
-    cJSON *options = cJSON_AddObjectToObject(object, "options");
-    if (!options) return false;
-    kf_json_add_number(options, "seconds", o->seconds);
-    kf_json_add_number(options, "half_width", o->half_width);
-    if (o->baseline && !cJSON_AddStringToObject(options, "baseline", o->baseline)) return false;
-    return cJSON_AddBoolToObject(options, "check_only", o->check_only) &&
-           cJSON_AddBoolToObject(options, "asan", o->asan) &&
-           cJSON_AddBoolToObject(options, "verify", o->verify) &&
-           (!o->torch || cJSON_AddTrueToObject(options, "torch")) &&
-           (!o->replay_key ||
-            cJSON_AddTrueToObject(
-                object, "replayed")); /* its inputs were known beforehand: no evidence of speed */
-}
-
-static bool describe_origin(kf_verdict *verdict, const kf_judge *judge, const kf_job *job,
-                            const kf_secret *secret, int layers)
-{
-    kf_auto(cJSON) object = cJSON_CreateObject();
-    char hex[65];
-    struct utsname host;
-    kf_autofree char *toolchain = judge->device->operations->toolchain(judge->device);
-    kf_secret_hex(secret, hex);
-    if (!object || !toolchain || !cJSON_AddStringToObject(object, "kforge", KFORGE_VERSION) ||
-        !cJSON_AddStringToObject(object, "toolchain", toolchain) ||
-        !cJSON_AddStringToObject(object, "compiler", judge->device->compiler))
-        return false;
-    if (uname(&host) == 0) {
-        cJSON_AddStringToObject(object, "host", host.nodename);
-        cJSON_AddStringToObject(object, "kernel", host.release);
-    }
-    cJSON *device = kf_judge_describe(judge),
-          *torch = kf_task_is_torch(job->task) ? kf_judge_torch(NULL) : NULL;
-    if (torch) cJSON_AddItemToObject(object, "torch", torch);
-    if (!device || !cJSON_AddItemToObject(object, "device", device) ||
-        !describe_options(object, &job->options))
-        return false;
-    cJSON *sandbox = cJSON_AddArrayToObject(object, "sandbox"),
-          *keys = cJSON_AddArrayToObject(object, "keys");
-    if (!sandbox || !keys) return false;
-    for (int bit = 1; bit < KF_LAYER_ALL; bit <<= 1)
-        if (layers & bit)
-            cJSON_AddItemToArray(sandbox,
-                                 cJSON_CreateString(kf_sandbox_layer_name((kf_sandbox_layer)bit)));
-    /* it is of no use any more: the next job has another */
-    cJSON_AddItemToArray(keys, cJSON_CreateString(hex));
-    cJSON_Delete(verdict->provenance);
-    verdict->provenance = kf_steal(&object);
-    return true;
 }
 
 /* ---- one round over all workloads ------------------------------------------------------------ */
@@ -219,17 +107,28 @@ typedef struct judge_round {
     kf_prepared *prepared;
     kf_secret *secret;
     const volatile int *stop;
-    kf_runner *going;      /* the candidate's runner, between two workloads */
-    bool more;             /* jobs that will follow */
-    bool afresh;           /* in processes that no other measurement had */
-    bool secondhand;       /* set: one of the task's own has served another task */
-    bool frozen;           /* modules keep the weights that their constructors draw */
-    bool freezes;          /* set: wrong, but would be right so */
-    bool full_f32;         /* PyTorch computes convolutions in f32 */
-    bool coarse;           /* set: in tf32 the baseline is no measure */
-    int attempt;           /* 1: the second measurement of `verify` */
-    double deadline;       /* of this round */
-    double candidate_time; /* seconds of the job's time that the candidate took, in all rounds */
+    /* The candidate's runner, between two workloads. */
+    kf_runner *going;
+    /* True if other jobs follow. */
+    bool more;
+    /* True if the round needs processes that no other measurement had. */
+    bool afresh;
+    /* Result: a runner of the task's own has served another task before. */
+    bool secondhand;
+    /* True if modules keep the weights that their constructors draw. */
+    bool frozen;
+    /* Result: the candidate is wrong, and would be right with frozen weights. */
+    bool freezes;
+    /* True if PyTorch computes convolutions in f32. */
+    bool full_f32;
+    /* Result: in tf32 the baseline is too far from the oracle to give tolerances. */
+    bool coarse;
+    /* 1: the second measurement of `verify`. */
+    int attempt;
+    /* kf_now() at the end of this round's time. */
+    double deadline;
+    /* Seconds of the job's time that the candidate took, in all rounds. */
+    double candidate_time;
     int layers;
 } judge_round;
 
@@ -240,7 +139,7 @@ static bool is_known(const kf_job *job, const char *code_hash)
     return false;
 }
 
-/* Is there a binary worth measuring? Its build is over. */
+/* True if the candidate has a binary without a known verdict. Call it after the build. */
 static bool is_measurable(const kf_prepared *p)
 {
     return p->candidate.ok && !is_known(p->job, p->candidate.code_hash);
@@ -253,7 +152,7 @@ static const char *await_candidate(void *context, bool *wrong, kf_error *error)
     return !*wrong && is_measurable(p) ? p->candidate.binary : NULL;
 }
 
-/* Workloads that apply to the device: all, and those that are timed. */
+/* Returns the number of workloads that apply to the device. *timed: how many of them are timed. */
 static int count_workloads(const kf_judge *judge, const kf_task *task, kf_problem *problem,
                            int *timed)
 {
@@ -281,7 +180,7 @@ static kf_runner_kind candidate_kind(const kf_job_options *options)
     return options->torch ? KF_RUNNER_TORCH : options->asan ? KF_RUNNER_ASAN : KF_RUNNER_PLAIN;
 }
 
-/* The workload that is measured first, and its number; NULL: none applies. */
+/* Resolves the workload that is measured first. Returns `problem`; NULL if no workload applies. */
 static const kf_problem *first_problem(const kf_judge *judge, const kf_task *task,
                                        kf_problem *problem, int *workload)
 {
@@ -295,16 +194,17 @@ static const kf_problem *first_problem(const kf_judge *judge, const kf_task *tas
     return NULL;
 }
 
-/* Runners in Python that a solution needs for itself, each of which is fresh: one to be measured
- * in, one for KernelBench's protocol. */
+/* Returns the number of fresh runners that a solution in Python needs: one for the measurement, one
+ * for KernelBench's protocol. */
 static size_t count_own(const kf_job_options *options)
 {
     return options->torch ? 1 + (size_t)options->kernelbench : 0;
 }
 
-/* Runners of the candidate's kind for jobs to come: one that is ready, one that starts. In Python
- * also for a baseline whose own does not suit the next task; and on a GPU importing PyTorch takes
- * as long as several jobs, so that several start, each on a processor of its own. */
+/* Returns the number of runners of the candidate's kind to start for the next jobs: one that is
+ * ready, one that starts. In Python one more, for a baseline that needs a new runner. On a GPU
+ * importing PyTorch takes as long as several jobs, so several runners start, each on processors of
+ * its own. */
 static size_t count_spares(const kf_judge *judge, const kf_job_options *options, bool more)
 {
     if (!more) return 0;
@@ -315,9 +215,8 @@ static size_t count_spares(const kf_judge *judge, const kf_job_options *options,
     return most > least ? most : least;
 }
 
-/* Importing PyTorch takes longer than a build, so the runners that will need it start before
- * anything is waited for; on a GPU those for jobs to come, too, or the second job would wait as
- * long as the first. */
+/* Starts runners in Python before the judge waits for a build, since importing PyTorch takes longer
+ * than a build. On a GPU, starts runners for the next jobs, too. */
 static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
 {
     const kf_job_options *options = &p->job->options;
@@ -343,14 +242,14 @@ static void start_ahead(kf_judge *judge, const kf_prepared *p, bool more)
     kf_runner_pool_expect(judge->pool, KF_RUNNER_TORCH, strict, count);
 }
 
-/* The correctness of what is not timed first: it is quick, and a wrong candidate needs no timing. A
+/* Measures the untimed workloads first: they are quick, and a wrong candidate needs no timing. The
  * first failure ends the round. */
 static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
 {
     const kf_task *task = r->job->task;
     const kf_job_options *options = &r->job->options;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a verdict");
     double budget = options->seconds > 0 ? options->seconds : r->judge->device->default_seconds,
            deadline = r->deadline;
     int timed_left, left = count_workloads(r->judge, task, problem, &timed_left);
@@ -374,7 +273,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                 kf_verdict_add_workload(verdict, problem->workload, problem->timed);
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
                 (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             kf_workbench bench = {.device = r->judge->device,
                                   .parallel = r->judge->parallel,
                                   .options = options,
@@ -421,7 +320,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             deadline = r->deadline = bench.deadline;
             r->candidate_time = bench.candidate_time;
             if (problem->timed) {
-                budget -= kf_now() - started - (deadline - before); /* what was nobody's time */
+                /* Waiting that is charged to neither side moves the deadline. */
+                budget -= kf_now() - started - (deadline - before);
                 timed_left--;
             }
             if (result->finding_count) return true;
@@ -434,7 +334,7 @@ static bool measure_all(judge_round *r, kf_verdict *verdict, kf_error *error)
     if (r->afresh) kf_runner_pool_drop_trusted(r->judge->pool);
     bool done = measure_each(r, verdict, error);
     kf_runner_pool_retire(r->judge->pool, kf_steal(&r->going), true);
-    /* Importing PyTorch takes as long as a measurement: its runners go on to the next job. */
+    /* Importing PyTorch takes as long as a measurement, so runners in Python serve the next job. */
     if (!r->judge->device->slow_start && !kf_task_is_torch(r->job->task))
         kf_runner_pool_drop_trusted(r->judge->pool);
     return done;
@@ -468,13 +368,13 @@ static bool agree(const kf_verdict *a, const kf_verdict *b)
     return isnan(a->speedup.value) || intervals_meet(&a->speedup, &b->speedup);
 }
 
-/* Says of a candidate that is not measured why it isn't. */
+/* Adds the finding that says why a candidate is not measured. */
 static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf_secret *secret,
                            kf_verdict *verdict, kf_error *error)
 {
     const kf_build *build = &p->candidate;
-    bool said = describe_build(verdict, p->job, build) &&
-                describe_origin(verdict, judge, p->job, secret, build->layers);
+    bool said = kf_judge_describe_build(verdict, p->job, build) &&
+                kf_judge_describe_origin(verdict, judge, p->job, secret, build->layers);
     kf_status status = build->status;
     if (said && build->ok)
         said = kf_verdict_add_finding(verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "code.known",
@@ -487,29 +387,28 @@ static bool say_unmeasured(const kf_judge *judge, const kf_prepared *p, const kf
                                           : KF_BLAME_CANDIDATE,
                                       "build.failed", NAN, NAN, "%s", build->reason);
     if (said) kf_verdict_conclude(verdict);
-    return said || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return said || kf_fail_memory(error, "a verdict");
 }
 
-/* One round into a new verdict; *verdict is replaced. */
+/* Does one round and replaces *verdict by its verdict. */
 static bool judge_round_of(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     kf_auto(kf_verdict) fresh = new_verdict(r->judge, r->job);
-    if (!fresh) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!fresh) return kf_fail_memory(error, "a verdict");
     if (!measure_all(r, fresh, error) || !kf_prepared_await_candidate(r->prepared, error))
         return false;
     if (!is_measurable(r->prepared))
         return say_unmeasured(r->judge, r->prepared, r->secret, *verdict, error);
-    if (!describe_build(fresh, r->job, &r->prepared->candidate) ||
-        !describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!kf_judge_describe_build(fresh, r->job, &r->prepared->candidate) ||
+        !kf_judge_describe_origin(fresh, r->judge, r->job, r->secret, r->layers))
+        return kf_fail_memory(error, "a verdict");
     kf_verdict_conclude(fresh);
     kf_verdict_free(*verdict);
     *verdict = kf_steal(&fresh);
     return true;
 }
 
-/* Does what the verdict accuses the candidate of rest on how long something took, and on nothing
- * that it did? */
+/* True if the verdict accuses the candidate by the clock alone. */
 static bool is_by_the_clock(const kf_verdict *verdict)
 {
     if (verdict->status == KF_IMPOSSIBLE) return true;
@@ -539,22 +438,22 @@ bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double s
 
 static bool flag_rounds(const kf_rounds *rounds, kf_verdict *verdict)
 {
-    /* that were followed by another */
+    /* Disturbed rounds with a round after them. */
     int again = rounds->disturbed - (verdict->status == KF_INTERFERENCE);
     return (!again || kf_verdict_add_flag(verdict, "interference.again:%d", again)) &&
            (!rounds->accused ||
             kf_verdict_add_flag(verdict, "clock.accused:%d:%d", rounds->accused, rounds->made));
 }
 
-/* Did the task's own fail, in runners that have served another task? */
+/* True if the task's own baseline or oracle failed in a runner that has served another task. */
 static bool failed_secondhand(const judge_round *r, const kf_verdict *verdict)
 {
     return r->secondhand && !r->afresh && verdict->status == KF_JUDGE_ERROR &&
            verdict->blame == KF_BLAME_TASK;
 }
 
-/* Does it say more of a solution than the round before, in which its weights were arguments and it
- * was wrong? */
+/* True if a verdict with frozen weights says more than the round before it, in which the weights
+ * were arguments and the solution was wrong. */
 static bool says_more(const kf_verdict *verdict)
 {
     if (verdict->status == KF_CORRECT || verdict->status == KF_CHEATING ||
@@ -566,27 +465,30 @@ static bool says_more(const kf_verdict *verdict)
     return false;
 }
 
-/* A round; one that the machine disturbed, or that accuses by the clock alone, is measured again,
- * with another key and in fresh processes, while the job's time allows; and so is, once, a task
- * that fails where another one has been before, one whose baseline needs more than tf32, and, with
- * frozen weights, a solution that wants them where the task admits that. The verdict is the last
- * one's, but for what frozen weights tell nothing more about. */
+/* Repeats rounds until one counts; its verdict goes to *verdict. Another round follows, with
+ * another key and in fresh processes, while the job's time allows, after
+ *   - a disturbed round, and an accusation by the clock alone (kf_judge_tries_again),
+ *   - a failure of the task in runners that have served another task (once).
+ * A round in the same processes follows, once each, for
+ *   - a baseline that needs more than tf32,
+ *   - a solution that folds its weights, if the task admits frozen weights. */
 static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *error)
 {
     const kf_job_options *options = &r->job->options;
     double started = kf_now();
     r->deadline = started + options->timeout_seconds;
     r->candidate_time = 0;
-    kf_auto(kf_verdict) known = NULL; /* found with weights as arguments, where others are tried */
+    /* The verdict with weights as arguments, while frozen weights are tried. */
+    kf_auto(kf_verdict) known = NULL;
     for (kf_rounds rounds = {0};;) {
         double began = kf_now(), deadline = r->deadline;
         if (!judge_round_of(r, verdict, error)) return false;
-        /* without what was nobody's time */
+        /* Without the time that is charged to neither side. */
         double took = kf_now() - began - (r->deadline - deadline);
         if (r->coarse && !r->full_f32 && r->deadline - kf_now() > took) {
             kf_verdict_free(*verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             r->full_f32 = true;
             r->going = NULL;
             continue;
@@ -594,17 +496,16 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
         if (r->freezes && !r->frozen && r->deadline - kf_now() > took) {
             known = kf_steal(verdict);
             if (!(*verdict = new_verdict(r->judge, r->job)))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a verdict");
             r->frozen = true;
             r->going = NULL;
             continue;
         }
         bool secondhand = failed_secondhand(r, *verdict);
-        double nobodys = r->deadline - options->timeout_seconds - started;
-        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - nobodys,
+        double uncharged = r->deadline - options->timeout_seconds - started;
+        if (!secondhand && !kf_judge_tries_again(&rounds, *verdict, kf_now() - started - uncharged,
                                                  options->timeout_seconds)) {
-            if (!flag_rounds(&rounds, *verdict))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            if (!flag_rounds(&rounds, *verdict)) return kf_fail_memory(error, "a verdict");
             if (!known || says_more(*verdict)) return true;
             kf_verdict_free(*verdict);
             *verdict = kf_steal(&known);
@@ -616,13 +517,13 @@ static bool judge_undisturbed(judge_round *r, kf_verdict **verdict, kf_error *er
     }
 }
 
-/* Everything that can be said of a job, into *verdict; false: machine, judge or caller. */
+/* Judges a job into *verdict. False: a failure of the machine, the judge or the caller. */
 static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile int *stop,
                       kf_verdict **verdict, kf_error *error)
 {
     kf_secret secret;
     const kf_job *job = p->job;
-    /* One that was started for a candidate that did not compile is of use to no other job. */
+    /* A runner for torch.compile that an earlier job left unused serves no other job. */
     if (!kf_task_baseline_compiled(job->task, job->options.baseline))
         kf_runner_pool_forget(judge->pool, KF_RUNNER_COMPILED);
     if (kf_task_is_torch(job->task)) start_ahead(judge, p, more);
@@ -631,13 +532,13 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
         return false;
     const kf_trusted_work *baseline = &p->trusted[KF_TRUSTED_BASELINE];
     const char *const *libraries = kf_task_file_libraries(job->task, baseline->file);
-    /* a task's author can't know what is installed here */
+    /* A missing library is no fault of the task. */
     if (baseline->binary.reason && libraries[0]) {
-        kf_verdict_add_finding(
-            *verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library", NAN, NAN,
-            "baseline \"%s\" needs %s, which is not to be had on this device: %s",
-            job->options.baseline ? job->options.baseline : "", libraries[0],
-            baseline->binary.reason);
+        kf_verdict_add_finding(*verdict, NULL, KF_JUDGE_ERROR, KF_BLAME_MACHINE, "baseline.library",
+                               NAN, NAN,
+                               "baseline \"%s\" needs %s, which this device does not offer: %s",
+                               job->options.baseline ? job->options.baseline : "", libraries[0],
+                               baseline->binary.reason);
         kf_verdict_conclude(*verdict);
         return true;
     }
@@ -659,7 +560,7 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!judge_undisturbed(&first, verdict, error)) return false;
     if (!job->options.verify || (*verdict)->status != KF_CORRECT) return true;
     kf_auto(kf_verdict) again = new_verdict(judge, job);
-    if (!again) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!again) return kf_fail_memory(error, "a verdict");
     judge_round second = first;
     second.attempt = 1;
     second.afresh = true;
@@ -669,14 +570,13 @@ static bool judge_job(kf_judge *judge, kf_prepared *p, bool more, const volatile
     if (!again->reverified && again->status == KF_CORRECT &&
         !kf_verdict_add_flag(again, "verify.disagrees:%.4f..%.4f", (*verdict)->speedup.low,
                              (*verdict)->speedup.high))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a verdict");
     kf_verdict_free(*verdict);
     *verdict = kf_steal(&again);
     return true;
 }
 
-/* A candidate's runner that ends, hangs or reports errors on a device that is gone is no
- * candidate's fault, whatever the finding says. */
+/* True if the device is lost. Findings about a candidate do not count then. */
 static bool is_lost(kf_judge *judge, const volatile int *stop, kf_error *error)
 {
     const kf_device_operations *device = judge->device->operations;
@@ -689,7 +589,7 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
 {
     kf_auto(kf_verdict) verdict = new_verdict(judge, job);
     if (!verdict) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a verdict");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     kf_error trouble = {0};
@@ -713,7 +613,7 @@ static kf_verdict *measure(kf_judge *judge, const kf_job *job, kf_prepared *prep
                                trouble.text);
         kf_verdict_conclude(verdict);
     }
-    /* else nothing was on the device */
+    /* Without a measurement, nothing ran on the device. */
     bool ran = !judged || (kf_prepared_is_built(prepared) && is_measurable(prepared));
     if (ran && verdict->status != KF_CORRECT && is_lost(judge, stop, error)) return NULL;
     verdict->judge_seconds = kf_now() - started;

@@ -9,7 +9,7 @@
     20 /* and a call's time so many times: one that takes long is made once, and may take longer \
           while it is counted */
 
-/* The first timed workload: the one that a task calls its main one. */
+/* Finds the first timed workload, which is the task's main one. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -22,7 +22,7 @@ static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_probl
     return false;
 }
 
-/* What a call took by the verdict; NaN where it does not say. */
+/* Returns the seconds of a call in the verdict; NaN if unknown. */
 static double call_seconds(const kf_verdict *verdict, const char *workload)
 {
     for (size_t i = 0; i < verdict->workload_count; i++)
@@ -36,7 +36,7 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
 {
     if (!job->options.counters || strcmp(job->options.counters, "none") == 0) return true;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "hardware counters");
     kf_counting counting = {.problem = problem,
                             .binary = binary,
                             .wanted = job->options.counters,
@@ -67,5 +67,5 @@ bool kf_judge_count(kf_judge *judge, const kf_job *job, const char *binary, kf_v
     }
     cJSON_Delete(verdict->counters);
     verdict->counters = taken;
-    return taken || kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    return taken || kf_fail_memory(error, "counters");
 }

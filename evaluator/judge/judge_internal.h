@@ -1,4 +1,4 @@
-/* What judge.c, lint.c and their tests share. */
+/* The judge's struct, and the rule for repeated rounds. */
 #ifndef KFORGE_JUDGE_INTERNAL_H
 #define KFORGE_JUDGE_INTERNAL_H
 
@@ -13,27 +13,31 @@ struct kf_judge {
     kf_device *device;
     kf_parallel *parallel;
     kf_runner_pool *pool;
-    char *cache;                      /* NULL: none */
-    char *environment_id;             /* kf_judge_environment_id */
-    pthread_mutex_t trusted_locks[2]; /* of the cache's builds: baselines, oracles */
+    /* NULL without a cache. */
+    char *cache;
+    char *environment_id;
+    /* Of the builds in the cache: baselines, oracles. */
+    pthread_mutex_t trusted_locks[2];
 };
 
-#define KF_DISTURBED_ROUNDS 3 /* a measurement that something disturbed is made so often at most \
-                               */
-/* What only a clock says of a candidate has to be said so often, in other processes each time, and
- * so has the contrary once it was said: of 400 jobs on a busy host with two GPUs the clock accused
- * five honest ones, each in its process's whole life. Were they independent, three of five such
- * would meet one in 80,000. */
+/* The most rounds of a measurement that the machine disturbs. */
+#define KF_DISTURBED_ROUNDS 3
+/* An accusation by the clock alone must repeat in this many rounds, each in fresh processes. After
+ * an accusation, an acquittal must repeat as often. On a busy host with two GPUs the clock accused
+ * 5 honest candidates of 400, each for the whole life of its process. If rounds are independent,
+ * three of five accuse one honest candidate in 80,000. */
 #define KF_CLOCK_ROUNDS 3
 
 typedef struct kf_rounds {
-    int made, disturbed;  /* of them */
-    int accused, cleared; /* by the clock alone; and behind the first of those, found right */
+    int made, disturbed;
+    /* Rounds that accuse by the clock alone, and rounds after the first accusation that found the
+     * candidate right. */
+    int accused, cleared;
 } kf_rounds;
 
-/* Books what the last round said. Is what `seconds` have been spent on measured once more? Only
- * what the machine disturbed and what rests on the clock alone, and only when another round as long
- * fits into the job's timeout. */
+/* Counts the last round. True if another round follows: the machine disturbed the round, or its
+ * accusation rests on the clock alone, and one more round of the same length fits into `timeout`.
+ * `seconds`: the time of all rounds so far. */
 bool kf_judge_tries_again(kf_rounds *rounds, const kf_verdict *verdict, double seconds,
                           double timeout);
 

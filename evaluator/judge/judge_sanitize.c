@@ -1,6 +1,5 @@
-/* The process that is watched is the candidate's, and compute-sanitizer's library lives in it: what
- * it finds in honest code is worth knowing, what it does not find in hostile code means nothing. So
- * its findings can only make a verdict worse. */
+/* compute-sanitizer's library runs in the candidate's process. Its findings in honest code are
+ * useful. A hostile candidate can suppress findings. So findings can only make a verdict worse. */
 #include "judge_sanitize.h"
 
 #include <math.h>
@@ -24,7 +23,8 @@ _Static_assert(KF_SANITIZE_ARGUMENTS == KF_MAX_ARGUMENTS, "a plan holds all argu
 
 static const struct tool {
     const char *name;
-    bool convicts; /* what it finds breaks the contract; else it is noted */
+    /* True if a finding breaks the contract. Else it is a note. */
+    bool convicts;
 } tools[] = {
     {"memcheck", true},
     {"racecheck", true},
@@ -48,7 +48,8 @@ bool kf_sanitizer_find(char path[4096])
 
 /* ---- what the program is told ---------------------------------------------------------------- */
 
-/* The smallest that is not hidden: tools slow a kernel down a hundredfold. */
+/* Finds the smallest workload that is not hidden, since the tools slow a kernel down a hundredfold.
+ */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     int best = -1;
@@ -71,7 +72,7 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
     kf_autofree kf_sanitize_plan *plan = calloc(1, sizeof *plan);
     char path[4200];
     uint64_t secret;
-    if (!plan) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!plan) return kf_fail_memory(error, "a sanitizer run");
     if (!kf_random(&secret, sizeof secret))
         return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
     plan->magic = KF_SANITIZE_MAGIC;
@@ -84,7 +85,7 @@ static bool write_inputs(const kf_problem *problem, const char *folder, kf_error
         plan->content[i] = argument->kind == KF_INPUT || argument->kind == KF_INOUT;
         if (!plan->content[i]) continue;
         kf_autofree void *data = aligned_alloc(256, ((size_t)argument->bytes + 511) / 256 * 256);
-        if (!data) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!data) return kf_fail_memory(error, "a sanitizer run");
         kf_input_fill(argument, (kf_key){.secret = secret, .argument = (uint32_t)i}, KF_VARY_NONE,
                       data, 0, argument->elements);
         snprintf(path, sizeof path, "%.4000s/argument-%d", folder, i);
@@ -138,8 +139,8 @@ static bool run_tool(kf_judge *judge, const kf_job *job, const struct tool *tool
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* Calls of the API that fail may be a program's way of asking, or follow from what was found
- * before. */
+/* True for a failed API call. It may be a query of the program, or follow from an earlier finding.
+ */
 static bool is_of_the_api(const kf_sanitize_finding *f)
 {
     return strncmp(f->kind, "Program hit", 11) == 0;
@@ -172,7 +173,7 @@ static bool run_tools(kf_judge *judge, const kf_job *job, const char *binary, kf
     if (!kf_sanitizer_find(sanitizer))
         return note(said, "compute-sanitizer is missing from the CUDA toolkit",
                     "install it (package cuda-sanitizer)") ||
-               kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+               kf_fail_memory(error, "a sanitizer run");
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *folder = kf_directory_temporary("kforge-sanitize", error);
     if (!problem || !folder) return false;
@@ -214,7 +215,7 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
     if (!verdict->provenance || !said ||
         !cJSON_AddItemToObject(verdict->provenance, "sanitizer", said)) {
         cJSON_Delete(said);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a sanitizer run");
     }
     kf_error trouble = {0};
     bool done = true;
@@ -226,7 +227,7 @@ bool kf_judge_sanitize(kf_judge *judge, const kf_job *job, const char *binary, k
     }
     if (!done && trouble.code == KF_ERROR_BUSY) return kf_fail_copy(error, &trouble);
     if (!done && !note(said, trouble.text[0] ? trouble.text : "out of memory", ""))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a sanitizer run");
     kf_verdict_conclude(verdict);
     return true;
 }

@@ -15,7 +15,7 @@
 
 static const char mark[] = "kforge-claim: ";
 
-/* The last line that says it, as JSON; NULL when there is none. The solution may have written it.
+/* Returns the last line with a result, as JSON; NULL without one. The solution may have written it.
  */
 static cJSON *find_claim(const char *text)
 {
@@ -40,7 +40,7 @@ static cJSON *without(const char *reason)
     return kf_steal(&claim);
 }
 
-/* The first timed workload: KernelBench knows one size. */
+/* Finds the first timed workload, since KernelBench has one size. */
 static int choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)
 {
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -53,7 +53,7 @@ static int choose_workload(const kf_judge *judge, const kf_task *task, kf_proble
     return -1;
 }
 
-/* What was printed tells; where it does not, why there is nothing. */
+/* Sets the result from the output, or a note about the missing result. */
 static cJSON *claim_of(kf_runner *runner, kf_runner_event event, kf_error *error)
 {
     kf_autofree char *output = kf_runner_output(runner, OUTPUT_BYTES);
@@ -64,11 +64,11 @@ static cJSON *claim_of(kf_runner *runner, kf_runner_event event, kf_error *error
     kf_runner_explain(runner, event, "running KernelBench's protocol", &why);
     snprintf(reason, sizeof reason, "no result: %s",
              event == KF_RUNNER_OK ? "nothing was printed" : why.text);
-    if (!(claim = without(reason))) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!(claim = without(reason))) kf_fail_memory(error, "a run by KernelBench's protocol");
     return claim;
 }
 
-/* In a runner that nothing has been loaded in; what is still starting stands still meanwhile. */
+/* Runs the protocol in an empty runner. Starting runners are paused meanwhile. */
 static cJSON *run(kf_judge *judge, const kf_job *job, const kf_torch_request *request,
                   const volatile int *stop, kf_error *error)
 {
@@ -95,7 +95,7 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
     kf_autofree kf_problem *problem = file ? calloc(1, sizeof *problem) : NULL;
     cJSON *claim = NULL;
     if (!file) return true;
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a run by KernelBench's protocol");
     int workload = choose_workload(judge, job->task, problem);
     if (!binary)
         claim = without(verdict->message ? verdict->message : "it is no solution");
@@ -119,5 +119,5 @@ bool kf_judge_kernelbench(kf_judge *judge, const kf_job *job, const char *binary
     }
     cJSON_Delete(verdict->kernelbench);
     verdict->kernelbench = claim;
-    return claim || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return claim || kf_fail_memory(error, "a run by KernelBench's protocol");
 }

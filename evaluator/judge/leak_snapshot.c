@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kforge/cleanup.h"
+#include "kforge/list.h"
 
 #define LINE 600
 
@@ -22,32 +23,26 @@ typedef struct item {
 
 struct kf_leak_snapshot {
     item *items;
-    size_t count, capacity;
+    size_t count;
 };
 
-void kf_leak_snapshot_free(kf_leak_snapshot *census)
+void kf_leak_snapshot_free(kf_leak_snapshot *snapshot)
 {
-    if (!census) return;
-    for (size_t i = 0; i < census->count; i++) free(census->items[i].text);
-    free(census->items);
-    free(census);
+    if (!snapshot) return;
+    for (size_t i = 0; i < snapshot->count; i++) free(snapshot->items[i].text);
+    free(snapshot->items);
+    free(snapshot);
 }
 
-static bool add(kf_leak_snapshot *census, bool own, const char *kind, const char *folder,
+static bool add(kf_leak_snapshot *snapshot, bool own, const char *kind, const char *folder,
                 const char *name)
 {
-    if (census->count == census->capacity) {
-        size_t capacity = census->capacity ? 2 * census->capacity : 64;
-        item *more = realloc(census->items, capacity * sizeof *more);
-        if (!more) return false;
-        census->items = more;
-        census->capacity = capacity;
-    }
-    item *last = &census->items[census->count];
+    if (!kf_list_grow(&snapshot->items, snapshot->count)) return false;
+    item *last = &snapshot->items[snapshot->count];
     last->own = own;
     if (asprintf(&last->text, "%s %s%s%s", kind, folder, *folder ? "/" : "", name) < 0)
         return false;
-    census->count++;
+    snapshot->count++;
     return true;
 }
 
@@ -63,7 +58,7 @@ static bool read_process(const char *pid, process *p)
     char path[64], text[LINE];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     kf_autofclose FILE *file = fopen(path, "re");
-    if (!file || !fgets(text, sizeof text, file)) return false;  /* it has just ended */
+    if (!file || !fgets(text, sizeof text, file)) return false;  /* It has just ended. */
     char *open = strchr(text, '('), *close = strrchr(text, ')'); /* a name may hold either */
     if (!open || !close || sscanf(close + 1, " %c %ld", &p->state, &p->parent) != 2) return false;
     p->pid = strtol(pid, NULL, 10);
@@ -83,26 +78,21 @@ static bool descends(const process *all, size_t count, long pid, long from)
     return false;
 }
 
-static bool list_processes(kf_leak_snapshot *census, kf_error *error)
+static bool list_processes(kf_leak_snapshot *snapshot, kf_error *error)
 {
     DIR *folder = opendir("/proc");
     if (!folder)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "/proc: %s: it is needed to see what processes there are", strerror(errno));
     kf_autofree process *all = NULL;
-    size_t count = 0, capacity = 0;
+    size_t count = 0;
     bool done = true;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         process p;
         if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
             !read_process(entry->d_name, &p))
             continue;
-        if (count == capacity) {
-            capacity = capacity ? 2 * capacity : 256;
-            process *more = realloc(all, capacity * sizeof *more);
-            if (!(done = more != NULL)) break;
-            all = more;
-        }
+        if (!(done = kf_list_grow(&all, count))) break;
         all[count++] = p;
     }
     closedir(folder);
@@ -112,17 +102,18 @@ static bool list_processes(kf_leak_snapshot *census, kf_error *error)
         if (all[i].pid == self || !descends(all, count, all[i].parent, self)) continue;
         snprintf(name, sizeof name, "%ld %s%s", all[i].pid, all[i].name,
                  all[i].state == 'Z' ? " (ended, not waited for)" : "");
-        done = add(census, true, "process", "", name);
+        done = add(snapshot, true, "process", "", name);
     }
-    return done || kf_fail(error, KF_ERROR_MEMORY, "out of memory for a census");
+    return done || kf_fail_memory(error, "a leak snapshot");
 }
 
 /* ---- what lies in folders and tables --------------------------------------------------------- */
 
-static bool list_folder(kf_leak_snapshot *census, bool own, const char *path)
+static bool list_folder(kf_leak_snapshot *snapshot, bool own, const char *path)
 {
     DIR *folder = opendir(path);
-    if (!folder) return true; /* what is not there can't hold anything */
+    /* A missing folder holds nothing. */
+    if (!folder) return true;
     bool done = true;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         struct stat status;
@@ -130,13 +121,13 @@ static bool list_folder(kf_leak_snapshot *census, bool own, const char *path)
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             status.st_uid != geteuid())
             continue;
-        done = add(census, own, "file", path, entry->d_name);
+        done = add(snapshot, own, "file", path, entry->d_name);
     }
     closedir(folder);
     return done;
 }
 
-static bool list_descriptors(kf_leak_snapshot *census)
+static bool list_descriptors(kf_leak_snapshot *snapshot)
 {
     DIR *folder = opendir("/proc/self/fd");
     if (!folder) return true;
@@ -147,16 +138,15 @@ static bool list_descriptors(kf_leak_snapshot *census)
         ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
         done = add(
-            census, true, "descriptor", "",
-            target); /* its number is not what it is: a driver may close one and open its like */
+            snapshot, true, "descriptor", "",
+            target); /* Without its number: a driver may close a descriptor and open the same. */
     }
     closedir(folder);
     return done;
 }
 
-/* Lines of a table of the kernel's: the first two columns (key and id) of System V's, the name of
- * an abstract socket. */
-static bool list_table(kf_leak_snapshot *census, const char *path, const char *kind)
+/* Lists a table of the kernel: the id of a System V object, the name of an abstract socket. */
+static bool list_table(kf_leak_snapshot *snapshot, const char *path, const char *kind)
 {
     kf_autofclose FILE *file = fopen(path, "re");
     char line[LINE];
@@ -168,10 +158,10 @@ static bool list_table(kf_leak_snapshot *census, const char *path, const char *k
         char name[64];
         const char *at = strchr(line, '@');
         if (sockets && at) {
-            done = add(census, false, kind, "", at);
+            done = add(snapshot, false, kind, "", at);
         } else if (!sockets && sscanf(line, "%ld %ld", &key, &id) == 2) {
             snprintf(name, sizeof name, "%ld", id);
-            done = add(census, false, kind, "", name);
+            done = add(snapshot, false, kind, "", name);
         }
     }
     return done;
@@ -184,25 +174,25 @@ static int by_text(const void *a, const void *b)
 
 kf_leak_snapshot *kf_leak_snapshot_take(const char *folder, kf_error *error)
 {
-    kf_auto(kf_leak_snapshot) census = calloc(1, sizeof *census);
-    if (!census) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a census");
+    kf_auto(kf_leak_snapshot) snapshot = calloc(1, sizeof *snapshot);
+    if (!snapshot) {
+        kf_fail_memory(error, "a leak snapshot");
         return NULL;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!list_processes(census, error)) return NULL;
-    if (!list_descriptors(census) || (folder && !list_folder(census, true, folder)) ||
-        !list_folder(census, false, "/tmp") || !list_folder(census, false, "/var/tmp") ||
-        !list_folder(census, false, "/dev/shm") ||
-        !list_table(census, "/proc/sysvipc/shm", "shared segment") ||
-        !list_table(census, "/proc/sysvipc/sem", "semaphore set") ||
-        !list_table(census, "/proc/sysvipc/msg", "message queue") ||
-        !list_table(census, "/proc/net/unix", "socket")) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a census");
+    if (!list_processes(snapshot, error)) return NULL;
+    if (!list_descriptors(snapshot) || (folder && !list_folder(snapshot, true, folder)) ||
+        !list_folder(snapshot, false, "/tmp") || !list_folder(snapshot, false, "/var/tmp") ||
+        !list_folder(snapshot, false, "/dev/shm") ||
+        !list_table(snapshot, "/proc/sysvipc/shm", "shared segment") ||
+        !list_table(snapshot, "/proc/sysvipc/sem", "semaphore set") ||
+        !list_table(snapshot, "/proc/sysvipc/msg", "message queue") ||
+        !list_table(snapshot, "/proc/net/unix", "socket")) {
+        kf_fail_memory(error, "a leak snapshot");
         return NULL;
     }
-    qsort(census->items, census->count, sizeof *census->items, by_text);
-    return kf_steal(&census);
+    qsort(snapshot->items, snapshot->count, sizeof *snapshot->items, by_text);
+    return kf_steal(&snapshot);
 }
 
 kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before,
@@ -214,7 +204,7 @@ kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before,
         const item *it = &after->items[i];
         while (old < before->count && by_text(&before->items[old], it) < 0) old++;
         if (old < before->count && by_text(&before->items[old], it) == 0) {
-            old++; /* of several alike as many as there were */
+            old++; /* Each equal item counts once. */
             continue;
         }
         *(it->own ? &news.own : &news.others) += 1;

@@ -1,6 +1,6 @@
-/* The part of `task lint` that runs something: oracle and baseline of every workload on three
- * independent sets of inputs, and on one more for each input, in which only that input differs.
- * What the outputs mean for the task is decided by kf_lint_outputs. */
+/* The part of `task lint` that runs programs: the oracle and the baseline of every workload. They
+ * run on three independent sets of inputs, and on one more set for each input, in which only that
+ * input differs. kf_lint_outputs judges the outputs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "judge_internal.h"
 #include "kforge/file.h"
+#include "kforge/list.h"
 #include "runner_process.h"
 #include "input_secret.h"
 #include "torch_plan.h"
@@ -25,7 +26,7 @@ typedef struct lint_run {
     double **arrays; /* every array that a case points to */
     size_t array_count;
     uint32_t count; /* cases, one a set */
-    /* seconds; what loading code at the first call takes is in them */
+    /* Seconds, with the loading of code at the first call. */
     double oracle_call, baseline_call;
 } lint_run;
 
@@ -71,19 +72,17 @@ static bool start(kf_judge *judge, const kf_torch_request *request, const char *
     return kf_fail(error, KF_ERROR_INPUT, "the task's %s does not load: %s", what, why.text);
 }
 
-/* An argument's data as doubles, remembered in run->arrays. */
+/* Returns an argument's data as doubles. run->arrays owns them. */
 static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data, int64_t count,
                                 kf_error *error)
 {
     double *values = malloc((size_t)count * sizeof *values);
-    double **arrays = values ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
-    if (!arrays) {
+    if (!values || !kf_list_grow(&run->arrays, run->array_count)) {
         free(values);
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %lld values", (long long)count);
         return NULL;
     }
-    run->arrays = arrays;
-    arrays[run->array_count++] = values;
+    run->arrays[run->array_count++] = values;
     size_t size = kf_dtype_size(dtype);
     for (int64_t i = 0; i < count; i++)
         values[i] = kf_dtype_load(dtype, (const char *)data + (size_t)i * size);
@@ -93,14 +92,12 @@ static const double *as_doubles(lint_run *run, kf_dtype dtype, const void *data,
 static const double **argument_table(lint_run *run, kf_error *error)
 {
     const double **table = calloc(KF_MAX_ARGUMENTS, sizeof *table);
-    double **arrays = table ? realloc(run->arrays, (run->array_count + 1) * sizeof *arrays) : NULL;
-    if (!arrays) {
+    if (!table || !kf_list_grow(&run->arrays, run->array_count)) {
         free(table);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a lint of the task");
         return NULL;
     }
-    run->arrays = arrays;
-    arrays[run->array_count++] = (double *)table;
+    run->arrays[run->array_count++] = (double *)table;
     return table;
 }
 
@@ -119,7 +116,7 @@ static bool call(lint_run *run, kf_runner *runner, const uint32_t *order, const 
                    run->problem->workload, what, why.text, said ? ": " : "", said ? said : "");
 }
 
-/* Case c differs from case 0 in the one input `changed`; the independent ones differ in all. */
+/* Case c differs from case 0 in the one input `changed`. The independent cases differ in all. */
 static void plan_cases(lint_run *run)
 {
     for (int c = 0; c < INDEPENDENT; c++)
@@ -145,7 +142,7 @@ static bool run_cases(lint_run *run, kf_error *error)
     if (!kf_secret_new(&secret, NULL, error)) return false;
     if (!device->fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error))
         return false;
-    /* all inputs but the changed one are those of the base */
+    /* All inputs but the changed one are those of case 0. */
     for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count && run->cases[c].base >= 0; i++)
             if (is_given(&problem->arguments[i]) && i != run->cases[c].changed &&
@@ -269,7 +266,7 @@ int kf_judge_lint(kf_judge *judge, const kf_task *task, kf_lint_report *report, 
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     int errors = -1;
     if (!problem) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a lint of the task");
         return -1;
     }
     if (kf_task_binary_get(judge->device, judge->cache, task, kf_task_oracle(task), true, 60,

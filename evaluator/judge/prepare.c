@@ -30,7 +30,7 @@ static void *build_candidate(void *context)
     return NULL;
 }
 
-/* One after the other among all jobs, so that of several that find the cache empty only the first
+/* Builds one at a time among all jobs. If several jobs find the cache empty, only the first one
  * builds. */
 static void *build_trusted(void *context)
 {
@@ -46,7 +46,7 @@ static void *build_trusted(void *context)
     return NULL;
 }
 
-/* Compilers are where the thread is that waits for them. */
+/* A compiler runs on the processors of the thread that waits for it. */
 static bool start(kf_judge *judge, pthread_t *thread, void *(*function)(void *), void *context)
 {
     pthread_attr_t attributes;
@@ -63,7 +63,7 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
 {
     kf_auto(kf_prepared) p = calloc(1, sizeof *p);
     if (!p) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job");
+        kf_fail_memory(error, "a job");
         return NULL;
     }
     *p = (kf_prepared){.judge = judge, .own = *job, .job = &p->own, .notify = notify};

@@ -1,6 +1,6 @@
-/* The builds of one job, on threads of their own: the candidate's, and the task's baseline and
- * oracle where the cache does not have them. A jail dies with the thread that made it; these end
- * when their build does. */
+/* The builds of one job, on threads of their own: the candidate, and the task's baseline and oracle
+ * if the cache lacks them. A jail dies with the thread that made it, so each thread lives as long
+ * as its build. */
 #ifndef KFORGE_PREPARE_H
 #define KFORGE_PREPARE_H
 
@@ -35,7 +35,7 @@ struct kf_prepared {
     kf_trusted_work trusted[KF_TRUSTED_COUNT];
 };
 
-/* Wait; false: not even that, with the error. */
+/* Wait for builds. False: a fault of the machine or the judge. */
 bool kf_prepared_await_candidate(kf_prepared *prepared, kf_error *error);
 bool kf_prepared_await_trusted(kf_prepared *prepared, kf_error *error);
 

@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include "kforge/file.h"
+#include "kforge/list.h"
 #include "paths.h"
 
 #define LINE 512
 #define TIMED_SECONDS 0.5
-#define AGAIN_SECONDS 3 /* what seemed too fast, measured again */
-#define AHEAD 3         /* cases at hand, the one that is judged among them */
+/* Timing of a case that seemed too fast, in its second measurement. */
+#define AGAIN_SECONDS 3
+/* Open cases, with the one that is judged. */
+#define AHEAD 3
 #define CASE_SECONDS 30 /* no honest one takes a tenth of that on a slow machine */
 #define SLACK_SECONDS 2 /* what ending it may take */
 /* of processor time: one of an honest case takes a tenth of that, and some cheats build without end
@@ -28,7 +31,7 @@ typedef struct heading {
         most[LINE];
 } heading;
 
-/* The comment lines that a file begins with. */
+/* The comment lines at the begin of a file. */
 static void read_heading(const char *source, heading *h)
 {
     static const struct {
@@ -56,7 +59,7 @@ static void read_heading(const char *source, heading *h)
     }
 }
 
-/* Does "STATUS RULE | STATUS RULE" allow this? */
+/* True if "STATUS RULE | STATUS RULE" allows this status and rule. */
 static bool allows(const char *expected, const char *status, const char *rule)
 {
     char copy[LINE], *save = NULL;
@@ -70,7 +73,8 @@ static bool allows(const char *expected, const char *status, const char *rule)
     return false;
 }
 
-/* A cheat that is caught by its time alone may be judged correct, but not faster than it is. */
+/* True if a verdict is as the file asks. A cheat that only its time shows may be judged correct,
+ * but must not seem faster than it is. */
 static bool too_fast(const heading *h, const kf_verdict *verdict)
 {
     double most = strtod(h->most, NULL);
@@ -102,7 +106,7 @@ typedef struct selftest_case {
 
 typedef struct case_list {
     selftest_case *cases;
-    size_t count, capacity;
+    size_t count;
 } case_list;
 
 static void close_case(selftest_case *c)
@@ -153,7 +157,7 @@ static bool each(const char *folder,
     bool done = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = kf_path_join(folder, entries[i]->d_name);
-        if (done && !path) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (done && !path) done = kf_fail_memory(error, "a self test");
         if (done)
             done = visit(t, hostile, task ? task : entries[i]->d_name, path, entries[i]->d_name,
                          error);
@@ -188,20 +192,14 @@ static bool visit_case(selftest *t, bool hostile, const char *task, const char *
         return true;
     }
     case_list *list = t->list;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        selftest_case *more = realloc(list->cases, capacity * sizeof *more);
-        if (!more) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-        list->cases = more;
-        list->capacity = capacity;
-    }
+    if (!kf_list_grow(&list->cases, list->count)) return kf_fail_memory(error, "a self test");
     selftest_case *c = &list->cases[list->count++];
     *c = (selftest_case){.hostile = hostile,
                          .timed = timed,
                          .task = strdup(task),
                          .path = strdup(path),
                          .heading = h};
-    if (!c->task || !c->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!c->task || !c->path) return kf_fail_memory(error, "a self test");
     c->name = c->path + strlen(path) - length;
     return true;
 }
@@ -217,7 +215,7 @@ static bool visit_task(selftest *t, bool hostile, const char *task, const char *
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Its builds begin. */
+/* Begins the builds of a case. */
 static bool open_case(selftest *t, selftest_case *c, kf_error *error)
 {
     size_t size;
@@ -227,7 +225,7 @@ static bool open_case(selftest *t, selftest_case *c, kf_error *error)
     if (!source) return false;
     if (asprintf(&task_path, "%s/selftest/%s", t->folder, c->task) < 0) {
         task_path = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a self test");
     }
     kf_task *task = kf_task_load(task_path, error);
     c->job = task ? kf_job_new("selftest", task, source, size, NULL, 0, error) : NULL;
@@ -240,8 +238,8 @@ static bool open_case(selftest *t, selftest_case *c, kf_error *error)
     return true;
 }
 
-/* Opens what may be built while case `at` is judged: a few, but nothing beyond one that is timed,
- * which compilers would disturb. */
+/* Opens a few cases to build while case `at` is judged. Stops at a timed case, since compilers
+ * would disturb its timing. */
 static bool open_ahead(selftest *t, size_t at, kf_error *error)
 {
     size_t jobs = kf_judge_jobs(t->judge), end = at + (jobs > AHEAD ? jobs : AHEAD);
@@ -262,7 +260,7 @@ static bool run_case(selftest *t, size_t at, kf_selftest_report *report, void *c
     kf_auto(kf_verdict) verdict =
         c->prepared ? kf_judge_measure(t->judge, c->prepared, at + 1 < t->list->count, stop, error)
                     : kf_judge_run(t->judge, c->job, stop, error);
-    /* once may be a noisy machine's luck: as the search does, it is measured again */
+    /* Once may be noise. Like the search, measure again. */
     if (verdict && too_fast(h, verdict)) {
         kf_verdict_free(verdict);
         c->job->options.verify = true;
@@ -301,7 +299,7 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
     double started = kf_now();
     *summary = (kf_selftest_summary){0};
     kf_auto(case_list) list = calloc(1, sizeof *list);
-    if (!list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list) return kf_fail_memory(error, "a self test");
     selftest t = {.judge = judge,
                   .folder = folder,
                   .filter = filter,
@@ -311,7 +309,7 @@ bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part,
                   .summary = summary};
     for (int kind = 0; kind < 2; kind++) {
         kf_autofree char *path = kf_path_join(folder, kinds[kind]);
-        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path) return kf_fail_memory(error, "a self test");
         if (!each(path, visit_task, &t, kind == 1, NULL, error)) return false;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -330,7 +328,7 @@ char *kf_selftest_folder(kf_error *error)
         given && *given ? strdup(given) : kf_path_join(kf_root(), "share/kforge");
     kf_autofree char *tasks = path ? kf_path_join(path, "selftest") : NULL;
     if (!tasks) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a self test");
         return NULL;
     }
     if (access(tasks, R_OK) != 0) {

@@ -27,7 +27,7 @@
 #include "kforge/error.h"
 #include "kforge/judge.h"
 
-/* Borrowed for the duration of the callback. */
+/* Valid during the callback. */
 typedef struct kf_selftest_case {
     bool hostile;
     const char *task, *name, *about, *rule, *expected;
@@ -48,19 +48,19 @@ typedef struct kf_selftest_summary {
     double seconds, longest;
 } kf_selftest_summary;
 
-/* Timed cases want the machine for themselves, the others may run beside anything. */
+/* Timed cases need the machine to themselves. Other cases may run next to other programs. */
 typedef enum kf_selftest_part {
     KF_SELFTEST_ALL,
     KF_SELFTEST_CHECKED,
     KF_SELFTEST_TIMED
 } kf_selftest_part;
 
-/* ROOT/share/kforge, or what $KFORGE_SELFTEST names; malloc'd, an error when it is not there. */
+/* Returns $KFORGE_SELFTEST or ROOT/share/kforge. The caller frees it. NULL if it is missing. */
 char *kf_selftest_folder(kf_error *error);
 
-/* Runs every case of the part whose path contains `filter` (NULL: all). False when the folder can't
- * be read, a file lacks its lines or a task does not load (KF_ERROR_INPUT, naming the file), or
- * when interrupted (KF_ERROR_BUSY); what a candidate does is never an error. */
+/* Runs every case of the part with `filter` in its path (NULL: all). False for an unreadable
+ * folder, a file without its lines or a task that does not load (KF_ERROR_INPUT, with the file's
+ * name), and after an interruption (KF_ERROR_BUSY). A candidate's behaviour is never an error. */
 bool kf_selftest_run(kf_judge *judge, const char *folder, kf_selftest_part part, const char *filter,
                      kf_selftest_report *report, void *context, const volatile int *stop,
                      kf_selftest_summary *summary, kf_error *error);

@@ -1,64 +1,89 @@
-/* What a runner sends back when it has counted (KF_WIRE_COUNT): behind its answer one header, then
- * `launches` records, all of fixed size. Information, never part of a verdict: the candidate lives
- * in the process that writes them. The judge checks every field (kforge/counters.h). */
+/* Hardware counters of one call (KF_WIRE_COUNT): after the answer the runner sends one header, then
+ * `launches` records, all of fixed size. They are information and never part of a verdict, since
+ * the candidate lives in the process that writes them. The judge checks every field
+ * (kforge/counters.h). */
 #ifndef KFORGE_COUNTERS_WIRE_H
 #define KFORGE_COUNTERS_WIRE_H
 
 #include <stdint.h>
 
-#define KF_COUNT_METRICS 96  /* most of one pass over a candidate */
-#define KF_COUNT_LAUNCHES 64 /* kernels of one call that are told apart; later ones are dropped */
-#define KF_COUNT_NAME 256    /* bytes of a kernel's name, its end included; longer ones are cut */
+/* The most metrics of a request. */
+#define KF_COUNT_METRICS 96
+/* The most kernels of one call with a record. Later launches are dropped. */
+#define KF_COUNT_LAUNCHES 64
+/* Bytes of a kernel's name with its NUL. Longer names are cut. */
+#define KF_COUNT_NAME 256
 #define KF_COUNT_NOTE 200
-#define KF_COUNT_PASSES 128 /* more than any set of metrics should need */
+/* More passes than any set of metrics should need. */
+#define KF_COUNT_PASSES 128
 
-/* How far it came. */
+/* The last step of the counting. */
 enum kf_count_stage {
     KF_COUNT_DONE = 0,
-    KF_COUNT_NO_LIBRARY, /* libcupti does not load, or lacks a function: it is too old */
-    KF_COUNT_REFUSED,    /* CUPTI says no: `code` is its CUptiResult */
-    KF_COUNT_NO_METRIC,  /* the chip has none of those asked for */
-    KF_COUNT_UNFINISHED, /* passes that never end */
+    /* libcupti does not load, or is too old and lacks a function. */
+    KF_COUNT_NO_LIBRARY,
+    /* CUPTI reports an error: `code` is its CUptiResult. */
+    KF_COUNT_REFUSED,
+    /* The chip has no requested metric. */
+    KF_COUNT_NO_METRIC,
+    /* The passes did not end. */
+    KF_COUNT_UNFINISHED,
 };
 
-/* What became of a metric that was asked for. */
+/* The state of a requested metric. */
 enum kf_count_metric {
-    KF_COUNT_LACKING = 0, /* the chip has no such metric */
+    /* The chip lacks this metric. */
+    KF_COUNT_LACKING = 0,
     KF_COUNT_COUNTED,
-    KF_COUNT_LEFT_OUT, /* it has, but the passes that might be made did not suffice */
+    /* The chip has the metric, but the allowed passes did not suffice. */
+    KF_COUNT_LEFT_OUT,
 };
 
 typedef struct kf_count_header {
-    uint32_t magic; /* KF_WIRE_MAGIC */
+    /* KF_WIRE_MAGIC */
+    uint32_t magic;
     uint32_t stage;
     int32_t code;
-    uint32_t launches;                  /* records that follow */
-    uint32_t dropped;                   /* launches without one */
-    uint32_t passes, all_passes;        /* made; what all that the chip has would take */
-    uint32_t ranges;                    /* launches of one pass that there was room for */
-    double setup_seconds;               /* before the runner was locked in */
-    double count_seconds;               /* all of the counting, of which the rest are parts */
-    double enable_seconds;              /* the profiler, until its first pass */
-    double start_seconds, stop_seconds; /* CUPTI's, around the calls of all passes */
-    double read_seconds;                /* decoding and evaluating */
-    /* each pass, with emptying the L2, CUPTI's work around it and the call */
+    /* Records that follow, and launches without a record. */
+    uint32_t launches;
+    uint32_t dropped;
+    /* Passes that were made, and passes that all metrics of the chip would take. */
+    uint32_t passes, all_passes;
+    /* The most launches of one pass. */
+    uint32_t ranges;
+    /* Before the second system call filter. */
+    double setup_seconds;
+    /* All of the counting. The other times are parts of it. */
+    double count_seconds;
+    /* Enabling the profiler, until its first pass. */
+    double enable_seconds;
+    /* CUPTI's work around the calls of all passes. */
+    double start_seconds, stop_seconds;
+    /* Decoding and evaluating. */
+    double read_seconds;
+    /* Each pass, with flushing the L2, CUPTI's work around it and the call. */
     float pass_seconds[KF_COUNT_PASSES];
     char chip[32];
-    char note[KF_COUNT_NOTE];          /* which step failed */
-    uint8_t metrics[KF_COUNT_METRICS]; /* enum kf_count_metric of those asked for, in their order */
+    /* The step that failed. */
+    char note[KF_COUNT_NOTE];
+    /* enum kf_count_metric of the requested metrics, in their order. */
+    uint8_t metrics[KF_COUNT_METRICS];
 } kf_count_header;
 
 typedef struct kf_count_launch {
-    char name[KF_COUNT_NAME]; /* as the compiler mangles it; "" unknown */
+    /* The mangled name. "" if unknown. */
+    char name[KF_COUNT_NAME];
     uint32_t grid[3], block[3];
-    /* a thread's, a block's, a block's, a thread's */
+    /* Of a thread, a block, a block and a thread. */
     uint32_t registers, static_shared, dynamic_shared, local_bytes;
-    double values[KF_COUNT_METRICS]; /* NaN where not counted */
+    /* NaN for an uncounted metric. */
+    double values[KF_COUNT_METRICS];
 } kf_count_launch;
 
 /* Environment of a runner that counts: the library's path, and the metrics' names with commas
- * between them. Where there is a semicolon instead, those behind it are left out together if there
- * is no time for all; without any, each name on its own. */
+ * between them. A semicolon in place of a comma starts the optional names, which are left out
+ * together if the passes do not suffice. Without a semicolon each name may be left out on its own.
+ */
 #define KF_COUNT_LIBRARY "COUNTERS_LIBRARY"
 #define KF_COUNT_NAMES "COUNTERS_METRICS"
 

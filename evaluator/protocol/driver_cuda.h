@@ -1,7 +1,6 @@
-/* The CUDA driver, loaded when it is wanted: one program runs with and without a GPU, and building
- * takes no CUDA headers. Types and numbers are those of cuda.h (the driver's ABI does not change
- * under a symbol's versioned name); only what kforge uses. Links into the runner too, so it needs
- * nothing of kforge. */
+/* The CUDA driver, loaded at run time. So one program runs with and without a GPU, and the build
+ * needs no CUDA headers. Types and numbers are those of cuda.h, as far as kforge uses them. The ABI
+ * of a versioned symbol does not change. Runners link this file, so it uses only gpu_remedy.h. */
 #ifndef KFORGE_DRIVER_CUDA_H
 #define KFORGE_DRIVER_CUDA_H
 
@@ -152,12 +151,13 @@ typedef struct kf_cuda {
 #undef X
 } kf_cuda;
 
-/* Loads the driver and initialises it. False: `text` says what is missing, "; " and what to do. */
+/* Loads and initialises the driver. False: `text` says what is missing, followed by "; " and what
+ * to do. */
 bool kf_cuda_load(kf_cuda *cuda, char *text, size_t size);
-/* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", borrowed parts; never
- * NULL. */
+/* Writes the name and the description of an error: "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory
+ * access was encountered (700)". */
 void kf_cuda_describe(const kf_cuda *cuda, cu_result result, char *text, size_t size);
-/* The folder that the loaded driver lies in, links resolved; false when it can't be told. */
+/* Finds the folder of the loaded driver, with links resolved. */
 bool kf_cuda_folder(const kf_cuda *cuda, char *folder, size_t size);
 
 #endif

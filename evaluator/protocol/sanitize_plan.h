@@ -1,5 +1,5 @@
-/* What compute-sanitizer's program is told: the file "plan" in the folder it is started with, this
- * struct as it lies in memory; contents of inputs are in files "argument-N" beside it. */
+/* The plan of kforge-runner-sanitize: the file "plan" in the folder of its command line holds this
+ * struct as it lies in memory. Files "argument-N" in the same folder hold the inputs. */
 #ifndef KFORGE_SANITIZE_PLAN_H
 #define KFORGE_SANITIZE_PLAN_H
 
@@ -10,10 +10,12 @@
 
 typedef struct kf_sanitize_plan {
     uint32_t magic, count;
-    uint64_t scalars[KF_SANITIZE_ARGUMENTS]; /* by argument number */
-    uint64_t bytes[KF_SANITIZE_ARGUMENTS];   /* of a buffer; 0: none */
-    uint8_t content[KF_SANITIZE_ARGUMENTS];  /* 1: the file holds what is in it; 0: it is left as it
-                                                is allocated, which initcheck watches */
+    /* By argument number. */
+    uint64_t scalars[KF_SANITIZE_ARGUMENTS];
+    /* Of a buffer. 0: no buffer. */
+    uint64_t bytes[KF_SANITIZE_ARGUMENTS];
+    /* 1: the file holds the contents. 0: the buffer stays uninitialised, for initcheck. */
+    uint8_t content[KF_SANITIZE_ARGUMENTS];
 } kf_sanitize_plan;
 
 #endif

@@ -1,13 +1,14 @@
-/* What judge and runner say to each other, over one socket (the runner's descriptor KF_WIRE_FD).
+/* Messages between judge and runner, over one socket (the runner's descriptor KF_WIRE_FD).
  *
- * The judge sends commands of a fixed size, some followed by a payload of a size the command
- * states, some with one file descriptor attached; the runner answers each with one fixed-size
- * record. The judge believes nothing in an answer: a DONE tells it when to stop the clock, and
- * everything else is found out from the shared buffers. Each answer must repeat the command's
- * nonce, which the judge draws at random, so that no answer can be written ahead; bytes in the
- * socket when none are due are a forgery.
+ * The judge sends commands of a fixed size. A command may have a payload, and may carry one file
+ * descriptor. The runner answers each command with one record of a fixed size.
  *
- * Same machine, same build, so structs travel as they lie in memory.
+ * The judge believes nothing in an answer. The answer to a BATCH only says when to stop the clock;
+ * the judge finds everything else in the shared buffers. Each answer must repeat the command's
+ * nonce, which the judge draws at random. So no answer can be written ahead. Bytes in the socket
+ * while no answer is due are a forgery.
+ *
+ * Both sides are on one machine and of one build, so structs travel as they lie in memory.
  */
 #ifndef KFORGE_WIRE_H
 #define KFORGE_WIRE_H
@@ -18,37 +19,43 @@
 #define KF_WIRE_MAGIC 0x31676b66u /* "fkg1" */
 #define KF_WIRE_MAX_SETS 1024
 #define KF_WIRE_MAX_ARGUMENTS 512
-/* a code beside DEVICE_ERROR: Python code raised an exception; the words are on standard error */
+/* A code of DEVICE_ERROR: Python code raised an exception. Its text is on standard error. */
 #define KF_WIRE_EXCEPTION 20001
-/* likewise, and its constructor makes weights of another type or layout */
+/* The same, and the constructor makes weights of another type or layout. */
 #define KF_WIRE_EXCEPTION_OF_OTHERS 20002
 
 enum kf_wire_command_type {
-    KF_WIRE_LOAD = 1, /* load the candidate; answered when its constructors have run */
-    /* payload: count × 8 bytes, the storage of each scalar by argument number; comes while no
-       buffer is mapped */
+    /* Loads the candidate. The answer comes after its constructors. */
+    KF_WIRE_LOAD = 1,
+    /* Sets the scalars. Payload: count × 8 bytes, the storage of each scalar by argument number. No
+     * buffer may be mapped. */
     KF_WIRE_SCALARS,
-    KF_WIRE_MAP,   /* one buffer of one set; a descriptor is attached */
-    KF_WIRE_UNMAP, /* forget all buffers */
-    KF_WIRE_PING,  /* are you awake; answered at once */
-    /* payload: count × 4 bytes, set numbers; calls the entry for each in order, then synchronises
-       everything */
+    /* Maps one buffer of one set. Carries a descriptor. */
+    KF_WIRE_MAP,
+    /* Unmaps all buffers. */
+    KF_WIRE_UNMAP,
+    /* Asks if the runner is awake. The answer comes at once. */
+    KF_WIRE_PING,
+    /* Calls the entry for each set in order, then synchronises everything. Payload: count × 4
+     * bytes, the set numbers. */
     KF_WIRE_BATCH,
     KF_WIRE_QUIT,
-    /* counters of one call on `set`, repeated `count` times at most; behind the answer comes what
-       counters_wire.h describes */
+    /* Counts one call on `set`, with at most `count` repetitions. After the answer follow the
+     * records of counters_wire.h. */
     KF_WIRE_COUNT,
 };
 
 enum kf_wire_flags {
-    KF_WIRE_EMPTY = 1,     /* BATCH: do everything but call the entry: the fixed cost of a batch */
-    KF_WIRE_READ_ONLY = 2, /* MAP: map without write access (the oracle's inputs) */
-    /* MAP: not a buffer but where a runner in Python says where its results lie
-       (output_directory_wire.h) */
+    /* BATCH: does everything but the calls of the entry. It gives the fixed cost of a batch. */
+    KF_WIRE_EMPTY = 1,
+    /* MAP: maps without write access (the oracle's inputs). */
+    KF_WIRE_READ_ONLY = 2,
+    /* MAP: maps the memory in which a runner in Python says where its results lie
+     * (output_directory_wire.h). */
     KF_WIRE_OUTPUT_DIRECTORY = 4,
-    KF_WIRE_FORGET = 8, /* PING: the results of earlier batches have been read */
-    /* MAP: not a buffer but where a runner in Python is to have its device memory; comes before
-       LOAD */
+    /* PING: the judge has read the results of earlier batches. */
+    KF_WIRE_FORGET = 8,
+    /* MAP, before LOAD: maps the device memory of a runner in Python. */
     KF_WIRE_DEVICE_POOL = 16,
 };
 
@@ -56,25 +63,33 @@ typedef struct kf_wire_command {
     uint32_t magic;
     uint32_t type;
     uint64_t nonce;
-    uint32_t count; /* payload entries; COUNT: passes */
+    /* Entries of the payload. COUNT: passes. */
+    uint32_t count;
     uint32_t flags;
-    uint32_t set, argument; /* MAP */
-    uint64_t offset;        /* MAP: in the file, page-aligned: the start of the front guard page */
-    uint64_t length;        /* MAP: bytes to map, a multiple of the page size, guards included */
-    uint64_t data_offset;   /* MAP: of element 0 from the start of the mapping */
-    uint64_t bytes;         /* MAP: of the data between the guards */
-    uint64_t region_bytes;  /* MAP on a device: size of the whole allocation that the descriptor
-                               stands for, in which `offset` counts */
-    uint64_t address;       /* MAP on a device: where that allocation had best lie */
-    /* MAP on a device: number of that allocation, the same for all buffers in it */
+    /* The other fields are for MAP. */
+    uint32_t set, argument;
+    /* The start of the front guard's page in the file, a multiple of the page size. On a GPU: in
+     * the allocation. */
+    uint64_t offset;
+    /* Bytes to map, with guards; a multiple of the page size. */
+    uint64_t length;
+    /* Of element 0, from the start of the mapping. */
+    uint64_t data_offset;
+    /* Of the data between the guards. */
+    uint64_t bytes;
+    /* On a GPU: the size of the allocation that the descriptor stands for, its wanted address, and
+     * its number, which is equal for all its buffers. */
+    uint64_t region_bytes;
+    uint64_t address;
     uint32_t region;
     uint32_t unused;
 } kf_wire_command;
 
 enum kf_wire_result {
     KF_WIRE_OK = 0,
-    KF_WIRE_LOAD_FAILED, /* dlopen or the entry's symbol; the reason is on standard error */
-    /* the device reported an error after the batch: `code` is the cudaError_t */
+    /* dlopen failed, or the binary lacks the entry. The reason is on standard error. */
+    KF_WIRE_LOAD_FAILED,
+    /* The device reported an error after the batch. `code` is the cudaError_t. */
     KF_WIRE_DEVICE_ERROR,
     KF_WIRE_MAP_FAILED,
     KF_WIRE_BAD_COMMAND,
@@ -86,8 +101,9 @@ typedef struct kf_wire_answer {
     uint64_t nonce;
     int32_t code;
     uint32_t reserved;
-    double claimed_seconds; /* what the runner's own clock says the calls took; a claim */
-    /* of that, after the stream was done, until all else on the device was; a claim */
+    /* The seconds of the calls by the runner's own clock. A claim. */
+    double claimed_seconds;
+    /* The part of them from the end of the stream until the device was idle. A claim. */
     double gap_seconds;
 } kf_wire_answer;
 

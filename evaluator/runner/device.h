@@ -1,34 +1,33 @@
-/* What a runner needs of its device. One program a device: device_cpu.c makes kforge-runner,
- * device_cuda.c kforge-runner-cuda. */
+/* The runner's interface to its device. Each device is a program of its own: kforge-runner has
+ * device_cpu.c, and kforge-runner-cuda has device_cuda.c. */
 #ifndef KFORGE_RUNNER_DEVICE_H
 #define KFORGE_RUNNER_DEVICE_H
 
 #include "counters_wire.h"
 #include "wire.h"
 
-/* Starts the device, with all threads that it will ever need, and returns the non-blocking stream
- * that calls get; NULL, having said why. */
+/* Starts the device with all threads that it will need. Returns the non-blocking stream for calls.
+ * NULL after a message on standard error. */
 void *kf_runner_start(void);
-/* Maps one buffer so that touching what lies outside of it faults, and returns the address of its
- * data; NULL, having said why. The descriptor stays the caller's. */
+/* Maps one buffer so that accesses outside of it fault. Returns the address of its data; NULL after
+ * a message on standard error. The caller keeps the descriptor. */
 void *kf_runner_map(const kf_wire_command *command, int fd);
-void kf_runner_unmap(void); /* everything */
-/* Seconds to look out for the request behind a ping without sleeping, where waking up would be in
- * the time of a batch. */
+/* Unmaps all buffers. */
+void kf_runner_unmap(void);
+/* Seconds to wait for the command after a ping without sleeping, if waking up would be timed. */
 extern const double kf_runner_lookout;
-/* A batch follows: whatever makes its beginning like that of any other may happen now, outside of
- * the time. */
+/* Prepares for a batch, before the clock starts. */
 void kf_runner_ready(void);
-/* The least that makes the device do anything in this process: what an empty batch consists of. */
+/* Gives the device the least work of this process: the content of an empty batch. */
 void kf_runner_nothing(void);
-/* Waits for the stream, then for all that this process has on the device; the device's error code,
- * 0 none. */
+/* Wait for the stream, and for all work of this process on the device. Return the device's error
+ * code; 0 without an error. */
 int kf_runner_wait_stream(void);
 int kf_runner_wait_device(void);
-/* Words for an error, to standard error. */
+/* Prints an error to standard error. */
 void kf_runner_complain(int code);
-/* Counters of one call, which is repeated for it `passes` times at most; 0 where the device has
- * none (counters.h). */
+/* Counts one call, with at most `passes` repetitions. Returns 0 on a device without counters
+ * (kforge/counters.h). */
 int kf_runner_count(void (*call)(void *context), void *context, uint32_t passes,
                     kf_count_header *header, kf_count_launch *launches);
 

@@ -25,7 +25,8 @@ typedef struct mapping {
 } mapping;
 
 static mapping mappings[KF_WIRE_MAX_SETS][KF_WIRE_MAX_ARGUMENTS];
-static uint32_t set_limit; /* sets behind have no mappings: their pages are never touched */
+/* Sets from this one on have no mappings. */
+static uint32_t set_limit;
 static void *stream;
 
 void *kf_runner_start(void)
@@ -36,7 +37,7 @@ void *kf_runner_start(void)
     return NULL;
 }
 
-/* Between two pages that fault when touched. */
+/* Maps a buffer between two unmapped pages. */
 void *kf_runner_map(const kf_wire_command *command, int fd)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = command->length + 2 * page;
@@ -71,7 +72,8 @@ void kf_runner_unmap(void)
     set_limit = 0;
 }
 
-const double kf_runner_lookout = 0; /* the judge wants this very processor to send it */
+/* The judge needs this processor to send the command. */
+const double kf_runner_lookout = 0;
 
 void kf_runner_ready(void)
 {

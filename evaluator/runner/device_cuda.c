@@ -1,9 +1,9 @@
-/* The runner's CUDA device: the driver API, loaded at run time. The primary context is the one that
- * the candidate's own CUDA runtime will use.
+/* The runner's CUDA device, through the driver API, which is loaded at run time. The candidate's
+ * own CUDA runtime uses the same primary context.
  *
- * Each allocation of the judge's (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a
- * descriptor; it is imported once, mapped between two unmapped granules, and holds one buffer or
- * many small ones. */
+ * Each allocation of the judge (a region, see evaluator/judge/cuda/sets_cuda.c) comes as a
+ * descriptor. The runner imports it once, and maps it between two unmapped granules. A region holds
+ * one buffer or many small ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static kf_cuda cuda;
 static cu_stream stream;
 static cu_pointer scratch;
 static kf_region regions[MAX_REGIONS];
-static uint32_t region_limit; /* one more than the largest number in use */
+/* One more than the largest number in use. */
+static uint32_t region_limit;
 
 static int said(cu_result result, const char *what)
 {
@@ -31,8 +32,8 @@ static void nothing(void *argument)
     (void)argument;
 }
 
-/* The driver makes some threads only when they are first needed; they must be there before the
- * judge counts. */
+/* Makes the driver start all its threads, since the judge counts threads at the hello. The driver
+ * starts some of them only when they are first needed. */
 static int wake_threads(void)
 {
     cu_pointer memory;

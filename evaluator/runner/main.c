@@ -1,14 +1,14 @@
-/* kforge-runner: the untrusted program. Loads one compiled candidate, maps the buffers it is handed
- * and calls the entry point when told.
+/* kforge-runner: the untrusted program. It loads one compiled candidate, maps buffers, and calls
+ * the entry on the judge's command.
  *
- * It runs inside the sandbox that the judge made, as the only process there. Order matters:
- *   1. start the device (device_cpu.c, device_cuda.c) with all its threads, so that the judge knows
- * how many threads are honest;
- *   2. put on the second, stricter system-call filter;
- *   3. say hello;
- *   4. only then load the candidate, whose constructors are the first untrusted code.
- * Nothing this program says is believed (wire.h), so it can be simple: it keeps no secrets and
- * checks no results.
+ * It is the only process in its sandbox. The order of its steps matters:
+ *   1. Start the device (device_cpu.c, device_cuda.c) with all its threads, so that the judge can
+ *      count the honest threads.
+ *   2. Install the second, stricter system call filter.
+ *   3. Send the hello.
+ *   4. Load the candidate. Its constructors are the first untrusted code.
+ * The judge believes nothing that this program says (wire.h). So the program is simple: it keeps no
+ * secrets and checks no results.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,14 +31,15 @@ static struct {
     const char *binary;
     void *stream;
     entry_function entry;
-    error_function last_error; /* of the candidate's own copy of the CUDA runtime */
-    void *
-        pointers[KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS]; /* set by set, as many each as there are
-                                                               arguments: they stay in the cache */
+    /* Of the candidate's own copy of the CUDA runtime. */
+    error_function last_error;
+    /* Set by set, `arguments` of them each, so that they stay in the cache. */
+    void *pointers[KF_WIRE_MAX_SETS * KF_WIRE_MAX_ARGUMENTS];
     uint64_t scalars[KF_WIRE_MAX_ARGUMENTS];
     uint32_t order[KF_WIRE_MAX_SETS];
     double pinged;
-    uint32_t arguments, set_limit; /* sets from the latter on have no pointers */
+    /* Sets from set_limit on have no pointers. */
+    uint32_t arguments, set_limit;
 } runner;
 
 static void **pointers_of(uint32_t set)
@@ -66,7 +67,7 @@ static int receive_all(void *data, size_t size)
     return 1;
 }
 
-/* A command and the descriptor that came with it, -1 when none did. */
+/* Receives a command. *fd: its descriptor, or -1. */
 static int receive_command(kf_wire_command *command, int *fd)
 {
     union {
@@ -80,7 +81,7 @@ static int receive_command(kf_wire_command *command, int *fd)
                              .msg_controllen = sizeof control.bytes};
     ssize_t got;
     *fd = -1;
-    /* Behind a ping a batch follows at once: waking up would be in its time. */
+    /* A batch follows a ping at once, and waking up would be timed. */
     for (double until = runner.pinged + kf_runner_lookout; now() < until;) {
         got = recv(KF_WIRE_FD, command, 1, MSG_DONTWAIT | MSG_PEEK);
         if (got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) break;
@@ -233,7 +234,7 @@ static int serve(void)
 int main(int argc, char **argv)
 {
     if (argc != 2) {
-        fprintf(stderr, "kforge-runner is started by kforge; it is of no use by hand\n");
+        fprintf(stderr, "kforge-runner: kforge starts this program; start `kforge eval` instead\n");
         return 2;
     }
     runner.binary = argv[1];

@@ -7,12 +7,12 @@
 
 #include "kforge/json.h"
 
-#define SECONDS                                                                                 \
-    30.0 /* for the build and for the rest: a machine that needs longer for a baseline does not \
-            count as one that works */
-
-/* As a candidate would be: a problem file for PyTorch defines Model, a solution ModelNew. malloc'd.
+/* The limit of the build, and of the rest. A machine that needs longer for a baseline is unhealthy.
  */
+#define SECONDS 30.0
+
+/* Returns the baseline's source as a candidate's: a problem file for PyTorch defines Model, and a
+ * solution ModelNew. The caller frees it. */
 static char *as_candidate(const kf_task_file *baseline)
 {
     char *text = NULL;

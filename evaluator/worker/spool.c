@@ -1,15 +1,15 @@
-/* A judge behind a folder.
+/* A judge behind a folder. worker_protocol.h has its files.
  *
- * rename() is the only lock: of several workers that want jobs/ID.json one succeeds in moving it to
- * taken/ID.json. A file server may have another clock than its clients, so a lease is not an age: a
- * worker takes a job back to jobs/ only after it has itself watched the taken file for a whole
- * lease and its time stamp did not change. Who has taken a job says so in taken/ID.owner. A worker
- * that was asleep for longer than its lease finds another's name there, stops and gives no answer,
- * so that each job has one owner at a time.
+ * rename() is the only lock: only one of several workers can move jobs/ID.json to taken/ID.json. A
+ * file server's clock may differ from its clients'. So a worker does not trust the age of a file:
+ * it moves a job back to jobs/ only after it has watched the taken file for a whole lease without a
+ * new time stamp. taken/ID.owner holds the name of the owner. A worker that slept for longer than
+ * its lease finds another name there, stops and gives no answer. So each job has one owner at a
+ * time.
  *
- * A thread keeps the lease of each job at hand while the judge, which has to stay in the thread
- * that made it, is busy. Where compilers don't disturb the device several jobs are taken at a time,
- * and built while another is measured.
+ * The judge has to stay on the thread that made it. While it is busy, another thread keeps the
+ * lease of each taken job. If compilers do not disturb the device, the worker takes several jobs at
+ * a time and builds them while it measures another.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,30 +34,36 @@
 #include "worker_answer.h"
 
 #define NAME_BYTES 128
-#define WATCHED 256 /* taken files whose leases are followed at once; more wait their turn */
+/* Taken files that are watched at a time. Others are watched later. */
+#define WATCHED 256
 
 typedef struct lease {
     char id[KF_JOB_ID_BYTES + 1];
-    struct timespec stamp; /* of the file when it was last seen to change */
-    double since;          /* our clock then */
+    /* The file's last time stamp. */
+    struct timespec stamp;
+    /* kf_now() when the stamp was first seen. */
+    double since;
+    /* True if the last look found the file. */
     bool seen;
 } lease;
 
 typedef struct spool {
-    kf_job_queue hand;                     /* marks are holders */
-    char *jobs, *taken, *verdicts, *hello; /* paths; hello: our own file under workers/ */
-    char name[NAME_BYTES];                 /* this worker's */
+    kf_job_queue queue; /* marks are holders */
+    /* Paths. `hello`: this worker's file under workers/. */
+    char *jobs, *taken, *verdicts, *hello;
+    /* The name of this worker. */
+    char name[NAME_BYTES];
     double poll_seconds, lease_seconds;
     const volatile int *stop;
     lease leases[WATCHED];
     int lease_count;
-    int faults; /* verdicts in a row that are this machine's fault */
+    /* Verdicts in a row that are faults of this machine. */
+    int faults;
 } spool;
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* "ID.json" with an id as kf_job has it; others (temporary files, what people leave there) are not
- * looked at. */
+/* True for "ID.json" with a valid id of a job. Other files are ignored. */
 static bool id_of(const char *file, char id[KF_JOB_ID_BYTES + 1])
 {
     size_t length = strlen(file);
@@ -75,7 +81,8 @@ static bool path_of(char *path, size_t size, const char *folder, const char *id,
     return snprintf(path, size, "%s/%s%s", folder, id, ending) < (int)size;
 }
 
-/* rename() that does not replace; where the file system can't say so, a look before it. */
+/* Renames without replacing. If the file system has no such call, it checks for the target first.
+ */
 static bool move(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
@@ -83,14 +90,17 @@ static bool move(const char *from, const char *to)
     return access(to, F_OK) != 0 && rename(from, to) == 0;
 }
 
-/* ---- the lease of what we have taken --------------------------------------------------------- */
+/* ---- leases of taken jobs ----------- ---------------------------------------------------------
+ */
 
 typedef struct holder {
     const spool *spool;
     char id[KF_JOB_ID_BYTES + 1];
     char file[PATH_MAX], owner[PATH_MAX];
-    volatile int stopped; /* for the judge: the caller's stop, or the job is another's now */
-    atomic_bool lost;     /* the latter */
+    /* Stops the judge: the caller's stop, or 1 if the job has another owner now. */
+    volatile int stopped;
+    /* True if the job has another owner now. */
+    atomic_bool lost;
     pthread_mutex_t mutex;
     pthread_cond_t ended_changed;
     bool ended;
@@ -163,7 +173,7 @@ static void holder_end(holder *h)
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
-/* What was taken goes back, for others. */
+/* Moves a taken job back to jobs/. */
 static void give_back(const spool *s, const holder *h)
 {
     char job[PATH_MAX];
@@ -171,8 +181,8 @@ static void give_back(const spool *s, const holder *h)
     if (path_of(job, sizeof job, s->jobs, h->id, ".json")) move(h->file, job);
 }
 
-/* The end of a taken job: answered, or NULL: given back; or it was another's in the meantime. `h`
- * is gone. False: the answer could not be written. */
+/* Ends a taken job and frees `h`. Writes the answer; NULL: gives the job back. Does nothing else if
+ * the job has another owner now. False: the answer could not be written. */
 static bool conclude(const spool *s, holder *h, const char *answer, kf_error *error)
 {
     holder_end(h);
@@ -193,11 +203,11 @@ static bool conclude(const spool *s, holder *h, const char *answer, kf_error *er
     return written;
 }
 
-/* The lease of taken/ID.json begins. */
+/* Begins the lease of taken/ID.json. */
 static holder *hold_taken(spool *s, const char *id, kf_error *error)
 {
     holder *h = calloc(1, sizeof *h);
-    if (!h) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!h) return kf_fail_memory(error, "a spool folder"), NULL;
     h->spool = s;
     snprintf(h->id, sizeof h->id, "%s", id);
     bool fits = path_of(h->file, sizeof h->file, s->taken, id, ".json") &&
@@ -211,7 +221,7 @@ static holder *hold_taken(spool *s, const char *id, kf_error *error)
     return NULL;
 }
 
-/* Begins with what was taken, or refuses it. False: the worker can't go on. */
+/* Adds a taken job to the queue, or refuses it. False: the worker cannot continue. */
 static bool begin(spool *s, const char *id, kf_error *error)
 {
     holder *h = hold_taken(s, id, error);
@@ -220,9 +230,9 @@ static bool begin(spool *s, const char *id, kf_error *error)
     size_t size;
     kf_autofree char *text = kf_file_read(h->file, KF_JOB_BYTES, &size, &why), *refusal = NULL;
     kf_job *job =
-        text ? kf_worker_read_job(s->hand.judge, text, size, id, &refusal, &failure) : NULL;
+        text ? kf_worker_read_job(s->queue.judge, text, size, id, &refusal, &failure) : NULL;
     if (job) {
-        kf_job_queue_add(&s->hand, job, h);
+        kf_job_queue_add(&s->queue, job, h);
         return true;
     }
     if (!text) refusal = kf_worker_refusal(id, &why, &failure);
@@ -231,26 +241,26 @@ static bool begin(spool *s, const char *id, kf_error *error)
 
 static bool measure_one(spool *s, size_t at, kf_error *error)
 {
-    holder *h = s->hand.hands[at].mark;
+    holder *h = s->queue.jobs[at].mark;
     kf_error failure = {0};
-    kf_auto(kf_verdict) verdict = kf_job_queue_measure(&s->hand, at, &h->stopped, &failure);
-    kf_job_queue_let_go(&s->hand, at);
+    kf_auto(kf_verdict) verdict = kf_job_queue_measure(&s->queue, at, &h->stopped, &failure);
+    kf_job_queue_remove(&s->queue, at);
     kf_autofree char *answer = verdict ? kf_worker_print(verdict, &failure) : NULL;
     if (!conclude(s, h, answer, error)) return false;
     if (!answer) return failure.code == KF_ERROR_BUSY || kf_fail_copy(error, &failure);
-    /* what fails at once would take the jobs of those that work */
+    /* A broken worker fails quickly, and would take jobs from working ones. */
     return kf_machine_failures_count(&s->faults, KF_MACHINE_FAILURES, verdict, error);
 }
 
 /* ---- finding jobs ---------------------------------------------------------------------------- */
 
-/* The oldest file of jobs/, ties by name. 1: `id` is filled, 0: none, -1: the folder can't be read.
- */
+/* Finds the oldest file of jobs/; of equal ages, the first by name. Returns 1 and fills `id`; 0
+ * without a job; -1 if the folder is unreadable. */
 static int oldest_job(const spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *error)
 {
     DIR *directory = opendir(s->jobs);
     if (!directory)
-        return kf_fail(error, KF_ERROR_IO, "%s: can't be read: %s", s->jobs, strerror(errno)) - 1;
+        return kf_fail(error, KF_ERROR_IO, "%s: cannot be read: %s", s->jobs, strerror(errno)) - 1;
     struct timespec oldest = {0};
     int found = 0;
     char name[KF_JOB_ID_BYTES + 1];
@@ -273,7 +283,8 @@ static int oldest_job(const spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *er
     return found;
 }
 
-/* 1: taken/ID.json is ours, 0: nothing to do at the moment, -1: error. */
+/* Takes a job. Returns 1 if taken/ID.json belongs to this worker now, 0 without a job, -1 for an
+ * error. */
 static int take(spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *error)
 {
     for (int got; (got = oldest_job(s, id, error)) != 0;) {
@@ -283,24 +294,26 @@ static int take(spool *s, char id[KF_JOB_ID_BYTES + 1], kf_error *error)
             !path_of(taken, sizeof taken, s->taken, id, ".json") ||
             !path_of(verdict, sizeof verdict, s->verdicts, id, ".json"))
             return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", s->jobs) - 1;
-        /* answered: a folder that was copied once more brought the job back */
+        /* The job has an answer. A second copy of the folder brought it back. */
         if (access(verdict, F_OK) == 0) {
             unlink(job);
             continue;
         }
         if (move(job, taken)) return 1;
-        /* being judged: another copy of the same job */
+        /* A copy of the job is taken already. */
         if (errno == EEXIST || access(taken, F_OK) == 0) {
             unlink(job);
             continue;
         }
         if (errno != ENOENT)
-            return kf_fail(error, KF_ERROR_IO, "%s: can't be taken: %s", job, strerror(errno)) - 1;
+            return kf_fail(error, KF_ERROR_IO, "%s: cannot be moved to taken/: %s", job,
+                           strerror(errno)) -
+                   1;
     }
     return 0;
 }
 
-/* ---- what dead workers left ------------------------------------------------------------------ */
+/* ---- jobs of dead workers -------------------------------------------------------------------- */
 
 static lease *lease_of(spool *s, const char *id)
 {
@@ -313,7 +326,7 @@ static lease *lease_of(spool *s, const char *id)
     return fresh;
 }
 
-/* Looks at every taken file; those that nobody touched for a lease go back to jobs/. */
+/* Checks every taken file. Files that stayed untouched for a lease go back to jobs/. */
 static void watch_leases(spool *s)
 {
     DIR *directory = opendir(s->taken);
@@ -347,7 +360,7 @@ static void watch_leases(spool *s)
     s->lease_count = kept;
 }
 
-/* True while a taken job of somebody else may still come back. */
+/* True while a job that another worker took may still come back. */
 static bool others_busy(const spool *s)
 {
     return s->lease_count > 0;
@@ -355,19 +368,18 @@ static bool others_busy(const spool *s)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Until a build is over, or it is time to look for jobs again; a signal ends it early: `stop` is
- * looked at next. */
+/* Waits until a build is over or the next look for jobs is due. A signal ends the wait. */
 static void pause_for(const spool *s)
 {
-    struct pollfd built = {.fd = s->hand.built[0], .events = POLLIN};
+    struct pollfd built = {.fd = s->queue.built[0], .events = POLLIN};
     poll(&built, 1, (int)(s->poll_seconds * 1000) + 1);
 }
 
-/* Takes what there is room for. 1: something was taken, 0: nothing, -1: error. */
+/* Takes jobs until the queue is full. Returns 1 if a job was taken, 0 if not, -1 for an error. */
 static int take_in(spool *s, kf_error *error)
 {
     int any = 0;
-    for (char id[KF_JOB_ID_BYTES + 1]; s->hand.count < s->hand.most; any = 1) {
+    for (char id[KF_JOB_ID_BYTES + 1]; s->queue.count < s->queue.most; any = 1) {
         int got = take(s, id, error);
         if (got < 0 || (got == 1 && !begin(s, id, error))) return -1;
         if (got == 0) break;
@@ -382,40 +394,40 @@ static bool serve(spool *s, bool once, kf_error *error)
         if (kf_now() - looked >= s->poll_seconds) watch_leases(s), looked = kf_now();
         if (kf_now() - hello_touched > s->lease_seconds / 4)
             utimensat(AT_FDCWD, s->hello, NULL, 0), hello_touched = kf_now();
-        int got = take_in(s, error), at = kf_job_queue_choose(&s->hand);
+        int got = take_in(s, error), at = kf_job_queue_choose(&s->queue);
         if (got < 0 || (at >= 0 && !measure_one(s, (size_t)at, error))) return false;
         if (got || at >= 0) continue;
-        if (once && !s->hand.count && !others_busy(s)) return true;
+        if (once && !s->queue.count && !others_busy(s)) return true;
         pause_for(s);
     }
     return true;
 }
 
-/* What was not begun goes back. */
+/* Gives all jobs of the queue back. */
 static void leave(spool *s)
 {
-    while (s->hand.count) {
-        holder *h = s->hand.hands[s->hand.count - 1].mark;
-        kf_job_queue_let_go(&s->hand, s->hand.count - 1);
+    while (s->queue.count) {
+        holder *h = s->queue.jobs[s->queue.count - 1].mark;
+        kf_job_queue_remove(&s->queue, s->queue.count - 1);
         conclude(s, h, NULL, NULL);
     }
-    kf_job_queue_close(&s->hand);
+    kf_job_queue_close(&s->queue);
 }
 
 static char *make_folder(const char *directory, const char *name, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(directory, name);
-    if (!path) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) kf_fail_memory(error, "a spool folder");
     return path && kf_directory_make(path, error) ? kf_steal(&path) : NULL;
 }
 
-/* HOST.PID.RANDOM, of characters that a file's name may have everywhere. */
+/* Makes the name HOST.PID.RANDOM of characters that are valid in every file system. */
 static bool make_name(char name[NAME_BYTES], kf_error *error)
 {
     char host[64] = "host";
     unsigned chance;
     if (!kf_random(&chance, sizeof chance))
-        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     gethostname(host, sizeof host - 1);
     for (char *c = host; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *c))
@@ -437,7 +449,7 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     if (!jobs || !taken || !verdicts || !workers || !line) return false;
     kf_autofree spool *s = calloc(1, sizeof *s);
     char hello[PATH_MAX];
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s) return kf_fail_memory(error, "a spool folder");
     *s = (spool){.jobs = jobs, .taken = taken, .verdicts = verdicts, .hello = hello, .stop = stop};
     s->poll_seconds = options->poll_seconds > 0 ? options->poll_seconds : 0.2;
     s->lease_seconds = options->lease_seconds > 0 ? options->lease_seconds : KF_SPOOL_LEASE_SECONDS;
@@ -445,7 +457,7 @@ bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_opti
     if (!path_of(hello, sizeof hello, workers, s->name, ".json"))
         return kf_fail(error, KF_ERROR_INPUT, "%s: the path is too long", workers);
     if (!kf_file_write(hello, line, strlen(line), error)) return false;
-    bool served = kf_job_queue_open(&s->hand, judge, error);
+    bool served = kf_job_queue_open(&s->queue, judge, error);
     if (served) {
         served = serve(s, options->once, error);
         leave(s);

@@ -1,13 +1,12 @@
 /* A judge behind a pipe: one line in, one line out.
  *
- * Where compilers don't disturb the device, several jobs are taken in ahead (as many as the hello
- * says): each is built on a thread of its own, and the judge, which has to stay in the thread that
- * made it, measures whichever is built. Answers then come in another order than the jobs came.
+ * If compilers do not disturb the device, the worker reads several jobs ahead, as many as its hello
+ * says. Each job is built on a thread of its own. The judge stays on the thread that made it, and
+ * measures a built job. So answers may come in another order than the jobs.
  *
- * Who asks may vanish at any time (kill -9, a lost connection). End of file on the input only says
- * that no more jobs follow, since a shell pipeline may close it early; that nobody reads the
- * answers any more shows at the output. A thread watches it while the judge is busy, and stops the
- * judge: an abandoned worker does not go on measuring.
+ * The agent may vanish at any time (kill -9, a lost connection). End of file on the input only says
+ * that no more jobs follow, since a shell pipeline may close it early. A vanished agent shows at
+ * the output. A thread watches the output while the judge is busy, and stops the judge.
  */
 #include "worker.h"
 
@@ -27,7 +26,8 @@
 #include "kforge/json.h"
 #include "worker_answer.h"
 
-#define WATCH_MILLISECONDS 100 /* how long `stop` may go unnoticed */
+/* The longest time until `stop` is noticed. */
+#define WATCH_MILLISECONDS 100
 #define READ_BYTES 65536
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@
 static char *print_line(cJSON *json, kf_error *error)
 {
     char *text = json ? cJSON_PrintUnformatted(json) : NULL;
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for an answer");
+    if (!text) kf_fail_memory(error, "an answer");
     return text;
 }
 
@@ -65,7 +65,8 @@ char *kf_worker_refusal(const char *id, const kf_error *why, kf_error *error)
     return print_line(made ? json : NULL, error);
 }
 
-/* "cuda" is any GPU; "cpu" and "cpu:0" are the same. */
+/* True if a job for device `wanted` can run on device `have`. "cuda" is any GPU; "cpu" and "cpu:0"
+ * are the same. */
 static bool device_fits(const char *wanted, const char *have)
 {
     size_t family = strcspn(wanted, ":");
@@ -102,8 +103,10 @@ char *kf_worker_print(const kf_verdict *verdict, kf_error *error)
 /* ---- the watch on the output ----------------------------------------------------------------- */
 
 typedef struct watch {
-    const volatile int *stop; /* the caller's */
-    volatile int stopped;     /* the caller's, or the output is gone */
+    /* The flag of the caller. */
+    const volatile int *stop;
+    /* The caller's flag, or 1 without a reader of the output. */
+    volatile int stopped;
     int output, wake[2];
     pthread_t thread;
 } watch;
@@ -127,7 +130,7 @@ static bool watch_start(watch *w, kf_error *error)
 {
     if (pipe2(w->wake, O_CLOEXEC) < 0)
         return kf_fail(error, KF_ERROR_MACHINE, "no pipe: %s", strerror(errno));
-    /* Signals are the main thread's. */
+    /* The main thread handles signals. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -141,7 +144,8 @@ static bool watch_start(watch *w, kf_error *error)
 
 static void watch_end(watch *w)
 {
-    close(w->wake[1]); /* a hang-up wakes it */
+    /* The hang-up wakes the thread. */
+    close(w->wake[1]);
     pthread_join(w->thread, NULL);
     close(w->wake[0]);
 }
@@ -150,16 +154,19 @@ static void watch_end(watch *w)
 
 typedef struct reader {
     int input;
-    kf_buffer line; /* what came of the next line */
-    size_t looked;  /* bytes of it that hold no newline */
-    bool overlong;  /* the line is over the limit: what is left of it is dropped */
+    /* The bytes of the next line so far. */
+    kf_buffer line;
+    /* The first bytes of `line`, in which there is no newline. */
+    size_t looked;
+    /* True if the line is over the limit. Its rest is dropped. */
+    bool overlong;
     bool ended;
 } reader;
 
 typedef enum reading { READ_LINE, READ_NOTHING, READ_END, READ_FAILED } reading;
 
-/* READ_LINE: `line` holds one, of *length bytes without its newline. Unless it is to `wait`,
- * READ_NOTHING when none is there yet. */
+/* Reads the next line. READ_LINE: r->line begins with a line of *length bytes without its newline.
+ * READ_NOTHING, if not `wait`: there is no line yet. */
 static reading read_line(reader *r, const watch *w, bool wait, size_t *length, kf_error *error)
 {
     for (;;) {
@@ -183,8 +190,7 @@ static reading read_line(reader *r, const watch *w, bool wait, size_t *length, k
             return kf_fail(error, KF_ERROR_IO, "reading jobs: %s", strerror(errno)), READ_FAILED;
         r->ended = size == 0;
         kf_buffer_append(&r->line, data, (size_t)size);
-        if (r->line.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a job"), READ_FAILED;
+        if (r->line.failed) return kf_fail_memory(error, "a job"), READ_FAILED;
     }
 }
 
@@ -195,7 +201,8 @@ static void drop_line(reader *r, size_t length)
     r->line.size -= used;
     r->looked = 0;
     r->overlong = false;
-    if (r->line.size == 0) kf_buffer_free(&r->line); /* a large job leaves no large buffer behind */
+    /* A large job must not leave a large buffer. */
+    if (r->line.size == 0) kf_buffer_free(&r->line);
 }
 
 static bool write_line(int output, const char *text, kf_error *error)
@@ -212,7 +219,7 @@ static bool is_blank(const char *text, size_t size)
     return at == size;
 }
 
-/* Takes in what has come; waits for it only when there is nothing else to do. */
+/* Reads the jobs that have arrived. Waits for one only if the queue is empty. */
 static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, kf_error *error)
 {
     size_t length;
@@ -240,8 +247,8 @@ static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, 
 {
     kf_error failure = {0};
     kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->stopped, &failure);
-    kf_job_queue_let_go(h, at);
-    /* what was asked is asked again elsewhere */
+    kf_job_queue_remove(h, at);
+    /* The agent gives an interrupted job to another worker. */
     *stopped = !verdict && failure.code == KF_ERROR_BUSY;
     if (*stopped) return true;
     if (!verdict) return kf_fail_copy(error, &failure);

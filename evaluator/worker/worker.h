@@ -1,5 +1,5 @@
 /* Workers: a judge behind JSON lines (`kforge worker`) or behind a folder (`kforge worker --spool
- * DIR`). See job.h and worker_protocol.h for the lines.
+ * DIR`). job.h, verdict.h and worker_protocol.h have the formats.
  */
 #ifndef KFORGE_WORKER_H
 #define KFORGE_WORKER_H
@@ -10,17 +10,21 @@
 #include "kforge/judge.h"
 #include "worker_protocol.h"
 
-/* Writes the hello line, then serves jobs from `input`, as many at a time as the hello says, until
- * end of file or until *stop is non-zero. It also ends, and stops the job at hand, when nobody is
- * left to read `output`. The caller sees to it that SIGPIPE is ignored. */
+/* Writes the hello line and serves jobs from `input`, until end of file or until *stop is non-zero.
+ * It also ends, and stops the measured job, if `output` has no reader any more. The caller must
+ * ignore SIGPIPE. */
 bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int *stop,
                      kf_error *error);
 
 typedef struct kf_spool_options {
-    bool once;            /* end when there is no job left, instead of waiting for more */
-    double poll_seconds;  /* 0: 0.2; how often the folder is looked at */
-    double lease_seconds; /* 0: KF_SPOOL_LEASE_SECONDS; the same for all workers of a folder */
+    /* True: end when no job is left. False: wait for more jobs. */
+    bool once;
+    /* Seconds between two looks into the folder. 0: 0.2. */
+    double poll_seconds;
+    /* Must be the same for all workers of a folder. 0: KF_SPOOL_LEASE_SECONDS. */
+    double lease_seconds;
 } kf_spool_options;
+/* Serves jobs from a spool folder. Ends as kf_worker_serve does. */
 bool kf_worker_spool(kf_judge *judge, const char *directory, const kf_spool_options *options,
                      const volatile int *stop, kf_error *error);
 

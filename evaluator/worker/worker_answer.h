@@ -1,4 +1,5 @@
-/* What both kinds of worker share: one job's text in, one answer's text out. */
+/* Text for both kinds of worker: parses a job, prints an answer. An answer is one line of JSON
+ * without its newline. The caller frees it. */
 #ifndef KFORGE_WORKER_ANSWER_H
 #define KFORGE_WORKER_ANSWER_H
 
@@ -7,15 +8,13 @@
 
 #include "kforge/judge.h"
 
-/* The job in a line. NULL with the *refusal that answers it, when the text is no job or not one for
- * this judge: one line of JSON without a newline, malloc'd, NULL when there is no memory for one.
- * `id` (may be NULL) is what the job's id has to be. */
+/* Parses a job. NULL if the text is no job for this judge. *refusal is the answer then, or NULL
+ * without memory. `id` is the id that the job must have; NULL: any. */
 kf_job *kf_worker_read_job(const kf_judge *judge, const char *text, size_t size, const char *id,
                            char **refusal, kf_error *error);
-/* A verdict as such a line; NULL: no memory. */
+/* Prints a verdict. NULL without memory. */
 char *kf_worker_print(const kf_verdict *verdict, kf_error *error);
-/* The hello line and a refusal, likewise. `id` may be NULL when the line had none that could be
- * read. */
+/* Print the hello line and a refusal. `id`: NULL if the text has no readable id. */
 char *kf_worker_hello(const kf_judge *judge, kf_error *error);
 char *kf_worker_refusal(const char *id, const kf_error *why, kf_error *error);
 

@@ -1,11 +1,11 @@
-/* Building: CUDA C source to a shared object that the runner loads, in the build jail.
+/* Builds: from CUDA C source to a shared object for the runner, in the build jail.
  *
- * The candidate, the generated prototype and the shim that calls the entry are separate files; the
+ * The candidate, the generated prototype and the shim that calls the entry are separate files. The
  * prototype is included before the candidate's first line, so a wrong signature is a compile error
- * that names it, and the shim is a translation unit of its own, so no macro of the candidate
- * reaches it. Every build has a fresh directory; what the jail can read is the toolchain and that
- * directory. Sources of the task itself (oracle, baselines) are built the same way, and their
- * binaries are cached by content.
+ * that names it. The shim is a translation unit of its own, so no macro of the candidate reaches
+ * it. Every build has a fresh directory. The jail can read only the toolchain and that directory.
+ * The task's own sources (oracle, baselines) are built the same way, and their binaries are cached
+ * by content.
  */
 #ifndef KFORGE_BUILD_H
 #define KFORGE_BUILD_H
@@ -59,19 +59,19 @@ typedef struct kf_build {
     cJSON *report;
 } kf_build;
 
-/* Builds for the CPU device. False only when the machine or the caller is at fault (error says
- * how); a candidate that does not compile is a result. Free with kf_build_free. */
+/* Builds for the CPU device. False only for a fault of the machine or the caller. A candidate that
+ * does not compile is a result. Free the build with kf_build_free. */
 bool kf_build_cpu(const kf_build_request *request, kf_build *build, kf_error *error);
 void kf_build_free(kf_build *build);
 
-/* The two generated files, for tests and for `task show`; malloc'd. */
+/* Return the two generated files, for builds, tests and `task show`. The caller frees them. */
 char *kf_build_prototype_header(const kf_task *task, bool oracle);
 char *kf_build_shim(const kf_task *task, bool oracle);
 
-/* SHA-256 over the sections of an ELF file that decide what it does when it runs (code, constants,
- * data, constructors; not symbols, notes, debugging information or paths), so that two sources with
- * the same machine code are told. Reads untrusted bytes: every offset is checked. False with
- * KF_ERROR_INPUT when it is no well-formed ELF64 file. */
+/* Computes SHA-256 over the sections of an ELF file that decide its behaviour: code, constants,
+ * data and constructors, without symbols, notes, debugging information or paths. Two sources with
+ * the same machine code have the same hash. Reads untrusted bytes: every offset is checked.
+ * KF_ERROR_INPUT for a malformed ELF64 file. */
 bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_error *error);
 
 #endif

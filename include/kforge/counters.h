@@ -35,48 +35,47 @@
 struct kf_count_header; /* evaluator/protocol/counters_wire.h */
 struct kf_count_launch;
 
-/* The metrics of "all", by CUPTI's names; their number. Those that say most come first, and behind
- * them what fits into the same pass: all take 11 on a GH100. */
+/* Returns the number of metrics of "all". *names: CUPTI's names, the most informative first, each
+ * followed by those that fit into the same pass. All of them take 11 passes on a GH100. */
 size_t kf_counters_all(const char *const **names);
-/* How many of them, from the first on, take no more than so many passes on a GH100. */
+/* Returns how many of them, from the first on, take at most so many passes on a GH100. */
 size_t kf_counters_passes_end(size_t passes);
-/* How many passes may be made over a call that takes so long, so that counting adds a second at
- * most: KF_COUNT_PASSES where the time is not known or does not matter, and one where even that
- * takes longer. */
+/* Returns how many passes a call of this length may get, so that counting adds at most a second:
+ * KF_COUNT_PASSES for a short or unknown time, and at least one. */
 uint32_t kf_counters_passes(double call_seconds);
-/* What a person may ask for: "all", "none", or names with commas between them, each of letters,
+/* True for a valid request: "all", "none", or names with commas between them, each of letters,
  * digits, '_' and '.'. */
 bool kf_counters_check(const char *list, kf_error *error);
-/* The names of a list that was checked, separated by commas, with the one that tells of time in
- * front: what a runner is given. Of "all" with semicolons where another pass begins. */
+/* Returns the names for a runner: those of a valid list, with commas between them and the metric of
+ * time first. For "all" a semicolon stands where another pass begins. The caller frees the text. */
 char *kf_counters_names(const char *list);
 
 typedef struct kf_counters_origin {
     const char *candidate, *code, *workload; /* hashes and a name; "" not known */
     /* compute capability, for the occupancy that theory allows */
     int major, minor;
-    /* what ptxas says of the kernels, which is trusted more than the runner; may be NULL */
+    /* The report of ptxas on the kernels, which the judge trusts more than the runner. May be NULL.
+     */
     const cJSON *build;
 } kf_counters_origin;
 
-/* From what a runner sent to the JSON above. `names` is what it was given. Launches of one kernel
- * with the same block become one row: sums are added, highest and lowest values kept, everything
- * else is the mean weighted by time. NULL: out of memory. */
+/* Returns the JSON above for a runner's records. `names`: the names that the runner got. Launches
+ * of one kernel with the same block become one row: sums are added, extremes are kept, and other
+ * values are means weighted by time. NULL without memory. */
 cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
                         const struct kf_count_header *header,
                         const struct kf_count_launch *launches);
-/* The JSON of a reason why there are none. NULL: out of memory. */
+/* Returns the JSON of a missing result: a note and a remedy. NULL without memory. */
 cJSON *kf_counters_note(const kf_counters_origin *origin, const char *note, const char *remedy);
-/* Words and a remedy for the stage at which a runner's counting ended, into buffers of 256 bytes.
- */
+/* Writes a note and a remedy for the stage at which a runner's counting ended. */
 void kf_counters_explain(const struct kf_count_header *header, char note[256], char remedy[256]);
 
-/* Can counters be taken here, as far as files tell? Words either way, and what to do; for `doctor`.
- * (Of kf_judge, not pure.) */
+/* True if this machine can read counters, as far as its files show. `text` says why or why not, and
+ * `remedy` what to do; for `doctor`. (In kf_judge_cuda, not pure.) */
 bool kf_counters_available(char text[512], char remedy[512]);
 
-/* "gemm_kernel" of "_Z11gemm_kernelPKfS0_Pflll", "ns::name" of nested names; what it can't read
- * stays as it is. */
+/* Writes the name of a mangled kernel: "gemm_kernel" for "_Z11gemm_kernelPKfS0_Pflll", "ns::name"
+ * for a nested name. An unknown form stays as it is. */
 void kf_kernel_name(const char *symbol, char *name, size_t size);
 
 #endif

@@ -8,8 +8,8 @@
 /* Returns $KFORGE_ROOT, else the parent of the folder that the running program is in. Borrowed;
  * fixed for the process. */
 const char *kf_root(void);
-/* Returns ROOT/NAME as a malloc'd string; where the file is missing, NULL and an error that says
- * how to mend it. */
+/* Returns ROOT/NAME, which the caller frees. NULL if the file is missing; the error says what to
+ * do. */
 char *kf_root_file(const char *name, kf_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "buffers_cuda.h"
 #include "gpu_check.h"
 #include "kforge/inputs.h"
 
@@ -120,7 +120,7 @@ static void check_poison(fixture *f)
         fail(f, "poison", error.text);
     for (uint32_t s = 0; s < 3; s++)
         for (int i = 1; i < 3; i++) {
-            const kf_cuda_buffer *b = &f->sets->buffers[s * 3 + (uint32_t)i];
+            const kf_cuda_buffer *b = &((kf_cuda_sets *)f->sets)->buffers[s * 3 + (uint32_t)i];
             uint64_t where = 0;
             const unsigned char *got = o->output(f->sets, s, i, &error);
             /* The stream counts from the buffer's start, in front of the guard. */
@@ -136,6 +136,7 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
 {
     const kf_device_operations *o = f->device->operations;
     kf_cuda_device *gpu = (kf_cuda_device *)f->device;
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
     kf_error error = {0};
     kf_damage damage;
     if (!o->fill(f->sets, 5, f->variations, &error) || !o->poison(f->sets, 6, &error))
@@ -143,7 +144,7 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
     if (!o->inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_NONE)
         fail(f, "damage", "found where there is none");
     uint64_t address = kf_cuda_address(
-        f->sets, &f->sets->buffers[set * (uint32_t)f->problem.argument_count + (uint32_t)argument]);
+        sets, &sets->buffers[set * (uint32_t)f->problem.argument_count + (uint32_t)argument]);
     unsigned char old = 0;
     gpu->cuda.copy_out(&old, address + (uint64_t)byte, 1, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
@@ -247,6 +248,7 @@ static void check_snapshots(fixture *f)
 {
     const kf_device_operations *o = f->device->operations;
     kf_cuda_device *gpu = (kf_cuda_device *)f->device;
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
     kf_error error = {0};
     kf_damage damage;
     const uint32_t list[] = {2, 0};
@@ -256,7 +258,7 @@ static void check_snapshots(fixture *f)
         !o->settled(f->sets, &damage, &error))
         fail(f, "glance", error.text);
     if (damage.kind != KF_DAMAGE_NONE) fail(f, "glance", "told of a change where there is none");
-    gpu->cuda.set_bytes(kf_cuda_address(f->sets, &f->sets->buffers[0]), 0, 400000, gpu->stream);
+    gpu->cuda.set_bytes(kf_cuda_address(sets, &sets->buffers[0]), 0, 400000, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
     if (!o->settled(f->sets, &damage, &error)) fail(f, "glance", error.text);
     if (damage.kind != KF_DAMAGE_LATE || damage.set != 0) fail(f, "glance", "told of no change");

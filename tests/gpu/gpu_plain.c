@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "gpu_plain.h"
 #include "judge_internal.h"
 #include "kforge/stats.h"
@@ -15,8 +16,8 @@
 #define MAX_SETS 48
 #define VARIED_SETS 16
 
-static double batch(kf_cuda_device *gpu, kf_sets *sets, plain_entry entry, const uint64_t *scalars,
-                    const kf_problem *problem, uint32_t calls)
+static double batch(kf_cuda_device *gpu, kf_cuda_sets *sets, plain_entry entry,
+                    const uint64_t *scalars, const kf_problem *problem, uint32_t calls)
 {
     cu_event events[2];
     float milliseconds = 0;
@@ -81,8 +82,8 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     uint64_t scalars[KF_MAX_ARGUMENTS];
     double rounds[ROUNDS], room = (double)device->set_bytes / (double)(problem->total_bytes + 1);
     uint32_t count = (uint32_t)fmax(
-        fmin(fmin(room, MAX_SETS),
-             fmax(VARIED_SETS, 4.0 * (double)gpu->l2_bytes / (double)problem->total_bytes)),
+        fmin(fmin(room, MAX_SETS), fmax(VARIED_SETS, 4.0 * (double)gpu->properties.l2_bytes /
+                                                         (double)problem->total_bytes)),
         3);
     kf_set_variation variations[MAX_SETS];
     vary(problem, variations);
@@ -95,9 +96,10 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
         return NAN;
     }
     uint32_t calls = (uint32_t)fmax(ceil(BATCH_SECONDS / call), 2);
-    batch(gpu, sets, entry, scalars, problem,
+    batch(gpu, (kf_cuda_sets *)sets, entry, scalars, problem,
           calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
-    for (int i = 0; i < ROUNDS; i++) rounds[i] = batch(gpu, sets, entry, scalars, problem, calls);
+    for (int i = 0; i < ROUNDS; i++)
+        rounds[i] = batch(gpu, (kf_cuda_sets *)sets, entry, scalars, problem, calls);
     device->operations->sets_free(sets);
     return kf_median(rounds, ROUNDS);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device_cuda.h"
+#include "cuda_calls.h"
 #include "gpu_check.h"
 #include "judge_internal.h"
 #include "kforge/file.h"
@@ -19,7 +19,7 @@
 
 typedef struct copier {
     kf_cuda_device *gpu;
-    kf_cuda_room from, to;
+    kf_cuda_scratch from, to;
     cu_event events[2];
 } copier;
 
@@ -33,8 +33,9 @@ static double copy(copier *c)
     for (int i = 0; i < COPIES; i++) {
         float milliseconds = 0;
         cuda->event_record(c->events[0], c->gpu->stream);
-        cuda->launch(c->gpu->kernels[KF_KERNEL_COPY], (unsigned)c->gpu->multiprocessors * 8, 1, 1,
-                     KF_KERNEL_THREADS, 1, 1, 0, c->gpu->stream, parameters, NULL);
+        cuda->launch(c->gpu->kernels[KF_KERNEL_COPY],
+                     (unsigned)c->gpu->properties.multiprocessors * 8, 1, 1, KF_KERNEL_THREADS, 1,
+                     1, 0, c->gpu->stream, parameters, NULL);
         cuda->event_record(c->events[1], c->gpu->stream);
         cuda->stream_synchronize(c->gpu->stream);
         if (cuda->event_elapsed(&milliseconds, c->events[0], c->events[1]) != CU_SUCCESS)
@@ -61,8 +62,8 @@ int check_quiet(kf_judge *judge)
     kf_device *device = judge->device;
     copier c = {.gpu = (kf_cuda_device *)device};
     const kf_cuda *cuda = &c.gpu->cuda;
-    if (!kf_cuda_room_need(c.gpu, &c.from, COPY_BYTES, &error) ||
-        !kf_cuda_room_need(c.gpu, &c.to, COPY_BYTES, &error) ||
+    if (!kf_cuda_scratch_need(c.gpu, &c.from, COPY_BYTES, &error) ||
+        !kf_cuda_scratch_need(c.gpu, &c.to, COPY_BYTES, &error) ||
         !kf_cuda_check(c.gpu, cuda->event_create(&c.events[0], CU_EVENT_DEFAULT), "making an event",
                        &error) ||
         !kf_cuda_check(c.gpu, cuda->event_create(&c.events[1], CU_EVENT_DEFAULT), "making an event",

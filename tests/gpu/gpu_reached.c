@@ -34,7 +34,7 @@ int check_reached(kf_judge *judge, const char *task_path, const char *path, cons
             break;
     if (!found || !problem || !applies)
         return printf("  %s: nothing of it is timed\n", task_path), 1;
-    double copying = ((kf_cuda_device *)judge->device)->copy_bytes_per_second,
+    double copying = ((kf_cuda_device *)judge->device)->bandwidth.copy,
            target = baseline ? OF_VENDOR : OF_COPYING;
     double reached =
         baseline ? found->speedup.value : problem->work_bytes / found->candidate_seconds / copying;

@@ -104,7 +104,7 @@ int check_work(kf_judge *judge, const char *task_path)
     printf("  %s, %s: %u sets of %.1f MB\n", kf_task_name(task), problem->workload, b->count,
            (double)problem->total_bytes * 1e-6);
     if (b->sets && b->comparisons)
-        bad = measure(b, ((kf_cuda_device *)judge->device)->copy_bytes_per_second, &error);
+        bad = measure(b, ((kf_cuda_device *)judge->device)->bandwidth.copy, &error);
     else
         printf("  %s\n", error.text);
     b->device->operations->sets_free(b->sets);

@@ -24,7 +24,7 @@ static const char kernel[] = "#include <cuda_runtime.h>\n#include <stdint.h>\n\n
 
 static kf_build build_here(const char *source)
 {
-    kf_cuda_device gpu = {.head = {.major = 9, .minor = 0}, .architecture = "90a"};
+    kf_cuda_device gpu = {.head = {.major = 9, .minor = 0}, .properties = {.architecture = "90a"}};
     kf_error error = {0};
     kf_auto(kf_task) task = kf_task_load(KFORGE_SOURCE_DIR "/tasks/axpy", &error);
     kf_autofree char *directory = kf_directory_temporary("kforge-test", &error);
@@ -121,7 +121,7 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     put_program(bin, "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n");
     put_program(bin, "gcc", "#!/bin/sh\necho 'gcc (Some Linux 4.5.6-7) 4.5.6'\n");
     kf_cuda_compiler(words);
-    kf_cuda_device gpu = {.architecture = "90a"};
+    kf_cuda_device gpu = {.properties = {.architecture = "90a"}};
     snprintf(gpu.head.compiler, sizeof gpu.head.compiler, "%s", words);
     kf_autofree char *toolchain = kf_cuda_toolchain(&gpu);
     before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");

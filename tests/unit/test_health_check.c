@@ -85,7 +85,7 @@ static int judge_all(int count, const char *source)
         if (!job) fail_msg("%s", error.text);
         kf_job_queue_add(&hand, job, NULL);
         kf_auto(kf_verdict) verdict = kf_job_queue_measure(&hand, 0, NULL, &error);
-        kf_job_queue_let_go(&hand, 0);
+        kf_job_queue_remove(&hand, 0);
         assert_non_null(verdict);
         if (!kf_machine_failures_count(&row, KF_MACHINE_FAILURES, verdict, &error))
             given_up = i + 1;

@@ -263,7 +263,7 @@ void kf_runner_resume(kf_runner *runner)
     (void)runner;
 }
 
-void kf_runner_obey(kf_runner *runner, const volatile int *stop)
+void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 {
     (void)runner, (void)stop;
 }

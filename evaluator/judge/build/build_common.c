@@ -21,8 +21,7 @@ void kf_build_free(kf_build *build)
     *build = (kf_build){0};
 }
 
-/* The one-line reason: a missing entry in the task's words, else the first line that says "error".
- */
+/* Returns the reason in one line: the missing entry, or the first line with "error". */
 static char *first_complaint(const kf_build_request *request, const char *log)
 {
     char symbol[256], *text = NULL;
@@ -61,7 +60,7 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
                  {request->name, request->source, request->size}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         kf_autofree char *path = kf_path_join(request->directory, files[i].name);
-        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path) return kf_fail_memory(error, "a build");
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
         bool written = fd >= 0 && kf_write_all(fd, files[i].text, files[i].size);
         int cause = errno;
@@ -72,8 +71,8 @@ bool kf_build_write_sources(const kf_build_request *request, kf_error *error)
     return true;
 }
 
-/* Hashes what the compiler left behind: a regular file of reasonable size, not a link to somewhere
- * else. */
+/* Hashes the compiler's result, which must be a regular file of at most KF_BINARY_BYTES, not a
+ * link. */
 static bool take_binary(const kf_build_request *request, kf_build *build)
 {
     kf_autofree char *path = kf_path_join(request->directory, "candidate.so");
@@ -127,7 +126,7 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once,
                      *directory = NULL;
     if (!prototype || asprintf(&text, "%s\n{\n}\n", prototype) < 0) {
         text = NULL;
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a build");
     }
     if (!(directory = kf_directory_temporary("kforge-empty", error))) return false;
     kf_build_request empty = *request;
@@ -142,7 +141,7 @@ bool kf_build_doubt_machine(const void *device, kf_build_function once,
     return built;
 }
 
-/* Words for how the jailed compiler ended. */
+/* Describes the end of the compiler. */
 bool kf_build_conclude(const kf_build_request *request, kf_sandbox *jail,
                        kf_status (*status_of)(int, const char *), kf_build *build)
 {

@@ -1,5 +1,5 @@
-/* Reads just enough of an ELF64 little-endian file (System V ABI, "Object Files") to hash what
- * runs. The bytes come from a build that a candidate controls, so nothing in them is trusted. */
+/* Hashes the parts of an ELF64 little-endian file (System V ABI, "Object Files") that run. A
+ * candidate controls the bytes, so every offset is checked. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,9 +38,9 @@ static bool decides_behaviour(const Elf64_Shdr *section, const char *name)
     }
 }
 
-/* Device code travels in .nv_fatbin as ELF files of its own, beside line tables that hold folders
- * and line numbers: their code counts. Hashes of at most `most` of them; 0: none, or too many, so
- * the bytes as they are must do. */
+/* Hashes the device code in .nv_fatbin, which holds ELF files of its own. Their line tables with
+ * folders and line numbers do not count. Returns the number of hashes, at most `most`. 0: no such
+ * file, or too many; the caller then hashes the section's bytes. */
 static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashes)[KF_HASH_HEX],
                             size_t most)
 {
@@ -53,9 +53,8 @@ static size_t hash_embedded(const unsigned char *data, size_t size, char (*hashe
     return count;
 }
 
-/* What the dynamic linker will fill in: which function a call through the procedure linkage table
- * reaches is not in the code that makes it. Imported symbols count by name, the file's own by their
- * place. */
+/* Hashes the relocations: a call through the procedure linkage table does not hold its target.
+ * Imported symbols count by name, the file's own symbols by their place. */
 static bool hash_relocations(const elf_view *view, const Elf64_Ehdr *header,
                              const Elf64_Shdr *section, bool places, char hex[KF_HASH_HEX])
 {

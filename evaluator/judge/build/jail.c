@@ -17,8 +17,8 @@ void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most)
         {"/libx32", KF_PATH_READ | KF_PATH_EXEC},
         {"/bin", KF_PATH_READ | KF_PATH_EXEC},
         {"/sbin", KF_PATH_READ | KF_PATH_EXEC},
-        /* Of /etc only what the dynamic linker reads and where alternatives lead: no users, no
-           keys, no configuration. */
+        /* Of /etc only the dynamic linker's files and the alternatives: no users, keys or
+           configuration. */
         {"/etc/ld.so.cache", KF_PATH_READ},
         {"/etc/ld.so.conf", KF_PATH_READ},
         {"/etc/ld.so.conf.d", KF_PATH_READ},

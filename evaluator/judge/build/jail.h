@@ -1,5 +1,4 @@
-/* What a jail shows of this machine: the paths that compilers and runners need, and nothing else.
- */
+/* The paths of this machine that a jail shows: only those that compilers and runners need. */
 #ifndef KFORGE_JAIL_H
 #define KFORGE_JAIL_H
 
@@ -13,10 +12,10 @@ typedef struct kf_jail {
     char bin[4096], lib[4096]; /* kforge's own, under the root */
 } kf_jail;
 
-/* Appends what every dynamically linked program needs to read, at most until `*count` is `most`. */
+/* Appends the paths that every dynamically linked program reads, until `*count` is `most`. */
 void kf_jail_system(kf_sandbox_path *paths, size_t *count, size_t most);
-/* System libraries and programs read-only, kforge's own bin/ and lib/kforge/ read-only, `directory`
- * with `access`. The jail borrows `directory`. */
+/* Makes a jail with system libraries and programs and kforge's own bin/ and lib/kforge/, all
+ * read-only, and with `directory` with `access`. The jail borrows `directory`. */
 void kf_jail_init(kf_jail *jail, const char *directory, int access);
 
 #endif

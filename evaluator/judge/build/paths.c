@@ -38,7 +38,7 @@ char *kf_root_file(const char *name, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(kf_root(), name);
     if (!path) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a path");
         return NULL;
     }
     if (access(path, R_OK) != 0) {

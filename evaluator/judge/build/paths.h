@@ -1,5 +1,4 @@
-/* Files of this machine that the judge reads. Those of kforge's own: include/kforge/installation.h.
- */
+/* Files of this machine. include/kforge/installation.h has kforge's own files. */
 #ifndef KFORGE_PATHS_H
 #define KFORGE_PATHS_H
 
@@ -7,10 +6,10 @@
 
 #include "kforge/installation.h"
 
-/* At most `limit` bytes of a file whose size is not known before, under /proc; malloc'd, NULL when
- * it can't be read. */
+/* Reads at most `limit` bytes of a file of unknown size, under /proc. NULL if unreadable. The
+ * caller frees the text. */
 char *kf_system_file(const char *path, size_t limit);
-/* The folder of the CUDA toolkit: above nvcc's bin/, links resolved. */
+/* Finds the folder of the CUDA toolkit: the parent of nvcc's bin/, with links resolved. */
 bool kf_cuda_toolkit(char toolkit[4096], kf_error *error);
 
 #endif

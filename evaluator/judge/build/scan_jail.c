@@ -50,7 +50,7 @@ static kf_sandbox *run(const char *folder, const char *const *argv, const char *
     return jail;
 }
 
-/* A regular file that the jail may have left; never through a link. */
+/* Reads a regular file that the jail has left. Follows no link. */
 static char *take(const char *folder, const char *name, size_t limit, size_t *size)
 {
     struct stat status;
@@ -66,7 +66,7 @@ bool kf_scan_compile(const char *source, size_t size, char **text, size_t *text_
     kf_autofree char *compiler = kf_root_file("bin/kforge-cpucc", error);
     kf_autofree char *folder = compiler ? kf_directory_temporary("kforge-scan", error) : NULL;
     kf_autofree char *path = folder ? kf_path_join(folder, "candidate.cu") : NULL;
-    if (!path) return folder ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    if (!path) return folder ? kf_fail_memory(error, "a scan") : false;
     const char *const argv[] = {compiler, "--keep",       "kept",         "-O0",
                                 "-o",     "candidate.so", "candidate.cu", NULL};
     kf_autofree char *kept = kf_path_join(folder, "kept");
@@ -81,7 +81,7 @@ bool kf_scan_compile(const char *source, size_t size, char **text, size_t *text_
     return jail != NULL;
 }
 
-/* The toolkit that holds cuobjdump; NULL where there is none. */
+/* Returns the toolkit that has cuobjdump; NULL without it. */
 static const char *find_toolkit(char toolkit[4096])
 {
     const char *const homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};

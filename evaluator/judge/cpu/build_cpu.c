@@ -1,4 +1,4 @@
-/* Building for the CPU device: kforge-cpucc in the build jail. See include/kforge/build.h. */
+/* Builds for the CPU device: kforge-cpucc in the build jail (include/kforge/build.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* CLFLUSHOPT: as CLFLUSH, but not ordered against the others, so several are under way at once
- * (Intel SDM volume 2A). */
+/* CLFLUSHOPT is CLFLUSH without an order between flushes, so several run at a time (Intel SDM
+ * volume 2A). */
 __attribute__((target("clflushopt"))) static void flush_many(const char *first, const char *end)
 {
     for (const char *line = first; line < end; line += LINE) _mm_clflushopt((void *)line);

@@ -1,4 +1,4 @@
-/* Making sure that the next batch finds nothing of some memory in a cache. */
+/* Removes memory from the processor's caches before a batch. */
 #ifndef KFORGE_COOL_H
 #define KFORGE_COOL_H
 

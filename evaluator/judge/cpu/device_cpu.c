@@ -24,10 +24,12 @@
 /* the same addresses included: a module beside itself, 37 times, came out between 0.95 and 1.11 */
 #define PYTHON_BIAS 0.05
 #define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
-/* and those below: thousands on the judge's processor kept it from running for 20 s behind 1 s */
+/* Threads of a runner and of its child processes. Thousands of threads on the judge's processor
+ * kept the judge from running for 20 s. */
 #define RUNNER_THREADS 500
-#define THREADS_A_PROCESSOR 32 /* the blocks of a cooperative launch are threads, so many on each \
-                                */
+#define THREADS_A_PROCESSOR                                               \
+    32 /* the blocks of a cooperative launch are threads, so many on each \
+        */
 
 /* ---- what this machine is -------------------------------------------------------------------- */
 
@@ -54,12 +56,13 @@ static void find_processor(char *text, size_t size, int threads)
 typedef struct probe {
     const uint64_t *data;
     size_t words;
-    /* what the reads came to, one for each piece: nobody asks, but the compiler must not know */
+    /* The result of the reads, one for each piece. Storing it keeps the compiler from dropping the
+     * reads. */
     uint64_t sink[PIECES];
 } probe;
 
-/* Not with a sanitizer's look at every load, which candidates have not: half the bandwidth made
- * their baseline impossible. */
+/* Not instrumented: a sanitizer's check of every load would halve the measured bandwidth, and
+ * honest candidates would be called impossible. */
 __attribute__((no_sanitize("address", "undefined", "thread"))) static void read_piece(void *context,
                                                                                       size_t piece)
 {
@@ -80,8 +83,8 @@ static void flush_piece(void *context, size_t piece)
     kf_cache_flush(p->data + piece * count, count * sizeof *p->data);
 }
 
-/* The best of some passes: a busy machine makes it look slower than it is, and too slow a peak
- * would call an honest candidate impossible. */
+/* Takes the best of some passes. A busy machine lowers the figure, and with a low peak an honest
+ * candidate would be called impossible. */
 static bool measure_bandwidth(kf_cpu_device *cpu, kf_error *error)
 {
     void *memory =
@@ -142,8 +145,8 @@ static char *cpu_toolchain(const kf_device *device)
     return kf_buffer_take(&text);
 }
 
-/* Python is given a heap that keeps what it has: results of a batch are there at once, and memory
- * that has been used before is what a program that runs for longer than a batch finds, too. */
+/* Lets Python's heap keep freed memory. All results of a batch are in memory at a time, and a long
+ * running program would find used memory, too. */
 static bool torch_place(const kf_cpu_device *cpu, kf_runner_kind kind, kf_runner_place *place,
                         kf_error *error)
 {
@@ -194,7 +197,7 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
     if (kf_runner_is_python(kind))
         return torch_place((const kf_cpu_device *)device, kind, place, error);
     bool asan = kind == KF_RUNNER_ASAN;
-    /* Filled once: the strings have to outlive every runner. */
+    /* Filled once, since the strings have to outlive every runner. */
     static char programs[2][4200], library[4200];
     static const char *const plain[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
                                         "TMPDIR=/tmp", NULL};
@@ -224,8 +227,7 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
         (kf_sandbox_path){library, KF_PATH_READ | KF_PATH_EXEC, false};
     place->paths[place->path_count++] =
         (kf_sandbox_path){programs[asan], KF_PATH_READ | KF_PATH_EXEC, false};
-    /* Only where a runner's threads are counted apart: else the user's other programs could take
-     * them from an honest candidate. */
+    /* Only if the kernel counts a runner's threads apart from the user's other programs. */
     bool apart = kf_sandbox_available(NULL) & KF_LAYER_USER_NS;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     place->limits = (kf_sandbox_limits){
@@ -243,7 +245,7 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
 static double cpu_floor(const kf_device *device, const kf_problem *problem)
 {
     const kf_cpu_device *cpu = (const kf_cpu_device *)device;
-    /* Only what has to be read from memory: writes may stay in a cache when the clock stops. */
+    /* Only reads count: writes may stay in a cache when the clock stops. */
     double bytes = 0;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_problem_argument *argument = &problem->arguments[i];
@@ -304,7 +306,7 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error
     kf_cpu_device *cpu = calloc(1, sizeof *cpu);
     if (!cpu || (cache && !(cpu->cache = strdup(cache)))) {
         free(cpu);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device");
         return NULL;
     }
     cpu->parallel = parallel;

@@ -1,5 +1,4 @@
-/* The CPU device's parts: the device itself (device_cpu.c) and its buffer sets in shared memory
- * (sets_cpu.c). */
+/* The CPU device: its struct (device_cpu.c) and its buffer sets in shared memory (sets_cpu.c). */
 #ifndef KFORGE_DEVICE_CPU_H
 #define KFORGE_DEVICE_CPU_H
 
@@ -10,13 +9,15 @@ typedef struct kf_cpu_device {
     kf_device head;
     kf_parallel *parallel;
     int threads;
-    double read_bytes_per_second; /* from memory, all threads, nothing in a cache */
+    /* From memory, with all threads and cold caches. */
+    double read_bytes_per_second;
     uint64_t memory_bytes;
-    char *cache; /* folder for precompiled headers; owned, NULL for none */
+    /* Folder for precompiled headers. Owned, may be NULL. */
+    char *cache;
 } kf_cpu_device;
 
-/* The first digits of a hash over what of kforge's own candidates are compiled with and run on
- * (runtime_hash.c): "53f842232d22". */
+/* Computes the first digits of a hash over kforge's own files that candidates are compiled with and
+ * run on (runtime_hash.c): "53f842232d22". */
 bool kf_runtime_hash(char *hex, size_t size, kf_error *error);
 
 kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,

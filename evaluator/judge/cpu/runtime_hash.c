@@ -1,6 +1,6 @@
-/* A hash of what of kforge's own a candidate is compiled with and runs on: the CPU device's
- * library, its compiler driver, its headers. Not of the precompiled headers, which hold paths and
- * come from the same text, nor of the host's g++, which is the machine's. */
+/* Hashes kforge's own files that a candidate is compiled with and runs on: the CPU device's
+ * library, compiler driver and headers. Precompiled headers do not count, since they hold paths and
+ * come from the same text. The host's g++ belongs to the machine. */
 #include <fts.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Appends a line "HASH NAME"; the name is relative to the root, so that it is the same wherever
- * kforge lies. */
+/* Appends a line "HASH NAME". The name is relative to the root, so that it does not depend on the
+ * folder of the installation. */
 static bool add_file(kf_buffer *list, const char *path, const char *name, kf_error *error)
 {
     size_t size;
@@ -55,7 +55,7 @@ bool kf_runtime_hash(char *hex, size_t size, kf_error *error)
     }
     kf_autofree char *folder = kf_root_file("lib/kforge/cpu/include", error);
     if (!folder || !add_folder(&list, folder, error)) return false;
-    if (list.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (list.failed) return kf_fail_memory(error, "a hash");
     char whole[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(list.data, list.size);
     kf_hash_hex(&hash, whole);

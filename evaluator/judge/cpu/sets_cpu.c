@@ -1,15 +1,14 @@
-/* Buffer sets of the CPU device: two memfds, one that candidate and baseline map (inputs, outputs,
- * workspace), one that only the oracle maps (the truth, in float64). Both are sealed against
- * resizing, so no runner can take pages away under the judge. What inouts begin with is kept in
- * memory of the judge's own, because every batch needs it anew and copying takes a fraction of
- * drawing it again.
+/* Buffer sets of the CPU device, in two memfds. Candidate and baseline map one (inputs, outputs,
+ * workspace). Only the oracle maps the other (the truth, in float64). Both are sealed against
+ * resizing, so that no runner can remove pages from the judge. The initial values of inouts are
+ * kept in the judge's own memory: every batch needs them, and copying is much faster than drawing.
  *
- *   file:   [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
- *   buffer: [front guard: a page and a stagger][data][back guard: to the end of the page, and a
+ *   file     [buffer of set 0, argument 0][set 0, argument 1]…   each a whole number of pages
+ *   buffer   [front guard: a page and a stagger][data][back guard: to the end of the page, and a
  * page]
  *
- * The stagger, a different multiple of 256 bytes for each buffer, keeps all buffers from starting
- * at the same offset of a page, where loads would wait for unrelated stores ("4K aliasing", Intel
+ * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
+ * start at the same offset in a page, where loads wait for unrelated stores ("4K aliasing", Intel
  * optimization manual). */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +29,13 @@
 
 typedef struct buffer {
     uint64_t offset, length, data_offset, bytes;
-    uint64_t digest; /* of an input or inout as it was filled */
-    uint64_t kept;   /* of an inout: where in sets->kept its numbers are */
+    /* Of an input or inout as it was filled. */
+    uint64_t digest;
+    /* Of an inout: the offset of its initial values in sets->kept. */
+    uint64_t kept;
 } buffer;
 
-struct kf_sets {
+typedef struct kf_cpu_sets {
     kf_cpu_device *device;
     const kf_problem *problem;
     uint32_t count;
@@ -42,13 +43,15 @@ struct kf_sets {
     unsigned char *base, *truth_base, *kept;
     uint64_t size, truth_size, kept_size;
     uint64_t digest_key, secret, poison_secret;
-    buffer *buffers, *truths; /* [set * argument_count + argument] */
+    /* [set * argument_count + argument] */
+    buffer *buffers, *truths;
     kf_set_variation *variations;
-    /* [set * argument_count + argument]: the set whose numbers it holds, its own but for copies */
+    /* By entry, the set from which the numbers of a buffer are drawn: its own, except for copies.
+     */
     uint32_t *sources;
-    /* by role: of a candidate and a baseline in Python */
+    /* Of runners in Python: of the candidate and of the baseline. */
     kf_output_directory *output_directories[2];
-};
+} kf_cpu_sets;
 
 static bool is_truth(const kf_problem_argument *argument)
 {
@@ -102,12 +105,13 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
                          kf_error *error)
 {
     kf_cpu_device *cpu = (kf_cpu_device *)device;
-    kf_sets *sets = calloc(1, sizeof *sets);
+    kf_cpu_sets *sets = calloc(1, sizeof *sets);
     if (!sets) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "buffer sets");
         return NULL;
     }
-    *sets = (kf_sets){.device = cpu, .problem = problem, .count = count, .fd = -1, .truth_fd = -1};
+    *sets =
+        (kf_cpu_sets){.device = cpu, .problem = problem, .count = count, .fd = -1, .truth_fd = -1};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
@@ -116,7 +120,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
     if (!sets->buffers || !sets->truths || !sets->sources || !sets->variations ||
         !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
-        kf_cpu_sets_free(sets);
+        kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
     for (uint32_t set = 0; set < count; set++)
@@ -135,8 +139,7 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
             sets->truth_size =
                 place(&sets->truths[entry], bytes, sets->truth_size, (uint32_t)entry);
         }
-    /* Memory that isn't there would end the judge with SIGBUS or the OOM killer's hand; say so
-     * instead. */
+    /* Without enough memory SIGBUS or the OOM killer would end the judge later. */
     if (sets->size + sets->truth_size + sets->kept_size > cpu->memory_bytes / 2) {
         kf_fail(error, KF_ERROR_LIMIT,
                 "workload %s takes %.1f GiB for %u sets of buffers, more than half of this "
@@ -146,13 +149,13 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
                 problem->workload,
                 (double)(sets->size + sets->truth_size + sets->kept_size) / 0x1p30, count,
                 (double)cpu->memory_bytes / 0x1p30);
-        kf_cpu_sets_free(sets);
+        kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
     if ((sets->size && (sets->fd = shared_file(sets->size, &sets->base, error)) < 0) ||
         (sets->truth_size &&
          (sets->truth_fd = shared_file(sets->truth_size, &sets->truth_base, error)) < 0)) {
-        kf_cpu_sets_free(sets);
+        kf_cpu_sets_free((kf_sets *)sets);
         return NULL;
     }
     if (sets->kept_size) {
@@ -160,16 +163,17 @@ kf_sets *kf_cpu_sets_new(kf_device *device, const kf_problem *problem, uint32_t 
             mmap(NULL, sets->kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (kept == MAP_FAILED) {
             kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
-            kf_cpu_sets_free(sets);
+            kf_cpu_sets_free((kf_sets *)sets);
             return NULL;
         }
         sets->kept = kept;
     }
-    return sets;
+    return (kf_sets *)sets;
 }
 
-void kf_cpu_sets_free(kf_sets *sets)
+void kf_cpu_sets_free(kf_sets *handle)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     if (!sets) return;
     if (sets->base) munmap(sets->base, sets->size);
     if (sets->truth_base) munmap(sets->truth_base, sets->truth_size);
@@ -184,7 +188,7 @@ void kf_cpu_sets_free(kf_sets *sets)
     free(sets);
 }
 
-static unsigned char *data_of(const kf_sets *sets, const buffer *b)
+static unsigned char *data_of(const kf_cpu_sets *sets, const buffer *b)
 {
     return sets->base + b->offset + b->data_offset;
 }
@@ -197,7 +201,8 @@ static uint32_t count_outputs(const kf_problem *problem)
     return outputs;
 }
 
-static kf_runner_event hand_over_output_directory(kf_sets *sets, kf_runner *runner, kf_role role)
+static kf_runner_event hand_over_output_directory(kf_cpu_sets *sets, kf_runner *runner,
+                                                  kf_role role)
 {
     kf_error error = {0};
     kf_output_directory **output_directory = &sets->output_directories[role == KF_ROLE_BASELINE];
@@ -208,9 +213,11 @@ static kf_runner_event hand_over_output_directory(kf_sets *sets, kf_runner *runn
     return kf_runner_map(runner, &shared, 1);
 }
 
-/* A runner in Python has its results in memory of its own: no buffer for them, but a ledger. */
-kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
+/* A runner in Python keeps its results in its own memory. It gets an output directory in place of
+ * output buffers. */
+kf_runner_event kf_cpu_hand_over(kf_sets *handle, kf_runner *runner, kf_role role)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
     const kf_problem *problem = sets->problem;
     kf_runner_buffer buffers[64];
@@ -243,9 +250,10 @@ kf_runner_event kf_cpu_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
                                                 : event;
 }
 
-bool kf_cpu_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+bool kf_cpu_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint32_t *list,
                   uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     const kf_problem *problem = sets->problem;
     const kf_output_directory *output_directory =
         sets->output_directories[role == KF_ROLE_BASELINE];
@@ -275,16 +283,15 @@ static kf_key key_of(uint64_t secret, uint32_t set, int argument)
     return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
 }
 
-static kf_variation variation_of(const kf_sets *sets, uint32_t set, int argument)
+static kf_variation variation_of(const kf_cpu_sets *sets, uint32_t set, int argument)
 {
-    /* fresh numbers: beyond the sets there are */
+    /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[set % sets->count];
     return varied->argument == argument ? varied->variation : KF_VARY_NONE;
 }
 
-/* Draws the numbers that an input or inout begins with: into its buffer, of an inout into what is
- * kept. */
-static void generate(kf_sets *sets, uint32_t set, int i)
+/* Draws the initial values of an input into its buffer, and of an inout into sets->kept. */
+static void generate(kf_cpu_sets *sets, uint32_t set, int i)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)i;
@@ -296,7 +303,7 @@ static void generate(kf_sets *sets, uint32_t set, int i)
     b->digest = kf_digest(sets->digest_key, data, b->bytes);
 }
 
-static void poison_guards(const kf_sets *sets, const buffer *b, kf_key key)
+static void poison_guards(const kf_cpu_sets *sets, const buffer *b, kf_key key)
 {
     unsigned char *start = sets->base + b->offset;
     uint64_t end = b->data_offset + b->bytes;
@@ -306,7 +313,7 @@ static void poison_guards(const kf_sets *sets, const buffer *b, kf_key key)
 
 static void fill_one(void *context, size_t entry)
 {
-    kf_sets *sets = context;
+    kf_cpu_sets *sets = context;
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
@@ -317,9 +324,10 @@ static void fill_one(void *context, size_t entry)
     if (argument->kind == KF_INPUT) poison_guards(sets, b, key_of(sets->secret, set, i));
 }
 
-bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+bool kf_cpu_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
                  kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     sets->secret = secret;
     memcpy(sets->variations, variations, sets->count * sizeof *variations);
@@ -330,7 +338,7 @@ bool kf_cpu_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
 
 static void poison_one(void *context, size_t entry)
 {
-    kf_sets *sets = context;
+    kf_cpu_sets *sets = context;
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
@@ -345,8 +353,9 @@ static void poison_one(void *context, size_t entry)
     }
 }
 
-bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
+bool kf_cpu_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     sets->poison_secret = secret;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
@@ -356,7 +365,7 @@ bool kf_cpu_poison(kf_sets *sets, uint64_t secret, kf_error *error)
 }
 
 typedef struct selection {
-    kf_sets *sets;
+    kf_cpu_sets *sets;
     const uint32_t *list;
 } selection;
 
@@ -369,8 +378,9 @@ static void flush_one(void *context, size_t item)
     if (b->length) kf_cache_flush(data_of(all->sets, b), b->bytes);
 }
 
-void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
+void kf_cpu_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     selection all = {sets, list};
     kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
                     flush_one, &all);
@@ -379,12 +389,12 @@ void kf_cpu_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 /* ---- inspecting ------------------------------------------------------------------------------ */
 
 typedef struct inspection {
-    kf_sets *sets;
+    kf_cpu_sets *sets;
     const bool *chosen;
     kf_damage *damages; /* one a buffer */
 } inspection;
 
-static bool guards_intact(const kf_sets *sets, const buffer *b, kf_key key, int64_t *byte)
+static bool guards_intact(const kf_cpu_sets *sets, const buffer *b, kf_key key, int64_t *byte)
 {
     const unsigned char *start = sets->base + b->offset;
     uint64_t end = b->data_offset + b->bytes, where = 0;
@@ -399,7 +409,7 @@ static bool guards_intact(const kf_sets *sets, const buffer *b, kf_key key, int6
 static void inspect_one(void *context, size_t entry)
 {
     inspection *all = context;
-    kf_sets *sets = all->sets;
+    kf_cpu_sets *sets = all->sets;
     uint32_t set = (uint32_t)(entry / (size_t)sets->problem->argument_count);
     int i = (int)(entry % (size_t)sets->problem->argument_count);
     const kf_problem_argument *argument = &sets->problem->arguments[i];
@@ -424,11 +434,12 @@ static void inspect_one(void *context, size_t entry)
     all->damages[entry] = damage;
 }
 
-bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+bool kf_cpu_inspect(kf_sets *handle, const bool *chosen, kf_damage *damage, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     size_t entries = (size_t)sets->count * (size_t)sets->problem->argument_count;
     kf_autofree kf_damage *damages = calloc(entries, sizeof *damages);
-    if (!damages) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!damages) return kf_fail_memory(error, "buffer sets");
     inspection all = {sets, chosen, damages};
     kf_parallel_for(sets->device->parallel, entries, inspect_one, &all);
     *damage = (kf_damage){0};
@@ -441,7 +452,7 @@ bool kf_cpu_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_err
 static void prepare_one(void *context, size_t item)
 {
     const selection *all = context;
-    kf_sets *sets = all->sets;
+    kf_cpu_sets *sets = all->sets;
     size_t arguments = (size_t)sets->problem->argument_count;
     uint32_t set = all->list[item / arguments];
     int i = (int)(item % arguments);
@@ -461,8 +472,9 @@ static void prepare_one(void *context, size_t item)
     }
 }
 
-bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cpu_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     selection all = {sets, list};
     kf_parallel_for(sets->device->parallel, (size_t)count * (size_t)sets->problem->argument_count,
@@ -470,29 +482,32 @@ bool kf_cpu_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, k
     return true;
 }
 
-const void *kf_cpu_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cpu_output(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     return data_of(
         sets,
         &sets->buffers[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument]);
 }
 
-const void *kf_cpu_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cpu_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
-    return kf_cpu_output(sets, set, argument, error);
+    return kf_cpu_output(handle, set, argument, error);
 }
 
-const void *kf_cpu_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
+const void *kf_cpu_truth(kf_sets *handle, uint32_t set, int argument, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     const buffer *b =
         &sets->truths[(size_t)set * (size_t)sets->problem->argument_count + (size_t)argument];
     return sets->truth_base + b->offset + b->data_offset;
 }
 
-bool kf_cpu_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+bool kf_cpu_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
+    kf_cpu_sets *sets = (kf_cpu_sets *)handle;
     (void)error;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;

@@ -1,8 +1,8 @@
-/* Building for a GPU: nvcc in the build jail. See include/kforge/build.h.
+/* Builds for a GPU: nvcc in the build jail (include/kforge/build.h).
  *
- * Only the candidate is compiled each time; the shim, which is the same for all candidates of a
- * task, is compiled once, without the candidate near it, and kept in the cache. nvcc drives five
- * programs and takes about a second; what it says of registers and memory (-Xptxas -v) becomes the
+ * The shim is the same for all candidates of a task. It is compiled once, in a jail without the
+ * candidate, and kept in the cache. So a build compiles only the candidate. nvcc starts five
+ * programs and takes about a second. Its figures of registers and memory (-Xptxas -v) become the
  * build's report. */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,10 @@
 #include "paths.h"
 
 #define MAX_ARGV 96
-#define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin" /* of the jail, behind the toolkit's own */
-#define SHIM_SECONDS 60                             /* of processor time */
+/* The jail's PATH after the toolkit's bin/. */
+#define SYSTEM_PATH ":/usr/local/bin:/usr/bin:/bin"
+/* Processor time. */
+#define SHIM_SECONDS 60
 
 /* ---- libraries that a task allows ------------------------------------------------------------ */
 
@@ -38,7 +40,8 @@ static const char *library_flag(const char *name)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(libraries[i].name, name) == 0) return libraries[i].flag;
-    return NULL; /* cutlass is headers; what it is not known here, the compiler will miss */
+    /* cutlass has only headers. The linker reports an unknown library. */
+    return NULL;
 }
 
 /* ---- the jail -------------------------------------------------------------------------------- */
@@ -83,7 +86,7 @@ static bool copy_file(const char *from, const char *to)
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-/* CACHE/shims/HASH.o; malloc'd. */
+/* Returns CACHE/shims/HASH.o. The caller frees it. */
 static char *shim_path(const kf_cuda_device *gpu, const kf_build_request *request)
 {
     kf_autofree char *prototype = kf_build_prototype_header(request->task, request->oracle);
@@ -102,7 +105,7 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
 {
     kf_autofree char *object = kf_path_join(request->directory, "kforge_shim.o"),
                      *cached = shim_path(gpu, request);
-    if (!object) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!object) return kf_fail_memory(error, "a build");
     if (cached && access(cached, R_OK) == 0 && copy_file(cached, object)) return true;
     const char *const argv[] = {nvcc,
                                 "-c",
@@ -131,8 +134,8 @@ static bool make_shim(const kf_cuda_device *gpu, const kf_build_request *request
 
 /* ---- the candidate --------------------------------------------------------------------------- */
 
-/* nvcc exits with 1, 2 or 255 for errors in the source, depending on which of its programs found
- * them. */
+/* Returns the status of a failed build. nvcc exits with 1, 2 or 255 for errors in the source,
+ * depending on its program that found them. So the messages decide. */
 static kf_status status_of(int exit_status, const char *log)
 {
     (void)exit_status;
@@ -152,14 +155,14 @@ char *kf_cuda_toolchain(const kf_cuda_device *gpu)
     if (!kf_cuda_toolkit(toolkit, NULL)) return strdup("cuda, no nvcc");
     snprintf(path, sizeof path, "%s/bin/nvcc", toolkit);
     stat(path, &status);
-    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->architecture, path,
+    return asprintf(&text, "cuda sm_%s %s %lld %lld, %s", gpu->properties.architecture, path,
                     (long long)status.st_size, (long long)status.st_mtim.tv_sec,
                     gpu->head.compiler) < 0
                ? NULL
                : text;
 }
 
-/* The one that nvcc calls where nothing tells it another: gcc, in the jail's PATH. */
+/* Finds nvcc's default host compiler: gcc in the jail's PATH. */
 static void find_host_compiler(const char *toolkit, char words[KF_COMPILER_WORDS])
 {
     kf_autofree char *path = NULL, *folders = NULL;
@@ -211,8 +214,8 @@ static bool build_once(const void *device, const kf_build_request *request, kf_b
                                   "-gencode"};
     int argc = 0;
     while (argv[argc]) argc++;
-    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s", gpu->architecture,
-             gpu->architecture);
+    snprintf(generation, sizeof generation, "arch=compute_%s,code=sm_%s",
+             gpu->properties.architecture, gpu->properties.architecture);
     argv[argc++] = generation;
     for (const char *const *flag = request->flags; flag && *flag; flag++) {
         if (argc >= MAX_ARGV - 20)

@@ -1,32 +1,33 @@
-/* What the GPU can do at best. Its memory: bytes read by a kernel that only reads, and bytes read
- * plus written by a copy, of data far larger than the L2. Reading alone is faster (3.1 against 2.8
- * TB/s on an H100), so a floor made of the copy's figure would call a good reduction impossible.
- * And launches: how long one takes of many that do nothing. Measured once a device and driver and
- * kept in the cache folder; the best of some passes counts. */
+/* Measures what the GPU reaches at best. Memory: bytes read by a kernel that only reads, and bytes
+ * read plus written by a copy, of data far larger than the L2. Reading alone is faster (3.1 against
+ * 2.8 TB/s on an H100). A floor from the copy alone would call a good reduction impossible.
+ * Launches: the time of one of many empty launches. The best pass counts. The figures are kept in
+ * the cache folder, for each device and driver. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "device_cuda.h"
+#include "cuda_calls.h"
 #include "kforge/file.h"
 
 #define COPY_BYTES (512u << 20)
 #define PASSES 6
 #define LAUNCHES 2000
-#define LAUNCH_PART 0.5 /* of an empty launch: what the least call is taken to be */
+/* The least time of a call, as a part of an empty launch. */
+#define LAUNCH_PART 0.5
 
 static char *figure_path(const kf_cuda_device *gpu)
 {
     char *path = NULL;
-    if (!gpu->cache ||
-        asprintf(&path, "%s/devices/%s-%s-ceilings.txt", gpu->cache, gpu->uuid, gpu->driver) < 0)
+    if (!gpu->cache || asprintf(&path, "%s/devices/%s-%s-ceilings.txt", gpu->cache,
+                                gpu->properties.uuid, gpu->properties.driver) < 0)
         return NULL;
     return path;
 }
 
-/* The best of some passes of one kernel over `bytes` of traffic. */
+/* Runs some passes of a kernel with `bytes` of traffic. *best: the best bandwidth. */
 static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameters, double bytes,
                     double *best, kf_error *error)
 {
@@ -39,11 +40,11 @@ static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameter
     for (int pass = 0; pass < PASSES && done; pass++) {
         float milliseconds = 0;
         cuda->event_record(events[0], gpu->stream);
-        done = kf_cuda_check(gpu,
-                             cuda->launch(gpu->kernels[kernel], (unsigned)gpu->multiprocessors * 8,
-                                          1, 1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters,
-                                          NULL),
-                             "measuring the memory's bandwidth", error);
+        done = kf_cuda_check(
+            gpu,
+            cuda->launch(gpu->kernels[kernel], (unsigned)gpu->properties.multiprocessors * 8, 1, 1,
+                         KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL),
+            "measuring the memory's bandwidth", error);
         cuda->event_record(events[1], gpu->stream);
         done = done && kf_cuda_wait(gpu, "measuring the memory's bandwidth", error) &&
                kf_cuda_check(gpu, cuda->event_elapsed(&milliseconds, events[0], events[1]),
@@ -58,23 +59,22 @@ static bool measure(kf_cuda_device *gpu, enum kf_kernel kernel, void **parameter
 
 static bool measure_both(kf_cuda_device *gpu, kf_error *error)
 {
-    kf_cuda_room from = {0}, to = {0};
+    kf_cuda_scratch from = {0}, to = {0};
     unsigned long long blocks = COPY_BYTES / 16;
     void *copy[] = {&from.pointer, &to.pointer, &blocks},
          *read[] = {&from.pointer, &blocks, &gpu->tasks.pointer};
-    bool done =
-        kf_cuda_room_need(gpu, &from, COPY_BYTES, error) &&
-        kf_cuda_room_need(gpu, &to, COPY_BYTES, error) &&
-        kf_cuda_check(gpu, gpu->cuda.set_bytes(from.pointer, 0x3c, COPY_BYTES, gpu->stream),
-                      "filling memory", error) &&
-        measure(gpu, KF_KERNEL_COPY, copy, 2.0 * COPY_BYTES, &gpu->copy_bytes_per_second, error) &&
-        measure(gpu, KF_KERNEL_READ, read, COPY_BYTES, &gpu->read_bytes_per_second, error);
+    bool done = kf_cuda_scratch_need(gpu, &from, COPY_BYTES, error) &&
+                kf_cuda_scratch_need(gpu, &to, COPY_BYTES, error) &&
+                kf_cuda_check(gpu, gpu->cuda.set_bytes(from.pointer, 0x3c, COPY_BYTES, gpu->stream),
+                              "filling memory", error) &&
+                measure(gpu, KF_KERNEL_COPY, copy, 2.0 * COPY_BYTES, &gpu->bandwidth.copy, error) &&
+                measure(gpu, KF_KERNEL_READ, read, COPY_BYTES, &gpu->bandwidth.read, error);
     if (from.pointer) gpu->cuda.release(from.pointer);
     if (to.pointer) gpu->cuda.release(to.pointer);
     return done;
 }
 
-/* Launches that do nothing, one behind the other: the time of one, at best. */
+/* Measures empty launches, one after the other. *best: the least time of one. */
 static bool measure_launches(kf_cuda_device *gpu, double *best, kf_error *error)
 {
     unsigned long long nowhere = 0, blocks = 0;
@@ -100,8 +100,8 @@ static void keep(const kf_cuda_device *gpu)
     kf_autofree char *path = figure_path(gpu);
     kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "devices") : NULL;
     char text[128];
-    int size = snprintf(text, sizeof text, "%.6g %.6g %.6g\n", gpu->copy_bytes_per_second,
-                        gpu->read_bytes_per_second, gpu->head.least_call / LAUNCH_PART);
+    int size = snprintf(text, sizeof text, "%.6g %.6g %.6g\n", gpu->bandwidth.copy,
+                        gpu->bandwidth.read, gpu->head.least_call / LAUNCH_PART);
     if (path && folder && kf_directory_make(folder, NULL))
         kf_file_write(path, text, (size_t)size, NULL);
 }
@@ -113,13 +113,13 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
     double copy = 0, read = 0, launch = 0;
     if (known && sscanf(known, "%lf %lf %lf", &copy, &read, &launch) == 3 && copy > 1e9 &&
         copy < 1e15 && read > 1e9 && read < 1e15 && launch > 1e-8 && launch < 1e-3) {
-        gpu->copy_bytes_per_second = copy;
-        gpu->read_bytes_per_second = read;
+        gpu->bandwidth.copy = copy;
+        gpu->bandwidth.read = read;
         gpu->head.least_call = LAUNCH_PART * launch;
         return true;
     }
-    /* Who has just ended may have left memory that is being cleared, and nothing tells yet how
-     * quick a read is otherwise. */
+    /* The driver may still clear memory of a process that has just ended, and the usual time of a
+     * read is unknown yet. So it waits and measures twice. */
     if (!measure_both(gpu, error)) return false;
     nanosleep(&(struct timespec){.tv_nsec = (long)(KF_MEMORY_SETTLE_SECONDS * 1e9)}, NULL);
     if (!measure_both(gpu, error) || !measure_launches(gpu, &launch, error)) return false;
@@ -131,9 +131,10 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    kf_error no_room = {0}; /* a job's buffers may have all the memory: then its figures stay */
+    /* A job's buffers may fill the memory. The figures stay unchanged then. */
+    kf_error no_room = {0};
     double launch = 0;
-    kf_memory_settle_await(&gpu->quiet, KF_MEMORY_SETTLE_SECONDS);
+    kf_memory_settle_await(&gpu->settle.reads, KF_MEMORY_SETTLE_SECONDS);
     measure_both(gpu, &no_room);
     if (!measure_launches(gpu, &launch, error)) return false;
     gpu->head.least_call = fmin(gpu->head.least_call, LAUNCH_PART * launch);

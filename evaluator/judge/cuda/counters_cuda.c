@@ -1,6 +1,7 @@
-/* Counting on a GPU: a runner that has CUPTI loaded before it was locked in, two sets of buffers,
- * one call that counts for nothing unless it takes long, and then the calls that are counted
- * (evaluator/runner/counters.c), as many as a call's time allows (kf_counters_passes). */
+/* Counts one call on a GPU. The runner loads CUPTI before it puts on the second system call filter.
+ * There are two sets of buffers. A short call gets one warm-up. Then the runner repeats the counted
+ * call (evaluator/runner/cupti_counters.c), as often as the call's time allows
+ * (kf_counters_passes). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ bool kf_counters_available(char text[512], char remedy[512])
 
 /* ---- one runner ------------------------------------------------------------------------------ */
 
-/* What is done one after the other, by the names that its times have in a verdict ("seconds"). */
+/* The steps, and the names of their times in a verdict ("seconds"). */
 enum { LOCK, BUFFERS, RUNNER, LOAD, HAND_OVER, WARM_UP, COUNT, STEPS };
 static const char *const step_names[STEPS] = {"lock",      "buffers", "runner", "load",
                                               "hand_over", "warm_up", "count"};
@@ -83,7 +84,7 @@ typedef struct counter_run {
     kf_runner *runner;
     kf_count_header header;
     kf_count_launch *launches;
-    /* kf_now() when the step that is under way began; seconds of those that ended */
+    /* `since`: kf_now() at the begin of the current step. `took`: seconds of the finished steps. */
     double since, took[STEPS];
     char note[1024];
 } counter_run;
@@ -95,7 +96,7 @@ static void ended(counter_run *run, int step)
     run->since = now;
 }
 
-/* Words for what became of the runner, as a note. False when it is the caller's doing. */
+/* Sets the note about the end of the runner. False if the caller interrupted it. */
 static bool explain(counter_run *run, kf_runner_event event, const char *doing, kf_error *error)
 {
     kf_runner_explanation why;
@@ -106,13 +107,13 @@ static bool explain(counter_run *run, kf_runner_event event, const char *doing, 
     return true;
 }
 
-/* Which metrics runners are started for from now on; those that wait for others are of no use. */
+/* Sets the metrics of the next runners. Ends waiting runners for other metrics. */
 static bool choose_names(kf_cuda_device *gpu, kf_runner_pool *pool, const char *names)
 {
-    if (gpu->count_names && strcmp(gpu->count_names, names) == 0) return true;
+    if (gpu->counting.names && strcmp(gpu->counting.names, names) == 0) return true;
     if (pool) kf_runner_pool_forget(pool, KF_RUNNER_COUNT);
-    free(gpu->count_names);
-    return (gpu->count_names = strdup(names)) != NULL;
+    free(gpu->counting.names);
+    return (gpu->counting.names = strdup(names)) != NULL;
 }
 
 bool kf_cuda_expect_count(kf_device *device, kf_runner_pool *pool, const char *wanted)
@@ -126,27 +127,27 @@ bool kf_cuda_count_place(kf_cuda_device *gpu, kf_runner_place *place, kf_error *
 {
     char library[4096];
     size_t count = 0;
-    if (!gpu->count_names || !kf_cupti_find(library))
+    if (!gpu->counting.names || !kf_cupti_find(library))
         return kf_fail(error, KF_ERROR_MACHINE, MISSING);
-    snprintf(gpu->count_library, sizeof gpu->count_library, KF_COUNT_LIBRARY "=%s", library);
-    snprintf(gpu->count_folder, sizeof gpu->count_folder, "%s", library);
-    *strrchr(gpu->count_folder, '/') = '\0';
-    snprintf(gpu->count_search, sizeof gpu->count_search, "LD_LIBRARY_PATH=%s:%s",
-             gpu->driver_folder, gpu->count_folder);
-    free(gpu->count_metrics);
-    gpu->count_metrics = NULL;
-    if (asprintf(&gpu->count_metrics, KF_COUNT_NAMES "=%s", gpu->count_names) < 0)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    snprintf(gpu->counting.library, sizeof gpu->counting.library, KF_COUNT_LIBRARY "=%s", library);
+    snprintf(gpu->counting.folder, sizeof gpu->counting.folder, "%s", library);
+    *strrchr(gpu->counting.folder, '/') = '\0';
+    snprintf(gpu->counting.search, sizeof gpu->counting.search, "LD_LIBRARY_PATH=%s:%s",
+             gpu->properties.driver_folder, gpu->counting.folder);
+    free(gpu->counting.metrics);
+    gpu->counting.metrics = NULL;
+    if (asprintf(&gpu->counting.metrics, KF_COUNT_NAMES "=%s", gpu->counting.names) < 0)
+        return kf_fail_memory(error, "hardware counters");
     for (const char *const *word = place->environment; *word && count < 16; word++)
-        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->count_environment[count++] = *word;
-    gpu->count_environment[count++] = gpu->count_search;
-    gpu->count_environment[count++] = gpu->count_library;
-    gpu->count_environment[count++] = gpu->count_metrics;
-    gpu->count_environment[count] = NULL;
-    place->environment = gpu->count_environment;
+        if (strncmp(*word, "LD_LIBRARY_PATH=", 16) != 0) gpu->counting.environment[count++] = *word;
+    gpu->counting.environment[count++] = gpu->counting.search;
+    gpu->counting.environment[count++] = gpu->counting.library;
+    gpu->counting.environment[count++] = gpu->counting.metrics;
+    gpu->counting.environment[count] = NULL;
+    place->environment = gpu->counting.environment;
     if (place->path_count < KF_PLACE_PATHS - 1)
         place->paths[place->path_count++] =
-            (kf_sandbox_path){gpu->count_folder, KF_PATH_READ | KF_PATH_EXEC, true};
+            (kf_sandbox_path){gpu->counting.folder, KF_PATH_READ | KF_PATH_EXEC, true};
     return true;
 }
 
@@ -155,7 +156,7 @@ static bool start(counter_run *run, kf_error *error)
     kf_counting *counting = run->counting;
     kf_runner_place place;
     if (!choose_names(run->gpu, counting->pool, run->names))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "hardware counters");
     if (counting->pool)
         return (run->runner =
                     kf_runner_pool_take(counting->pool, KF_RUNNER_COUNT, counting->strict_sandbox,
@@ -183,7 +184,7 @@ static bool fill(counter_run *run, kf_error *error)
     uint64_t secrets[2];
     for (int i = 0; i < SETS; i++) variations[i].argument = -1;
     if (!kf_random(secrets, sizeof secrets))
-        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     run->sets = device->sets_new(run->device, run->counting->problem, SETS, false, error);
     return run->sets && device->fill(run->sets, secrets[0], variations, error) &&
            device->poison(run->sets, secrets[1], error);
@@ -195,8 +196,7 @@ static void drop_sets(counter_run *run)
     run->sets = NULL;
 }
 
-/* Sets run->note when the runner did not come to its end; false for the machine's and the caller's
- * part. */
+/* Counts. Sets run->note if the runner fails. False: a fault of the machine or the caller. */
 static bool count(counter_run *run, kf_error *error)
 {
     uint64_t scalars[KF_MAX_ARGUMENTS];
@@ -266,10 +266,9 @@ cJSON *kf_cuda_count(kf_device *device, kf_counting *counting, kf_error *error)
         taken = kf_counters_note(&counting->origin, trouble.text, "");
     else if (done)
         taken = conclude(&run);
-    if (!taken && trouble.code != KF_ERROR_BUSY)
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for counters");
+    if (!taken && trouble.code != KF_ERROR_BUSY) kf_fail_memory(error, "counters");
     bool clean = done && !run.note[0];
-    /* the driver takes twice as long for that while it ends a process */
+    /* The driver frees memory half as fast while it ends a process. */
     if (clean) drop_sets(&run);
     if (counting->pool)
         kf_runner_pool_retire(counting->pool, run.runner, !clean);

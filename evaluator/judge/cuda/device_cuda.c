@@ -1,9 +1,8 @@
-/* The CUDA device: one GPU through the driver API. Buffers are sets_cuda.c's, builds
- * build_cuda.c's; here the device is opened, described and reserved, and work for the judge's own
- * kernels is sent to it.
+/* Opens, describes and reserves one GPU, and has the table of its operations. device_cuda.h lists
+ * the other files of the device.
  *
- * The judge keeps one context and one stream for as long as it lives; every operation waits for its
- * own work, so that nothing of the judge is on the GPU while a batch is timed. */
+ * The judge keeps one context and one stream for its whole life. Every operation waits for its own
+ * work, so that the judge has no work on the GPU while a batch is timed. */
 #include "device_cuda.h"
 
 #include <errno.h>
@@ -16,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "device_pool_cuda.h"
 #include "counters_cuda.h"
 #include "driver_watch.h"
@@ -29,57 +30,27 @@
 #include "cgroup_cpu_limit.h"
 #include "timing_lock.h"
 
-/* A context has as many channels to the GPU for kernels and for copies as these say, 8 where they
- * don't, and to make and end it takes the driver as much longer, in which it does little for
- * others: 113 and 49 ms on an H200 with 8 of each, 85 and 36 with one for copies, 51 and 20 with
- * one of each. Kernels of more than four streams of a candidate may wait for each other. */
+/* The numbers of a context's channels to the GPU, for kernels and for copies. Fewer channels make a
+ * context quicker to create and to destroy: 113 and 49 ms on an H200 with the default of 8 each, 85
+ * and 36 ms with one for copies, 51 and 20 ms with one each. Kernels in more than four streams of a
+ * candidate may wait for each other. */
 #define QUEUES "CUDA_DEVICE_MAX_CONNECTIONS=4", "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"
-#define PLENTY 4.0                 /* processors of a control group */
-#define RUNNER_MEMORY (8ull << 30) /* of a candidate's own, on the host */
-/* Threads that the driver makes later than at the start. The runner makes it make them all: with
- * host functions, callbacks, asynchronous allocation, graphs and cooperative launches none came
- * later on an H100 with driver 580 (tests/honest). */
+/* The least processors of a control group for the idle guard. */
+#define PLENTY 4.0
+/* The host memory of a candidate. */
+#define RUNNER_MEMORY (8ull << 30)
+/* Threads that the driver starts later. The runner makes the driver start all threads before it
+ * loads a candidate. With host functions, callbacks, asynchronous allocation, graphs and
+ * cooperative launches an H100 with driver 580 started no thread later (tests/honest). */
 #define SPARE_THREADS 0
-/* Beside PyTorch cuBLAS and cuDNN are loaded when they are first needed. */
+/* PyTorch loads cuBLAS and cuDNN when they are first needed. */
 #define PYTHON_SPARE_THREADS 8
-#define PYTHON_MEMORY (32ull << 30) /* constants of a module are made on the host first */
-/* blank runners in Python, each with a context of half a gigabyte: */
+/* A module makes its constants on the host first. */
+#define PYTHON_MEMORY (32ull << 30)
+/* Blank runners in Python. Each has a context of half a gigabyte. */
 #define MAX_SPARES 6
-#define SPARE_BYTES (8ull << 30) /* one for so much of the device's memory */
-
-/* ---- work ------------------------------------------------------------------------------------ */
-
-bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error)
-{
-    if (result == CU_SUCCESS) return true;
-    char words[256];
-    kf_cuda_describe(&gpu->cuda, result, words, sizeof words);
-    const char *remedy = kf_gpu_remedy(result);
-    return kf_fail(error, KF_ERROR_MACHINE, "%s, %s: %s%s%s", gpu->head.name, doing, words,
-                   remedy ? "; " : "", remedy ? remedy : "");
-}
-
-bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error)
-{
-    if (room->bytes >= bytes) return true;
-    size_t wanted = 1 << 20;
-    while (wanted < bytes) wanted *= 2;
-    if (room->pointer) {
-        gpu->cuda.stream_synchronize(gpu->stream);
-        gpu->cuda.release(room->pointer);
-    }
-    *room = (kf_cuda_room){0};
-    if (!kf_cuda_check(gpu, gpu->cuda.allocate(&room->pointer, wanted),
-                       "memory for the judge's own work", error))
-        return false;
-    room->bytes = wanted;
-    return true;
-}
-
-bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error)
-{
-    return kf_cuda_check(gpu, gpu->cuda.stream_synchronize(gpu->stream), doing, error);
-}
+/* The device memory for each of them. */
+#define SPARE_BYTES (8ull << 30)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -87,8 +58,8 @@ static void cuda_free(kf_device *device)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     const kf_cuda *cuda = &gpu->cuda;
-    kf_cuda_room *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush,
-                             &gpu->settle_room};
+    kf_cuda_scratch *rooms[] = {&gpu->tasks, &gpu->results, &gpu->snapshots, &gpu->flush,
+                                &gpu->settle.memory};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
     if (!gpu->lost) kf_cuda_memory_settle_end(gpu);
@@ -97,10 +68,10 @@ static void cuda_free(kf_device *device)
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
     kf_nvml_close(gpu->nvml);
     if (gpu->lock >= 0) close(gpu->lock);
-    kf_cpu_idle_guard_free(gpu->idle_guard);
+    kf_cpu_idle_guard_free(gpu->launcher.idle_guard);
     free(gpu->cache);
-    free(gpu->count_names);
-    free(gpu->count_metrics);
+    free(gpu->counting.names);
+    free(gpu->counting.metrics);
     free(gpu);
 }
 
@@ -109,21 +80,21 @@ static bool cuda_describe(const kf_device *device, cJSON *object)
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
     char capability[32], version[32];
     snprintf(capability, sizeof capability, "%d.%d", gpu->head.major, gpu->head.minor);
-    snprintf(version, sizeof version, "%d.%d", gpu->driver_version / 1000,
-             gpu->driver_version % 1000 / 10);
-    return cJSON_AddStringToObject(object, "uuid", gpu->uuid) &&
+    snprintf(version, sizeof version, "%d.%d", gpu->properties.driver_version / 1000,
+             gpu->properties.driver_version % 1000 / 10);
+    return cJSON_AddStringToObject(object, "uuid", gpu->properties.uuid) &&
            cJSON_AddStringToObject(object, "compute_capability", capability) &&
-           cJSON_AddStringToObject(object, "driver", gpu->driver) &&
+           cJSON_AddStringToObject(object, "driver", gpu->properties.driver) &&
            cJSON_AddStringToObject(object, "driver_cuda", version) &&
            cJSON_AddStringToObject(object, "nvrtc", kf_nvrtc_version()) &&
-           cJSON_AddNumberToObject(object, "multiprocessors", gpu->multiprocessors) &&
-           cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->l2_bytes) &&
-           cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->memory_bytes) &&
-           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->copy_bytes_per_second) &&
-           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->read_bytes_per_second) &&
+           cJSON_AddNumberToObject(object, "multiprocessors", gpu->properties.multiprocessors) &&
+           cJSON_AddNumberToObject(object, "l2_bytes", (double)gpu->properties.l2_bytes) &&
+           cJSON_AddNumberToObject(object, "memory_bytes", (double)gpu->properties.memory_bytes) &&
+           cJSON_AddNumberToObject(object, "copy_bytes_per_second", gpu->bandwidth.copy) &&
+           cJSON_AddNumberToObject(object, "read_bytes_per_second", gpu->bandwidth.read) &&
            cJSON_AddNumberToObject(object, "least_call_seconds", gpu->head.least_call) &&
-           (!gpu->has_launcher ||
-            cJSON_AddNumberToObject(object, "launching_processor", gpu->processors.processor));
+           (!gpu->launcher.known || cJSON_AddNumberToObject(object, "launching_processor",
+                                                            gpu->launcher.processors.processor));
 }
 
 static bool cuda_build(kf_device *device, const kf_build_request *request, kf_build *build,
@@ -143,34 +114,36 @@ static void add_path(kf_runner_place *place, const char *path, int access, bool 
         place->paths[place->path_count++] = (kf_sandbox_path){path, access, optional};
 }
 
-/* PyTorch on a GPU: what its allocator gets is ours (device_pool_cuda.c), and its processor threads
- * have nothing to do. */
+/* Changes `place` for PyTorch on a GPU. libkftorch.so gives PyTorch's allocator the judge's memory
+ * (device_pool_cuda.c). PyTorch's processor threads have no work, so one is enough. */
 static void place_python(kf_cuda_device *gpu, const kf_python *python, kf_runner_kind kind,
                          kf_runner_place *place)
 {
     static const char *const variables[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
                                             "OPENBLAS_NUM_THREADS=1", KF_PYTHON_VARIABLES};
     size_t count = 0;
-    while (gpu->environment[count]) count++;
-    snprintf(gpu->preload, sizeof gpu->preload, "LD_PRELOAD=%s/libkftorch.so", gpu->directory);
+    while (gpu->place.environment[count]) count++;
+    snprintf(gpu->place.preload, sizeof gpu->place.preload, "LD_PRELOAD=%s/libkftorch.so",
+             gpu->place.directory);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        gpu->environment[count++] = variables[i];
-    gpu->environment[count++] = gpu->preload;
-    snprintf(gpu->compiling, sizeof gpu->compiling, "TRITON_LIBCUDA_PATH=%s", gpu->driver_folder);
-    /* Triton asks where it is also for what it has compiled already */
-    gpu->environment[count++] = gpu->compiling;
-    gpu->environment[count] = NULL;
+        gpu->place.environment[count++] = variables[i];
+    gpu->place.environment[count++] = gpu->place.preload;
+    snprintf(gpu->place.compiling, sizeof gpu->place.compiling, "TRITON_LIBCUDA_PATH=%s",
+             gpu->properties.driver_folder);
+    /* Triton needs this variable even for kernels that it has compiled already. */
+    gpu->place.environment[count++] = gpu->place.compiling;
+    gpu->place.environment[count] = NULL;
     const char *const arguments[] = {
-        "-I", gpu->script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL,
+        "-I", gpu->place.script, "serve", "--cuda", kind == KF_RUNNER_COMPILED ? "--compile" : NULL,
         NULL};
-    memcpy(gpu->arguments, arguments, sizeof arguments);
+    memcpy(gpu->place.arguments, arguments, sizeof arguments);
     place->program = python->program;
-    place->arguments = gpu->arguments;
+    place->arguments = gpu->place.arguments;
     place->spare_threads = PYTHON_SPARE_THREADS;
 }
 
-/* What the driver needs inside (each path tried by leaving it out): its libraries, /sys, the device
- * nodes. /proc is the sandbox's own. */
+/* Lists the paths that the driver needs: its libraries, /sys and the device nodes. Each path was
+ * tested by leaving it out. The sandbox has a /proc of its own. */
 static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *place,
                        kf_error *error)
 {
@@ -180,44 +153,55 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     if (kind == KF_RUNNER_ASAN)
         return kf_fail(
             error, KF_ERROR_INPUT,
-            "AddressSanitizer is for device cpu; on a GPU compute-sanitizer does its work");
+            "AddressSanitizer needs device cpu; on a GPU use compute-sanitizer (--sanitize)");
     const kf_python *python = NULL;
     if (kf_runner_is_python(kind) && !(python = kf_python_find(error))) return false;
     kf_autofree char *found =
         kf_root_file(python ? "lib/kforge/torch/kforge_torch.py" : "bin/kforge-runner-cuda", error);
     if (!found) return false;
-    snprintf(python ? gpu->script : gpu->program, sizeof gpu->program, "%s", found);
-    snprintf(gpu->directory, sizeof gpu->directory, "%s/lib/kforge", kf_root());
-    snprintf(gpu->visible, sizeof gpu->visible, "CUDA_VISIBLE_DEVICES=%s", gpu->uuid);
-    snprintf(gpu->libraries, sizeof gpu->libraries, "LD_LIBRARY_PATH=%s", gpu->driver_folder);
-    const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",
-                                       "TMPDIR=/tmp",        gpu->visible,   "CUDA_CACHE_DISABLE=1",
-                                       gpu->libraries,       QUEUES,         NULL};
-    memcpy(gpu->environment, environment, sizeof environment);
+    snprintf(python ? gpu->place.script : gpu->place.program, sizeof gpu->place.program, "%s",
+             found);
+    snprintf(gpu->place.directory, sizeof gpu->place.directory, "%s/lib/kforge", kf_root());
+    snprintf(gpu->place.visible, sizeof gpu->place.visible, "CUDA_VISIBLE_DEVICES=%s",
+             gpu->properties.uuid);
+    snprintf(gpu->place.libraries, sizeof gpu->place.libraries, "LD_LIBRARY_PATH=%s",
+             gpu->properties.driver_folder);
+    const char *const environment[] = {"PATH=/usr/bin:/bin",
+                                       "LANG=C.UTF-8",
+                                       "HOME=/tmp",
+                                       "TMPDIR=/tmp",
+                                       gpu->place.visible,
+                                       "CUDA_CACHE_DISABLE=1",
+                                       gpu->place.libraries,
+                                       QUEUES,
+                                       NULL};
+    memcpy(gpu->place.environment, environment, sizeof environment);
     *place = (kf_runner_place){.kind = kind,
-                               .program = gpu->program,
-                               .directory = gpu->directory,
-                               .environment = gpu->environment,
-                               .idle_guard = gpu->idle_guard,
-                               .launcher = gpu->has_launcher ? &gpu->processors.launcher : NULL,
+                               .program = gpu->place.program,
+                               .directory = gpu->place.directory,
+                               .environment = gpu->place.environment,
+                               .idle_guard = gpu->launcher.idle_guard,
+                               .launcher =
+                                   gpu->launcher.known ? &gpu->launcher.processors.launcher : NULL,
                                .spare_threads = SPARE_THREADS};
     if (python) place_python(gpu, python, kind, place);
     kf_jail_system(place->paths, &place->path_count, KF_PLACE_PATHS - 12);
-    add_path(place, gpu->directory, KF_PATH_READ | KF_PATH_EXEC, false);
-    if (!python) add_path(place, gpu->program, KF_PATH_READ | KF_PATH_EXEC, false);
-    add_path(place, gpu->driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
+    add_path(place, gpu->place.directory, KF_PATH_READ | KF_PATH_EXEC, false);
+    if (!python) add_path(place, gpu->place.program, KF_PATH_READ | KF_PATH_EXEC, false);
+    add_path(place, gpu->properties.driver_folder, KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/opt", KF_PATH_READ | KF_PATH_EXEC, true);
     add_path(place, "/sys", KF_PATH_READ, true);
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         add_path(place, nodes[i], KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, true);
     int minor = kf_nvml_minor(gpu->nvml);
-    snprintf(gpu->node, sizeof gpu->node, "/dev/nvidia%d", minor >= 0 ? minor : gpu->ordinal);
-    if (access(gpu->node, F_OK) != 0)
+    snprintf(gpu->place.node, sizeof gpu->place.node, "/dev/nvidia%d",
+             minor >= 0 ? minor : gpu->properties.ordinal);
+    if (access(gpu->place.node, F_OK) != 0)
         return kf_fail(
             error, KF_ERROR_MACHINE,
-            "%s: its device file %s is not there; give it to this container (--gpus, --device)",
-            gpu->head.name, gpu->node);
-    add_path(place, gpu->node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
+            "%s: the device file %s is missing; give it to this container (--gpus, --device)",
+            gpu->head.name, gpu->place.node);
+    add_path(place, gpu->place.node, KF_PATH_READ | KF_PATH_WRITE | KF_PATH_DEVICE, false);
     for (size_t i = 0; python && i < python->path_count; i++)
         if (strncmp(python->paths[i], "/opt/", 5) != 0)
             add_path(place, python->paths[i], KF_PATH_READ | KF_PATH_EXEC, true);
@@ -229,9 +213,9 @@ static bool cuda_place(kf_device *device, kf_runner_kind kind, kf_runner_place *
     return kind != KF_RUNNER_COUNT || kf_cuda_count_place(gpu, place, error);
 }
 
-/* The least time that memory and arithmetic take: what has to be read, and of what is written all
- * that the L2 can't keep; operations at the rate that the multiprocessors' fastest units have on
- * paper, whatever the type: an f32 product may well be put together from tensor operations. */
+/* Returns the least time of memory and arithmetic. Memory: all inputs, and the outputs beyond the
+ * size of the L2 cache. Arithmetic: the peak rate of the fastest units, for every type, since a
+ * candidate may compute an f32 product with tensor operations. */
 static double cuda_floor(const kf_device *device, const kf_problem *problem)
 {
     const kf_cuda_device *gpu = (const kf_cuda_device *)device;
@@ -243,14 +227,16 @@ static double cuda_floor(const kf_device *device, const kf_problem *problem)
         if (a->kind == KF_OUTPUT || a->kind == KF_INOUT) writes += (double)a->bytes;
         if (a->kind != KF_SCALAR && kf_dtype_size(a->dtype) == 1) bytes8 = true;
     }
-    writes = writes > (double)gpu->l2_bytes ? writes - (double)gpu->l2_bytes : 0;
+    writes =
+        writes > (double)gpu->properties.l2_bytes ? writes - (double)gpu->properties.l2_bytes : 0;
     double bytes = reads + writes < problem->work_bytes ? reads + writes : problem->work_bytes;
     double per_clock = gpu->head.major >= 10                          ? 8192
                        : gpu->head.major == 9                         ? 4096
                        : gpu->head.major == 8 && gpu->head.minor == 0 ? 2048
                                                                       : 1024;
-    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->multiprocessors * gpu->clock_khz * 1e3;
-    double best = fmax(gpu->copy_bytes_per_second, gpu->read_bytes_per_second);
+    double flops = per_clock * (bytes8 ? 2 : 1) * gpu->properties.multiprocessors *
+                   gpu->properties.clock_khz * 1e3;
+    double best = fmax(gpu->bandwidth.copy, gpu->bandwidth.read);
     double memory_time = bytes / best, arithmetic_time = problem->work_flops / flops;
     return memory_time > arithmetic_time ? memory_time : arithmetic_time;
 }
@@ -264,37 +250,40 @@ static void cuda_sample(kf_device *device, kf_sample *sample)
 
 /* ---- one process at a time ------------------------------------------------------------------- */
 
-/* While runners are timed this thread waits for them, or works for them in between: on any
- * processor but those that runners launch from. */
+/* Keeps this thread off the processors that runners launch from, while it times runners. */
 static void keep_off_launchers(kf_cuda_device *gpu)
 {
     cpu_set_t others;
-    if (!gpu->has_launcher || gpu->moved || !kf_launch_cpu_others(&gpu->processors, &others))
+    if (!gpu->launcher.known || gpu->launcher.moved ||
+        !kf_launch_cpu_others(&gpu->launcher.processors, &others))
         return;
-    gpu->moved = sched_getaffinity(0, sizeof gpu->before, &gpu->before) == 0 &&
-                 sched_setaffinity(0, sizeof others, &others) == 0;
+    gpu->launcher.moved =
+        sched_getaffinity(0, sizeof gpu->launcher.before, &gpu->launcher.before) == 0 &&
+        sched_setaffinity(0, sizeof others, &others) == 0;
 }
 
 static bool cuda_reserve(kf_device *device, bool take, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
     if (take) {
-        if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->uuid, error)) < 0) return false;
+        if (gpu->lock < 0 && (gpu->lock = kf_timing_lock_open(gpu->properties.uuid, error)) < 0)
+            return false;
         if (!kf_timing_lock_take(gpu->lock, stop, error)) return false;
-        kf_cpu_idle_guard_begin(gpu->idle_guard);
+        kf_cpu_idle_guard_begin(gpu->launcher.idle_guard);
         keep_off_launchers(gpu);
         return true;
     }
-    kf_cpu_idle_guard_end(gpu->idle_guard);
-    if (gpu->moved) sched_setaffinity(0, sizeof gpu->before, &gpu->before);
-    gpu->moved = false;
+    kf_cpu_idle_guard_end(gpu->launcher.idle_guard);
+    if (gpu->launcher.moved)
+        sched_setaffinity(0, sizeof gpu->launcher.before, &gpu->launcher.before);
+    gpu->launcher.moved = false;
     if (gpu->lock >= 0) kf_timing_lock_give_back(gpu->lock);
     return true;
 }
 
-/* What happens in a candidate's context stays there, so that the judge's own tells whether the GPU
- * is still to be had: nothing that a runner says does. An error that the memory's check bits can't
- * correct may end the runner that met it and nobody else; the driver counts those. */
+/* True if the GPU is lost. An error in a candidate's context does not reach the judge's context, so
+ * the judge's context shows if the GPU still works. No claim of a runner counts. An uncorrectable
+ * memory error may end only the runner that met it, but the driver counts these errors. */
 static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
@@ -315,7 +304,7 @@ static bool cuda_lost(kf_device *device, const volatile int *stop, kf_error *err
         return false;
     gpu->lost = true;
     kf_fail(error, KF_ERROR_MACHINE,
-            "%s was lost: %s; look into dmesg for Xid, and whether nvidia-smi still shows it",
+            "%s was lost: %s; look for Xid errors in dmesg, and check if nvidia-smi still shows it",
             gpu->head.name, words);
     return true;
 }
@@ -369,7 +358,7 @@ static void write_uuid(const cu_uuid *uuid, char *text, size_t size)
              hex + 20);
 }
 
-/* The first GPU that nobody times on now; else the first. */
+/* Returns the first GPU on which no other judge times; 0 without one. */
 static int first_free(const kf_cuda *cuda, int count)
 {
     for (int ordinal = 0; ordinal < count; ordinal++) {
@@ -398,18 +387,20 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
     } attributes[] = {
         {CU_ATTRIBUTE_MAJOR, &gpu->head.major},
         {CU_ATTRIBUTE_MINOR, &gpu->head.minor},
-        {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->multiprocessors},
-        {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->clock_khz},
+        {CU_ATTRIBUTE_MULTIPROCESSORS, &gpu->properties.multiprocessors},
+        {CU_ATTRIBUTE_CLOCK_KHZ, &gpu->properties.clock_khz},
         {CU_ATTRIBUTE_L2_BYTES, &l2},
         {CU_ATTRIBUTE_VMM, &vmm},
         {CU_ATTRIBUTE_POSIX_HANDLES, &posix},
     };
-    if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->ordinal), "finding it", error) ||
+    if (!kf_cuda_check(gpu, cuda->device_get(&gpu->device, gpu->properties.ordinal), "finding it",
+                       error) ||
         !kf_cuda_check(
             gpu, cuda->device_name(gpu->head.hardware, sizeof gpu->head.hardware, gpu->device),
             "its name", error) ||
         !kf_cuda_check(gpu, cuda->device_uuid(&uuid, gpu->device), "its UUID", error) ||
-        !kf_cuda_check(gpu, cuda->version(&gpu->driver_version), "the driver's version", error))
+        !kf_cuda_check(gpu, cuda->version(&gpu->properties.driver_version), "the driver's version",
+                       error))
         return false;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (!kf_cuda_check(
@@ -417,8 +408,8 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                 cuda->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device),
                 "its properties", error))
             return false;
-    gpu->l2_bytes = (size_t)l2;
-    write_uuid(&uuid, gpu->uuid, sizeof gpu->uuid);
+    gpu->properties.l2_bytes = (size_t)l2;
+    write_uuid(&uuid, gpu->properties.uuid, sizeof gpu->properties.uuid);
     if (gpu->head.major < KF_GPU_MIN_MAJOR || !vmm || !posix)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s, %s: compute capability %d.%d%s; kforge needs 7.0 or later with buffers "
@@ -426,18 +417,18 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
                        gpu->head.name, gpu->head.hardware, gpu->head.major, gpu->head.minor,
                        vmm && posix ? "" : ", no shareable virtual memory");
     kf_cuda_compiler(gpu->head.compiler);
-    /* What nvcc links, its runtime library, wants a driver of its major version. Without nvcc
-     * Python is judged all the same. */
-    int nvcc = 0, nvcc_minor = 0, driver = gpu->driver_version / 1000;
+    /* nvcc links its runtime library, which needs a driver of its major version. Without nvcc the
+     * device can still judge Python. */
+    int nvcc = 0, nvcc_minor = 0, driver = gpu->properties.driver_version / 1000;
     if (sscanf(gpu->head.compiler, "nvcc %d.%d", &nvcc, &nvcc_minor) == 2 && nvcc > driver)
         return kf_fail(error, KF_ERROR_MACHINE,
                        "%s: the driver is for CUDA %d.%d, nvcc is %d.%d; update the driver, or "
                        "point CUDA_HOME to a toolkit of CUDA %d",
-                       gpu->head.name, driver, gpu->driver_version % 1000 / 10, nvcc, nvcc_minor,
-                       driver);
-    /* Instructions of one generation alone (wgmma, setmaxnreg) need the "a" target. */
-    snprintf(gpu->architecture, sizeof gpu->architecture, "%d%d%s", gpu->head.major,
-             gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
+                       gpu->head.name, driver, gpu->properties.driver_version % 1000 / 10, nvcc,
+                       nvcc_minor, driver);
+    /* Instructions of a single generation (wgmma, setmaxnreg) need the "a" target. */
+    snprintf(gpu->properties.architecture, sizeof gpu->properties.architecture, "%d%d%s",
+             gpu->head.major, gpu->head.minor, gpu->head.major >= 9 ? "a" : "");
     return true;
 }
 
@@ -451,7 +442,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
     cu_result loaded = image ? gpu->cuda.module_load(&gpu->module, image) : CU_SUCCESS;
-    int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->driver_version / 1000;
+    int nvrtc = atoi(kf_nvrtc_version()), driver = gpu->properties.driver_version / 1000;
     if (loaded != CU_SUCCESS && nvrtc > driver) {
         char words[256];
         kf_cuda_describe(&gpu->cuda, loaded, words, sizeof words);
@@ -460,7 +451,7 @@ static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
                        "CUDA %d.%d; update the driver, or point "
                        "CUDA_HOME and LD_LIBRARY_PATH to a toolkit of CUDA %d",
                        gpu->head.name, words, kf_nvrtc_version(), driver,
-                       gpu->driver_version % 1000 / 10, driver);
+                       gpu->properties.driver_version % 1000 / 10, driver);
     }
     if (!image || !kf_cuda_check(gpu, loaded, "loading the judge's kernels", error)) return false;
     for (int i = 0; i < KF_KERNEL_COUNT; i++)
@@ -483,58 +474,60 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
         !kf_cuda_check(gpu, cuda->context_set(gpu->context), "the context", error) ||
         !kf_cuda_check(gpu, cuda->stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING),
                        "making a stream", error) ||
-        !kf_cuda_check(gpu, cuda->granularity(&gpu->granule, &allocation, 0), "the size of pages",
-                       error) ||
-        !load_kernels(gpu, error) || !kf_cuda_room_need(gpu, &gpu->tasks, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->results, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->snapshots, 1, error) ||
-        !kf_cuda_room_need(gpu, &gpu->flush, 2 * gpu->l2_bytes, error) ||
+        !kf_cuda_check(gpu, cuda->granularity(&gpu->properties.granule, &allocation, 0),
+                       "the size of pages", error) ||
+        !load_kernels(gpu, error) || !kf_cuda_scratch_need(gpu, &gpu->tasks, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->results, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->flush, 2 * gpu->properties.l2_bytes, error) ||
         !kf_cuda_check(gpu,
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
                        "memory to flush with", error) ||
         !kf_cuda_check(gpu, cuda->memory_info(&free_bytes, &total), "its memory", error) ||
         !kf_cuda_memory_settle_begin(gpu, total, error) || !kf_cuda_ceilings(gpu, error))
         return false;
-    gpu->memory_bytes = total;
+    gpu->properties.memory_bytes = total;
     gpu->head.python_spares = total / SPARE_BYTES < MAX_SPARES ? total / SPARE_BYTES : MAX_SPARES;
-    /* The truth in float64 comes on top, and what candidates allocate. */
+    /* The truth in float64, and the memory that candidates allocate, come on top. */
     gpu->head.set_bytes = free_bytes / 5 < 12ull << 30 ? free_bytes / 5 : 12ull << 30;
     return true;
 }
 
 static void choose(kf_cuda_device *gpu, int ordinal, int count)
 {
-    gpu->ordinal = ordinal < 0 ? first_free(&gpu->cuda, count) : ordinal;
-    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->ordinal);
+    gpu->properties.ordinal = ordinal < 0 ? first_free(&gpu->cuda, count) : ordinal;
+    snprintf(gpu->head.name, sizeof gpu->head.name, "cuda:%d", gpu->properties.ordinal);
 }
 
-/* A MIG instance has a UUID of its own, which the driver does not tell from a GPU's; NVML and
- * CUDA_VISIBLE_DEVICES know it under another prefix. */
+/* Opens NVML for the device. The driver gives a MIG instance a UUID like that of a GPU. NVML and
+ * CUDA_VISIBLE_DEVICES need the prefix "MIG-" for it. */
 static void open_nvml(kf_cuda_device *gpu)
 {
-    char instance[sizeof gpu->uuid];
-    snprintf(instance, sizeof instance, "MIG-%.40s", gpu->uuid + strlen("GPU-"));
-    if (!(gpu->nvml = kf_nvml_open(gpu->uuid)) && (gpu->nvml = kf_nvml_open(instance)))
-        snprintf(gpu->uuid, sizeof gpu->uuid, "%s", instance);
+    char instance[sizeof gpu->properties.uuid];
+    snprintf(instance, sizeof instance, "MIG-%.40s", gpu->properties.uuid + strlen("GPU-"));
+    if (!(gpu->nvml = kf_nvml_open(gpu->properties.uuid)) && (gpu->nvml = kf_nvml_open(instance)))
+        snprintf(gpu->properties.uuid, sizeof gpu->properties.uuid, "%s", instance);
     gpu->broken_words = kf_nvml_broken_words(gpu->nvml);
 }
 
-/* Instances of one GPU (MIG) are next to the same processors, and nothing says which of them are in
- * use. */
+/* Chooses the processors that runners launch from. Instances of one GPU (MIG) share their
+ * processors, and it is unknown which instances are in use, so an instance gets no processor. */
 static void choose_launcher(kf_cuda_device *gpu)
 {
     cpu_set_t allowed;
     kf_gpu_place places[KF_LAUNCH_CPU_GPUS];
     size_t which, gpus = kf_nvml_places(gpu->nvml, places, KF_LAUNCH_CPU_GPUS, &which);
-    gpu->has_launcher =
-        gpus && gpus <= KF_LAUNCH_CPU_GPUS && strncmp(gpu->uuid, "MIG-", 4) != 0 &&
-        sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-        kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system, &gpu->processors);
-    gpu->head.keep_off = gpu->has_launcher ? &gpu->processors : NULL;
-    /* A thread that computes all the time would take most of what little a control group grants. */
+    gpu->launcher.known = gpus && gpus <= KF_LAUNCH_CPU_GPUS &&
+                          strncmp(gpu->properties.uuid, "MIG-", 4) != 0 &&
+                          sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+                          kf_launch_cpu_assign(&allowed, places, gpus, which, kf_core_of_system,
+                                               &gpu->launcher.processors);
+    gpu->head.keep_off = gpu->launcher.known ? &gpu->launcher.processors : NULL;
+    /* The idle guard computes all the time. In a small control group it would take most of the
+     * processor time. */
     bool plenty = kf_cgroup_cpu_limit("/proc/self/cgroup", "/sys/fs/cgroup") >= PLENTY;
-    gpu->idle_guard =
-        kf_cpu_idle_guard_new(gpu->has_launcher && plenty ? gpu->processors.processor : -1);
+    gpu->launcher.idle_guard = kf_cpu_idle_guard_new(
+        gpu->launcher.known && plenty ? gpu->launcher.processors.processor : -1);
 }
 
 kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
@@ -544,32 +537,32 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     int count = 0;
     if (!gpu || (cache && !(gpu->cache = strdup(cache)))) {
         free(gpu);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device");
         return NULL;
     }
     gpu->lock = -1;
     gpu->head.operations = &cuda_operations;
     gpu->head.default_seconds = 3;
-    /* 12 times an empty batch; where that is too short for the interval, more pairs follow */
+    /* 12 times an empty batch. If the interval is too wide, more pairs follow. */
     gpu->head.batch_seconds = 0.002;
     gpu->head.slow_start = true;
-    /* A/A on an H100: 3.0 us against 3.8 us a call for whole lives of processes
-     * (docs/results/README.md). */
+    /* Equal kernels in two processes on an H100 took 3.0 and 3.8 us a call, for the whole life of
+     * the processes (docs/results/README.md). */
     gpu->head.launch_bound = 10e-6;
     gpu->head.launch_bias = 0.8e-6;
     gpu->head.batch_bias = 5e-6;
-    /* 30 modules beside themselves on an H200: 29 us apart in the median (docs/results/README.md)
-     */
+    /* 30 modules against themselves on an H200 were 29 us apart in the median
+     * (docs/results/README.md). */
     gpu->head.python_bias = 30e-6;
-    /* Eager beside 11 of 12 kernels in CUDA C, on two hosts with an H200: 56 to 324 us more than in
-     * a process that does nothing else (docs/results/README.md). Its thread went where the kernel
-     * put it then; bound to a processor it should be less. */
+    /* Eager PyTorch took 56 to 324 us more when it alternated with a kernel in CUDA C than alone,
+     * for 11 of 12 kernels on two hosts with an H200 (docs/results/README.md). Its thread was not
+     * bound to a processor then. */
     gpu->head.python_cold = 300e-6;
     gpu->head.most_sets = 1024; /* KF_WIRE_MAX_SETS */
     gpu->head.floor_margin = 0.9;
-    /* Cold instructions, and clocks of the launch: a few microseconds a kernel. And two processes
-     * differ in single calls for as long as they live, with a standard deviation of 12 us between
-     * 17 pairs of processes on an H100: three times that. */
+    /* Cold instructions and the launch cost a few microseconds a kernel. Single calls of two
+     * processes differ for the life of the processes, with a standard deviation of 12 us over 17
+     * pairs of processes on an H100. This is three times that. */
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
     if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {
@@ -588,10 +581,12 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
     } else if (choose(gpu, ordinal, count), identify(gpu, error)) {
         open_nvml(gpu);
         choose_launcher(gpu);
-        if (!kf_nvml_driver(gpu->nvml, gpu->driver, sizeof gpu->driver))
-            snprintf(gpu->driver, sizeof gpu->driver, "unknown");
-        if (!kf_cuda_folder(&gpu->cuda, gpu->driver_folder, sizeof gpu->driver_folder))
-            snprintf(gpu->driver_folder, sizeof gpu->driver_folder, "/usr/lib");
+        if (!kf_nvml_driver(gpu->nvml, gpu->properties.driver, sizeof gpu->properties.driver))
+            snprintf(gpu->properties.driver, sizeof gpu->properties.driver, "unknown");
+        if (!kf_cuda_folder(&gpu->cuda, gpu->properties.driver_folder,
+                            sizeof gpu->properties.driver_folder))
+            snprintf(gpu->properties.driver_folder, sizeof gpu->properties.driver_folder,
+                     "/usr/lib");
         if (start(gpu, error)) return &gpu->head;
     }
     cuda_free(&gpu->head);

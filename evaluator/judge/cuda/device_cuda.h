@@ -1,6 +1,14 @@
-/* The CUDA device's parts: the device itself (device_cuda.c), work for its own kernels
- * (work_cuda.h), its ceilings (ceilings_cuda.c), whether its memory is quiet
- * (memory_settle_cuda.c), its buffer sets (sets_cuda.c, inspect_cuda.c) and nvcc (build_cuda.c). */
+/* One GPU through the CUDA driver API: the device's struct and the functions of its files.
+ *
+ *   device_cuda.c         opens, describes and reserves the device; its table of operations
+ *   cuda_calls.h          checked calls into the driver, memory for the judge's own work
+ *   work_cuda.h           launches of the judge's own kernels
+ *   buffers_cuda.h        buffer sets (sets_cuda.c, inspect_cuda.c, host_copies_cuda.c)
+ *   device_pool_cuda.h    memory of runners in Python
+ *   ceilings_cuda.c       bandwidth and launch time
+ *   memory_settle_cuda.c  waits until the driver has cleared freed memory
+ *   build_cuda.c          nvcc in the build jail
+ *   counters_cuda.h       hardware counters */
 #ifndef KFORGE_DEVICE_CUDA_H
 #define KFORGE_DEVICE_CUDA_H
 
@@ -27,162 +35,120 @@ enum kf_kernel {
     KF_KERNEL_COUNT
 };
 
-/* Device memory that grows when more is asked for; what was in it is lost then. */
-typedef struct kf_cuda_room {
+/* Device memory for the judge's own work. kf_cuda_scratch_need makes it larger. */
+typedef struct kf_cuda_scratch {
     cu_pointer pointer;
     size_t bytes;
-} kf_cuda_room;
+} kf_cuda_scratch;
+
+/* Properties of the GPU and its driver, read once when the device is opened. */
+typedef struct kf_cuda_properties {
+    /* The device's number as the driver counts. */
+    int ordinal;
+    int multiprocessors, clock_khz;
+    size_t l2_bytes;
+    /* The unit of virtual memory allocations. */
+    size_t granule;
+    uint64_t memory_bytes;
+    /* "GPU-..." or, for an instance of a GPU, "MIG-...". */
+    char uuid[48];
+    char driver_folder[4096], driver[64];
+    /* nvcc's target: "90a". */
+    char architecture[32];
+    int driver_version;
+} kf_cuda_properties;
+
+/* Bytes a second. */
+typedef struct kf_cuda_bandwidth {
+    double copy, read;
+} kf_cuda_bandwidth;
+
+/* Timed reads of `memory`, with an event before and after each (memory_settle_cuda.c). */
+typedef struct kf_cuda_settle {
+    kf_memory_settle reads;
+    kf_cuda_scratch memory;
+    cu_event events[2];
+} kf_cuda_settle;
+
+/* Strings and lists of a kf_runner_place. They are valid until the next call of `place`. */
+typedef struct kf_cuda_place {
+    char program[4200], directory[4200], node[64], visible[80], libraries[4200];
+    const char *environment[20];
+    /* Of a runner in Python. */
+    char script[4200], preload[4300], compiling[4200];
+    const char *arguments[6];
+} kf_cuda_place;
+
+/* Strings and lists of the place of a runner that reads hardware counters. */
+typedef struct kf_cuda_counting {
+    /* The metrics' names with commas between them. NULL before the first job that counts. */
+    char *names;
+    char library[4200], search[8500], folder[4096], *metrics;
+    const char *environment[20];
+} kf_cuda_counting;
+
+/* The processors that runners on this device launch from. */
+typedef struct kf_cuda_launcher {
+    /* True if `processors` is valid. */
+    bool known;
+    /* True while the thread that reserved the device is kept off `processors`. */
+    bool moved;
+    kf_launch_cpu processors;
+    /* If `moved`: the thread's processors before. */
+    cpu_set_t before;
+    /* May be NULL. */
+    kf_cpu_idle_guard *idle_guard;
+} kf_cuda_launcher;
 
 typedef struct kf_cuda_device {
     kf_device head;
     kf_cuda cuda;
     kf_nvml *nvml;
-    char *cache; /* folder, NULL none */
+    /* Folder for kernels and figures. NULL without a cache. */
+    char *cache;
     cu_device device;
     cu_context context;
     cu_stream stream;
     cu_module module;
     cu_function kernels[KF_KERNEL_COUNT];
-    int ordinal, multiprocessors, clock_khz;
-    size_t l2_bytes, granule;
-    uint64_t memory_bytes;
-    char uuid[48], driver_folder[4096], driver[64], architecture[32];
-    int driver_version;
-    kf_cuda_room tasks, results, snapshots, flush; /* flush: twice the L2 */
-    double copy_bytes_per_second, read_bytes_per_second;
-    kf_memory_settle quiet; /* memory_settle_cuda.c: by reads of quiet_room, */
-    kf_cuda_room settle_room;
-    cu_event settle_events[2]; /* with these around each */
-    /* What a runner is started with; the strings outlive it. */
-    char program[4200], directory[4200], node[64], visible[80], libraries[4200];
-    const char *environment[20];
-    char script[4200], preload[4300], compiling[4200]; /* of a runner in Python */
-    const char *arguments[6];
-    /* Of runners that count: the metrics' names with commas between them, NULL none yet. */
-    char *count_names;
-    char count_library[4200], count_search[8500], count_folder[4096], *count_metrics;
-    const char *count_environment[20];
-    int lock; /* descriptor of the timing lock's file, -1 none */
-    bool has_launcher, moved;
-    kf_launch_cpu processors;      /* where has_launcher */
-    cpu_set_t before;              /* where `moved`: of the thread that has reserved the device */
-    kf_cpu_idle_guard *idle_guard; /* may be NULL */
-    uint64_t broken_words;         /* uncorrectable errors of its memory when it was opened */
-    /* since then: the driver is not asked any more, since it may not answer */
+    kf_cuda_properties properties;
+    kf_cuda_scratch tasks, results, snapshots;
+    /* Twice the size of the L2 cache. */
+    kf_cuda_scratch flush;
+    kf_cuda_bandwidth bandwidth;
+    kf_cuda_settle settle;
+    kf_cuda_place place;
+    kf_cuda_counting counting;
+    kf_cuda_launcher launcher;
+    /* Descriptor of the timing lock's file. -1 before the first reservation. */
+    int lock;
+    /* Uncorrectable memory errors that NVML counted when the device was opened. */
+    uint64_t broken_words;
+    /* True once the device was lost. The driver may not answer any more, so no call goes to it. */
     bool lost;
 } kf_cuda_device;
 
-/* ---- device_cuda.c --------------------------------------------------------------------------- */
-
-/* False with an error that says what the driver said about `doing`. */
-bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error);
-bool kf_cuda_room_need(kf_cuda_device *gpu, kf_cuda_room *room, size_t bytes, kf_error *error);
-bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
-
-/* Measures what the device can do, or reads it from the cache. */
+/* Reads from the cache, or measures, what the device reaches at best: bandwidth and launch time. */
 bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error);
-/* The device's `measure_ceilings`. */
+/* Operation `measure_ceilings` of the device. */
 bool kf_cuda_measure_ceilings(kf_device *device, kf_error *error);
-/* memory_settle_cuda.c: finds out what a read takes as a rule, of a device with so much memory; the
- * device's `await_quiet`. */
+
+/* Learns the usual time of a read, on a device with `memory_bytes` of memory. */
 bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error);
 void kf_cuda_memory_settle_end(kf_cuda_device *gpu);
+/* Operation `memory_settle` of the device. */
 void kf_cuda_memory_settle(kf_device *device, double most);
-/* nvcc in the build jail; and a line that changes when nvcc or the host's compiler does, malloc'd.
- */
+
+/* Runs nvcc in the build jail. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,
                    kf_error *error);
+/* Returns a line that changes with nvcc and with the host's compiler. The caller frees it. */
 char *kf_cuda_toolchain(const kf_cuda_device *gpu);
-/* "nvcc 13.0.88, gcc 12.2.0": the compiler, and the one that it leaves the host's half to, in words
- * of conditions (compiler.h). */
+/* Writes the versions of nvcc and of its host compiler, as environment ids have them (compiler.h):
+ * "nvcc 13.0.88, gcc 12.2.0". */
 void kf_cuda_compiler(char words[KF_COMPILER_WORDS]);
-/* counters_cuda.c: libcupti of the toolkit or of $KFORGE_CUPTI, links resolved. */
+
+/* Finds libcupti in $KFORGE_CUPTI or in the CUDA toolkit. `path` has its links resolved. */
 bool kf_cupti_find(char path[4096]);
-
-/* ---- sets_cuda.c ----------------------------------------------------------------------------- */
-
-/* One allocation: shared with runners as a whole, mapped between unmapped addresses. */
-typedef struct kf_cuda_region {
-    cu_handle handle;
-    cu_pointer reserved, base;
-    uint64_t bytes;
-    /* for runners, the same for all of them: the driver takes a millisecond to make one; -1 none
-     * yet */
-    int descriptor;
-} kf_cuda_region;
-
-typedef struct kf_cuda_buffer {
-    uint32_t region;
-    uint64_t offset, length, data_offset, bytes; /* offset: in the region */
-    uint64_t digest;
-} kf_cuda_buffer;
-
-typedef struct kf_cuda_copy {
-    uint32_t set;
-    int argument;
-    bool truth;
-    void *data;
-} kf_cuda_copy;
-
-struct kf_sets {
-    kf_cuda_device *gpu;
-    const kf_problem *problem;
-    uint32_t count;
-    bool truth;
-    /* sets that have truths of their own; the others have theirs in the same place */
-    uint32_t truth_room;
-    kf_cuda_region *regions;
-    uint32_t region_count;
-    kf_cuda_buffer *buffers, *truths; /* [set * argument_count + argument] */
-    uint64_t digest_key, secret, poison_secret;
-    bool inouts_digested; /* since the last fill */
-    kf_set_variation *variations;
-    uint32_t *sources;    /* the set whose numbers a buffer holds, its own but for copies */
-    kf_cuda_copy *copies; /* on the host, until the next fill or poison */
-    size_t copy_count;
-    /* What a glance at the end of the last batch saw lies in the device's room for that. */
-    kf_snapshot_task *snapshot_tasks;
-    uint32_t *snapshot_sets;
-    size_t snapshot_count;
-    uint64_t snapshot_seed;
-    kf_damage late; /* that an earlier glance's outputs had changed */
-    /* Of runners in Python (device_pool_cuda.c). */
-    struct kf_output_directory *output_directories[2]; /* by role: of a candidate and a baseline */
-    const kf_runner *python;                           /* the candidate's runner, where it is one */
-};
-
-kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
-                          kf_error *error);
-void kf_cuda_sets_free(kf_sets *sets);
-kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
-bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
-                  kf_error *error);
-bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
-uint32_t kf_cuda_truth_room(const kf_sets *sets);
-void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
-bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
-bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
-
-/* Shared by sets_cuda.c and inspect_cuda.c. */
-kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
-uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer); /* of element 0 */
-/* Digests of the listed buffers (entries of sets->buffers), into `digests`. */
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error);
-void kf_cuda_forget_copies(kf_sets *sets);
-bool kf_cuda_is_widened(const kf_problem_argument *argument);
-/* Of one set. Pure. */
-uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
-
-/* ---- inspect_cuda.c -------------------------------------------------------------------------- */
-
-bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
-                            kf_device_compare *comparisons, kf_error *error);
-bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
-bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
-const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
 
 #endif

@@ -5,32 +5,37 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda_calls.h"
 #include "kforge/file.h"
 #include "output_directory.h"
 #include "work_cuda.h"
 
-#define NO_NUMBER 0xff /* a byte: NaN as any floating-point type, -1 as any integer */
+/* The byte that fills a pool: NaN in every floating-point type, -1 in every integer type. */
+#define NO_NUMBER 0xff
 #define MIN_DEVICE_POOL (256ull << 20)
-#define OWN_DEVICE_POOL (1ull << 30) /* cuBLAS's and cuDNN's workspaces, kernels' scratch */
-/* times inputs, weights and outputs of one call: what a module may need meanwhile */
+/* Workspaces of cuBLAS and cuDNN, and temporary memory of kernels. */
+#define OWN_DEVICE_POOL (1ull << 30)
+/* The temporary memory of a module, as a multiple of the inputs, weights and outputs of a call. */
 #define TEMPORARIES 8
-#define FIRST_SETS 3 /* that a measurement begins with; more come later */
-/* where memory is short; with one, every call would be on the set of the call before */
+/* The sets that a measurement begins with. More sets come later. */
+#define FIRST_SETS 3
+/* The least sets. With one set, every call would use the set of the call before. */
 #define FEWEST_SETS 2
-/* of the device's memory: of the judge, its runners and those that start */
+/* The part of the device's memory for contexts: of the judge, its runners and starting runners. */
 #define CONTEXTS_PART 24
-/* times what a problem wants: an arena of more takes memory from others */
+/* A pool over this multiple of the wanted size takes memory from others. */
 #define SPACIOUS 2
-/* Of the device's memory: a baseline's arena of so much serves most problems, and takes little from
- * any; and what a module keeps between its first operation and its last may be many times its
- * arguments (convolutions in front of a mean), so a solution has as much. */
+/* The usual pool, as a part of the device's memory. It suits most problems and leaves enough for
+ * others. A module may keep many times its arguments between its first and last operation
+ * (convolutions before a mean), so a solution gets as much. */
 #define COMMON_PART 4
 #define COMMON_STEP (1ull << 30)
-/* Times inputs and outputs of one call: them in float64, and a temporary or two, on the device
- * beside all else; and what it is left at most, for temporaries between. */
+/* The oracle's memory, as a multiple of the inputs and outputs of a call. ORACLE_PART: in float64,
+ * with one or two temporaries. ORACLE_MAX: the most that is left to it. */
 #define ORACLE_PART 3
 #define ORACLE_MAX 8
-#define PLAIN_PART 6 /* times them: what runners take where none of them has an arena */
+/* The memory of runners without a pool, as the same multiple. */
+#define PLAIN_PART 6
 
 typedef struct device_pool {
     kf_cuda_device *gpu;
@@ -52,10 +57,11 @@ static uint64_t result_bytes(const kf_problem *problem)
     return bytes;
 }
 
-/* With so many sets. */
+/* Returns the memory that a problem needs with `sets` sets. */
 static uint64_t needed_bytes(const kf_problem *problem, uint32_t sets, uint64_t device_bytes)
 {
-    uint64_t temporaries = 2 * result_bytes(problem); /* one in each arena */
+    /* One in each pool. */
+    uint64_t temporaries = 2 * result_bytes(problem);
     return sets * problem->total_bytes + kf_cuda_truth_bytes(problem) +
            kf_cuda_runners_need(problem, sets) + temporaries + device_bytes / CONTEXTS_PART;
 }
@@ -86,19 +92,18 @@ static uint64_t set_count(const kf_problem *problem, const kf_cuda_memory *memor
 
 uint64_t kf_cuda_device_pool_wanted(const kf_problem *problem, const kf_cuda_memory *memory)
 {
-    /* A batch's results and those of the call behind it are all kept until the judge has read them.
-     */
+    /* The results of a batch and of the call after it stay until the judge has read them. */
     return OWN_DEVICE_POOL + TEMPORARIES * (problem->total_bytes ? problem->total_bytes : 1) +
            set_count(problem, memory) * result_bytes(problem);
 }
 
 uint64_t kf_cuda_device_pool_common(uint64_t device_bytes)
 {
-    /* no granule makes it larger */
+    /* A whole number of granules. */
     return (device_bytes / COMMON_PART / COMMON_STEP + 1) * COMMON_STEP;
 }
 
-/* What either side is to have, where there is room. */
+/* Returns the size of a pool with enough memory. */
 static uint64_t share(const kf_problem *problem, const kf_cuda_memory *memory)
 {
     uint64_t wanted = kf_cuda_device_pool_wanted(problem, memory),
@@ -123,8 +128,8 @@ uint64_t kf_cuda_runners_need(const kf_problem *problem, uint32_t sets)
     return device_pools > plain ? device_pools : plain;
 }
 
-/* What the oracle computes in, of `room` beside so many arenas: of what they don't need either it
- * has half, since blocks that just fit don't, and what it needs between is not known before. */
+/* Returns the oracle's part of `room` next to `device_pools` pools. It gets half of the memory that
+ * the pools do not need: its temporaries are unknown, and blocks need some slack. */
 static uint64_t for_oracle(const kf_problem *problem, uint64_t room, uint64_t device_pools,
                            uint64_t bound)
 {
@@ -141,10 +146,11 @@ uint64_t kf_cuda_device_pool_bytes(const kf_problem *problem, kf_role role, uint
     uint64_t one = problem->total_bytes ? problem->total_bytes : 1, results = result_bytes(problem),
              bound = kf_cuda_device_pool_least(problem, first);
     uint64_t sets = set_count(problem, memory);
-    /* More sets are made once it is known how long a call takes, with the truth of each. */
+    /* More sets follow when the length of a call is known, each with its truth. */
     uint64_t there = memory->sets > first ? least(memory->sets, sets) : first;
     uint64_t later = (sets - there) * (one + 2 * results),
-             device_pools = role == KF_ROLE_BASELINE ? 2 : 1; /* the candidate gets one, too */
+             /* The candidate gets a pool after the baseline. */
+        device_pools = role == KF_ROLE_BASELINE ? 2 : 1;
     uint64_t room = free_bytes > later ? free_bytes - later : 0,
              oracle = for_oracle(problem, room, device_pools, bound);
     room = room > oracle ? room - oracle : 0;
@@ -159,29 +165,28 @@ static void device_pool_free(void *data)
     const kf_cuda *cuda = &a->gpu->cuda;
     kf_cuda_region *r = &a->region;
     if (r->base) cuda->unmap(r->base, r->bytes);
-    if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * a->gpu->granule);
+    if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * a->gpu->properties.granule);
     if (r->handle) cuda->handle_release(r->handle);
     free(a);
 }
 
-/* A problem for a larger GPU is no fault of this machine's, which ends a bench where several come
- * in a row. */
-static void tell_too_little(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
-                            kf_error *error)
+/* Sets the error of a failed allocation. A problem that needs a larger GPU is no fault of the
+ * machine: several such faults in a row would end a bench. */
+static void fail_too_small(const kf_cuda_device *gpu, const kf_problem *problem, uint64_t bytes,
+                           kf_error *error)
 {
-    uint64_t all = kf_cuda_least_bytes(problem, gpu->memory_bytes);
-    if (all > gpu->memory_bytes)
+    uint64_t all = kf_cuda_least_bytes(problem, gpu->properties.memory_bytes);
+    if (all > gpu->properties.memory_bytes)
         kf_fail(error, KF_ERROR_LIMIT,
-                "%s: workload %s: too large for this GPU, some %.0f GiB where there are %.0f; it "
-                "needs smaller params, or "
-                "device_params for cuda",
+                "%s: workload %s: too large for this GPU: it takes about %.0f GiB, and the GPU has "
+                "%.0f; give the task smaller params, or device_params for cuda",
                 gpu->head.name, problem->workload, (double)all / 0x1p30,
-                (double)gpu->memory_bytes / 0x1p30);
+                (double)gpu->properties.memory_bytes / 0x1p30);
     else
         kf_fail(error, KF_ERROR_MACHINE,
                 "%s: workload %s: no %.1f GiB of device memory for the results of a runner in "
-                "Python: other processes have it, or the "
-                "task needs smaller params, or device_params for cuda",
+                "Python; end other processes on the GPU, or give the task smaller params, or "
+                "device_params for cuda",
                 gpu->head.name, problem->workload, (double)bytes / 0x1p30);
 }
 
@@ -191,7 +196,7 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
     const kf_cuda *cuda = &gpu->cuda;
     device_pool *a = calloc(1, sizeof *a);
     if (!a) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a device pool");
         return NULL;
     }
     a->gpu = gpu;
@@ -202,30 +207,33 @@ static device_pool *device_pool_new(kf_cuda_device *gpu, const kf_problem *probl
                                 .location = {.type = CU_LOCATION_DEVICE, .id = gpu->device}};
     cu_access access = {.location = allocation.location, .flags = CU_ACCESS_READ_WRITE};
     cu_result result;
-    for (uint64_t bound =
-             kf_cuda_device_pool_least(problem, kf_cuda_first_sets(problem, gpu->memory_bytes));
+    for (uint64_t bound = kf_cuda_device_pool_least(
+             problem, kf_cuda_first_sets(problem, gpu->properties.memory_bytes));
          ; bytes = bytes / 2 > bound ? bytes / 2 : bound) {
-        r->bytes = (bytes + gpu->granule - 1) / gpu->granule * gpu->granule;
+        r->bytes = (bytes + gpu->properties.granule - 1) / gpu->properties.granule *
+                   gpu->properties.granule;
         result = cuda->handle_create(&r->handle, r->bytes, &allocation, 0);
         if (result != CU_OUT_OF_MEMORY || bytes <= bound) break;
     }
     if (result == CU_OUT_OF_MEMORY) {
-        tell_too_little(gpu, problem, r->bytes, error);
+        fail_too_small(gpu, problem, r->bytes, error);
         device_pool_free(a);
         return NULL;
     }
     if (kf_cuda_check(gpu, result, "allocating memory for a runner in Python", error) &&
+        kf_cuda_check(
+            gpu,
+            cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->properties.granule, 0, 0, 0),
+            "reserving addresses", error) &&
         kf_cuda_check(gpu,
-                      cuda->address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
-                      "reserving addresses", error) &&
-        kf_cuda_check(gpu, cuda->map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
-                      "mapping an arena", error)) {
-        r->base = r->reserved + gpu->granule;
+                      cuda->map(r->reserved + gpu->properties.granule, r->bytes, 0, r->handle, 0),
+                      "mapping a device pool", error)) {
+        r->base = r->reserved + gpu->properties.granule;
         if (kf_cuda_check(gpu, cuda->set_access(r->base, r->bytes, &access, 1),
-                          "access to an arena", error) &&
+                          "access to a device pool", error) &&
             kf_cuda_check(gpu, cuda->set_bytes(r->base, NO_NUMBER, r->bytes, gpu->stream),
-                          "filling an arena", error) &&
-            kf_cuda_wait(gpu, "filling an arena", error))
+                          "filling a device pool", error) &&
+            kf_cuda_wait(gpu, "filling a device pool", error))
             return a;
     }
     device_pool_free(a);
@@ -237,7 +245,7 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
     const kf_cuda *cuda = &a->gpu->cuda;
     int fd = -1;
     if (!kf_cuda_check(a->gpu, cuda->handle_export(&fd, a->region.handle, CU_HANDLE_POSIX, 0),
-                       "exporting an arena", error))
+                       "exporting a device pool", error))
         return false;
     const kf_runner_buffer buffer = {.fd = fd,
                                      .length = a->region.bytes,
@@ -258,13 +266,13 @@ static bool hand_device_pool_over(device_pool *a, kf_runner *runner, kf_error *e
 
 static kf_cuda_memory memory_of(const kf_cuda_device *gpu)
 {
-    return (kf_cuda_memory){gpu->memory_bytes, gpu->head.set_bytes, (uint32_t)gpu->head.most_sets,
-                            0};
+    return (kf_cuda_memory){gpu->properties.memory_bytes, gpu->head.set_bytes,
+                            (uint32_t)gpu->head.most_sets, 0};
 }
 
 uint32_t kf_cuda_least_sets(const kf_device *device, const kf_problem *problem)
 {
-    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->memory_bytes);
+    return kf_cuda_first_sets(problem, ((const kf_cuda_device *)device)->properties.memory_bytes);
 }
 
 bool kf_cuda_suits(const kf_device *device, const kf_runner *runner, kf_role role,
@@ -308,7 +316,7 @@ static bool is_within(uint64_t address, uint64_t bytes, uint64_t base, uint64_t 
     return address >= base && bytes <= size && address - base <= size - bytes;
 }
 
-bool kf_cuda_may_hold_result(const kf_sets *sets, const kf_runner *runner, uint64_t address,
+bool kf_cuda_may_hold_result(const kf_cuda_sets *sets, const kf_runner *runner, uint64_t address,
                              uint64_t bytes)
 {
     const device_pool *a = kf_runner_attachment(runner);
@@ -331,7 +339,8 @@ static uint32_t list_outputs(const kf_problem *problem, int *outputs)
     return used;
 }
 
-kf_runner_event kf_cuda_hand_over_output_directory(kf_sets *sets, kf_runner *runner, kf_role role)
+kf_runner_event kf_cuda_hand_over_output_directory(kf_cuda_sets *sets, kf_runner *runner,
+                                                   kf_role role)
 {
     kf_error error = {0};
     int outputs[KF_MAX_ARGUMENTS];
@@ -358,9 +367,10 @@ static void gather(kf_gather_task *task, const kf_output_directory_place *place,
     }
 }
 
-bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+bool kf_cuda_fetch(kf_sets *handle, kf_runner *runner, kf_role role, const uint32_t *list,
                    uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
     const kf_problem *problem = sets->problem;
     const kf_output_directory *output_directory =
@@ -404,7 +414,7 @@ bool kf_cuda_fetch(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_
                                              error);
 }
 
-bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t count,
+bool kf_cuda_output_snapshot_tasks(kf_cuda_sets *sets, const uint32_t *list, uint32_t count,
                                    size_t *used)
 {
     const kf_problem *problem = sets->problem;
@@ -415,7 +425,8 @@ bool kf_cuda_output_snapshot_tasks(kf_sets *sets, const uint32_t *list, uint32_t
     for (uint32_t k = 0; k < count; k++)
         for (uint32_t output = 0; output < output_count; output++) {
             kf_output_directory_place place;
-            kf_fetch_fault fault = {0}; /* fetching will say so */
+            /* kf_cuda_fetch reports faults. */
+            kf_fetch_fault fault = {0};
             if (!kf_output_directory_locate(output_directory, list[k], output,
                                             &problem->arguments[outputs[output]], outputs[output],
                                             &place, &fault) ||

@@ -126,7 +126,7 @@ char *kf_nvrtc_compile(const kf_source_file *files, size_t count, int major, int
     if (nvrtc.compile(program, (int)used, list)) {
         kf_autofree char *complaint = first_error(program);
         char remedy[160] = "";
-        /* too old, or too new: CUDA 13 has given up 7.0 */
+        /* The version is too old, or too new: CUDA 13 dropped compute capability 7.0. */
         if (complaint && strstr(complaint, "gpu-architecture"))
             snprintf(remedy, sizeof remedy,
                      "; point CUDA_HOME and LD_LIBRARY_PATH to a toolkit that knows compute "
@@ -170,7 +170,7 @@ static int leave_with(int result)
     return result;
 }
 
-/* A call into NVML, which asks the driver in turn. */
+/* Marks a call into NVML, which calls the driver. */
 #define NVML(name, call) (kf_gpu_enter(name), leave_with(call))
 
 kf_nvml *kf_nvml_open(const char *uuid)
@@ -265,7 +265,8 @@ uint64_t kf_nvml_broken_words(kf_nvml *nvml)
                : 0;
 }
 
-/* NVML has an array of unsigned long, one bit a processor, which is what a cpu_set_t is. */
+/* NVML fills an array of unsigned long with one bit for each processor, the layout of a
+ * cpu_set_t. */
 size_t kf_nvml_places(kf_nvml *nvml, kf_gpu_place *places, size_t most, size_t *which)
 {
     unsigned count = 0, own = 0, number;

@@ -1,10 +1,10 @@
-/* A GPU that hangs takes whoever calls its driver along: the call does not return, and may not even
- * be interrupted by SIGKILL. Then the thread that made it is lost, so another one looks from time
- * to time whether the same call is still under way. It counts its looks and not seconds: a process
- * that was stopped meanwhile, or a machine that slept, has not waited for the driver.
+/* Watches calls into the driver. A call into the driver of a hanging GPU does not return, and even
+ * SIGKILL may not interrupt it. So another thread checks regularly if the same call is still
+ * running. It counts its checks, not seconds: a stopped process or a sleeping machine does not wait
+ * for the driver.
  *
- * The judge's timing knows nothing of it: runners have a driver of their own, unwatched, and here a
- * call costs two stores to memory that nobody else writes. */
+ * It does not affect timing. Runners load a driver of their own, which is not watched. A call of
+ * the judge costs two stores to memory that no other thread writes. */
 #include "driver_watch.h"
 
 #include <pthread.h>
@@ -16,10 +16,12 @@
 
 #include "kforge/gpu.h"
 
-#define LOOKS 10 /* in the time that a call may take */
+/* Checks in the time that a call may take. */
+#define LOOKS 10
 
 static void (*when_silent)(const char *text);
-static atomic_ulong calls; /* odd: one is under way */
+/* Odd while a call runs. */
+static atomic_ulong calls;
 static const char *_Atomic current;
 static atomic_flag claimed = ATOMIC_FLAG_INIT;
 static _Thread_local bool watched;
@@ -61,13 +63,13 @@ void kf_gpu_on_silence(void (*handler)(const char *text))
     when_silent = handler;
 }
 
-/* The first thread that calls is the one that is watched. */
+/* The first thread that calls is watched. */
 static void claim(void)
 {
     pthread_t thread;
     sigset_t all, before;
     if (!when_silent || atomic_flag_test_and_set(&claimed)) return;
-    sigfillset(&all); /* signals are the main thread's */
+    sigfillset(&all); /* The main thread handles signals. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     watched = pthread_create(&thread, NULL, look, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -92,7 +94,7 @@ void kf_gpu_leave(void)
 
 /* ---- libcuda --------------------------------------------------------------------------------- */
 
-/* as it was loaded; one library has one address for each function, whoever loads it */
+/* The driver's functions as loaded. A library has one address for each function. */
 static kf_cuda driver;
 
 #define X(name, symbol, parameters, arguments)    \

@@ -1,12 +1,12 @@
-/* Notices a driver that does not answer any more (kforge/gpu.h): each function of a loaded driver
- * is replaced by one that is watched. */
+/* Watches calls into the driver, to notice a driver that does not answer (kforge/gpu.h). Each
+ * function of a loaded driver is replaced by a watched one. */
 #ifndef KFORGE_DRIVER_WATCH_H
 #define KFORGE_DRIVER_WATCH_H
 
 #include "driver_cuda.h"
 
-/* As kf_cuda_load. Later calls of cuInit alone are not watched: by its address the driver's folder
- * is found. */
+/* Does the same as kf_cuda_load, with watched functions. Only cuInit stays unwatched, since
+ * kf_cuda_folder needs its address. */
 bool kf_cuda_load_watched(kf_cuda *cuda, char *text, size_t size);
 
 #endif

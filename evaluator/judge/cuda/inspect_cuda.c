@@ -1,15 +1,17 @@
-/* What a batch left behind in the CUDA device's buffers, looked at in the judge's context: guards,
- * inputs, left-out sets, errors against the truth; and whether it was over when the runner said so.
+/* Inspects the CUDA device's buffers after a batch, in the judge's context: guards, inputs, sets
+ * that the batch left out, errors against the truth, and outputs that change after the clock has
+ * stopped.
  *
- * Stopping a runner's threads does not stop its kernels. So the judge glances at the outputs right
- * behind the clock (kf_cuda_output_snapshot: random blocks of each are remembered) and looks again
- * when all else is done (kf_cuda_settled): an output that has changed in between was still being
- * computed when its time was taken. */
+ * Stopping a runner's threads does not stop its kernels. So the judge takes a snapshot of random
+ * blocks of the outputs right after the clock has stopped (kf_cuda_output_snapshot). It compares
+ * them after all other checks (kf_cuda_settled). An output that has changed was incomplete when the
+ * clock stopped. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_calls.h"
 #include "device_pool_cuda.h"
 #include "kforge/compare.h"
 #include "kforge/file.h"
@@ -21,7 +23,8 @@
 
 typedef struct watch {
     size_t entry;
-    int kind; /* of kf_damage */
+    /* Of kf_damage. */
+    int kind;
 } watch;
 
 static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64_t first,
@@ -38,7 +41,7 @@ static void add_check(kf_cuda_work *work, watch *watches, uint64_t start, uint64
                              .argument = key.argument};
 }
 
-static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
+static void list_checks(kf_cuda_sets *sets, const bool *chosen, kf_cuda_work *work, watch *watches)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
@@ -59,23 +62,23 @@ static void list_checks(kf_sets *sets, const bool *chosen, kf_cuda_work *work, w
     }
 }
 
-/* Guards of all buffers, and outputs of the sets that were left out. *found: the first damage in
- * the order of buffers, guards first. */
-static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
-                         kf_error *error)
+/* Checks the guards of all buffers, and the outputs of the sets that the batch left out. *found:
+ * the first damage in the order of buffers, guards first. */
+static bool check_poison(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
+                         kf_damage *found, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     size_t most = 3 * (size_t)sets->count * (size_t)sets->problem->argument_count;
     kf_autofree watch *watches = calloc(most + 1, sizeof *watches);
     kf_autofree uint64_t *where = malloc((most + 1) * sizeof *where);
     kf_autowork work = {0};
-    if (!watches || !where) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!watches || !where) return kf_fail_memory(error, "an inspection of buffers");
     if (!kf_cuda_work_begin(&work, sizeof(kf_poison_task), most, error)) return false;
     list_checks(sets, chosen, &work, watches);
     size_t used = work.count, bytes = used * sizeof *where;
     void *parameters[] = {&gpu->results.pointer};
     if (!used) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_check(gpu, gpu->cuda.set_bytes(gpu->results.pointer, 0xff, bytes, gpu->stream),
                        "checking", error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_CHECK, &work, parameters, 1, error) ||
@@ -93,15 +96,15 @@ static bool check_poison(kf_sets *sets, const bool *chosen, size_t *entry_found,
     return true;
 }
 
-/* Inputs, and inouts of sets that were left out, must be as they were filled. */
-static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found, kf_damage *found,
-                          kf_error *error)
+/* Checks that inputs, and inouts of sets that the batch left out, are as they were filled. */
+static bool check_digests(kf_cuda_sets *sets, const bool *chosen, size_t *entry_found,
+                          kf_damage *found, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
-    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list || !digests) return kf_fail_memory(error, "an inspection of buffers");
     for (size_t entry = 0; entry < entries; entry++) {
         kf_argument_kind kind = sets->problem->arguments[entry % arguments].kind;
         if (kind == KF_INPUT || (kind == KF_INOUT && !chosen[entry / arguments]))
@@ -119,8 +122,9 @@ static bool check_digests(kf_sets *sets, const bool *chosen, size_t *entry_found
     return true;
 }
 
-bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error)
+bool kf_cuda_inspect(kf_sets *handle, const bool *chosen, kf_damage *damage, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_damage poison = {.kind = KF_DAMAGE_NONE}, digest = poison;
     size_t arguments = (size_t)sets->problem->argument_count, at = 0, digest_at = 0;
     if (!check_poison(sets, chosen, &at, &poison, error) ||
@@ -153,7 +157,8 @@ static void add_part(kf_device_compare *all, const kf_device_compare_part *part)
     all->failed += part->failed;
 }
 
-/* The sums of all blocks of `work`, added to its tasks' surveys in the order of blocks. */
+/* Runs the comparison and adds the sums of all blocks to the comparisons of their tasks, in the
+ * order of blocks. */
 static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const size_t *slots,
                                kf_device_compare *comparisons, kf_error *error)
 {
@@ -161,8 +166,8 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     size_t bytes = work->blocks * sizeof(kf_device_compare_part);
     kf_autofree kf_device_compare_part *parts = malloc(bytes);
     void *parameters[] = {&gpu->results.pointer};
-    if (!parts) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!kf_cuda_room_need(gpu, &gpu->results, bytes, error) ||
+    if (!parts) return kf_fail_memory(error, "an inspection of buffers");
+    if (!kf_cuda_scratch_need(gpu, &gpu->results, bytes, error) ||
         !kf_cuda_work_run(gpu, KF_KERNEL_COMPARE, work, parameters, 1, error) ||
         !kf_cuda_check(gpu, gpu->cuda.copy_out(parts, gpu->results.pointer, bytes, gpu->stream),
                        "comparing", error) ||
@@ -173,14 +178,15 @@ static bool run_device_compare(kf_cuda_device *gpu, kf_cuda_work *work, const si
     return true;
 }
 
-bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+bool kf_cuda_device_compare(kf_sets *handle, const uint32_t *list, uint32_t count,
                             kf_device_compare *comparisons, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     kf_autofree size_t *slots = calloc((size_t)count * arguments + 1, sizeof *slots);
     kf_autowork work = {0};
-    if (!slots) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!slots) return kf_fail_memory(error, "an inspection of buffers");
     if (!kf_cuda_work_begin(&work, sizeof(kf_device_compare_task), (size_t)count * arguments,
                             error))
         return false;
@@ -216,7 +222,7 @@ bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
 
 /* ---- is it over ------------------------------------------------------------------------------ */
 
-static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
+static bool snapshot(kf_cuda_sets *sets, unsigned *changed, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     int compare = changed != NULL;
@@ -224,7 +230,7 @@ static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
            counters = count * sizeof *changed;
     kf_autowork work = {0};
     if (!count) return true;
-    if (!kf_cuda_room_need(gpu, &gpu->snapshots, bytes + counters, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->snapshots, bytes + counters, error) ||
         !kf_cuda_work_begin(&work, sizeof(kf_snapshot_task), count, error))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -233,24 +239,25 @@ static bool snapshot(kf_sets *sets, unsigned *changed, kf_error *error)
     unsigned long long seed = sets->snapshot_seed;
     void *parameters[] = {&seed, &gpu->snapshots.pointer, &counts, &compare};
     return kf_cuda_check(gpu, gpu->cuda.set_bytes(counts, 0, counters, gpu->stream),
-                         "looking again", error) &&
+                         "comparing a snapshot", error) &&
            kf_cuda_work_run(gpu, KF_KERNEL_SNAPSHOT, &work, parameters, 4, error) &&
            (!compare ||
             kf_cuda_check(gpu, gpu->cuda.copy_out(changed, counts, counters, gpu->stream),
-                          "looking again", error)) &&
-           kf_cuda_wait(gpu, "looking whether the calls are over", error);
+                          "comparing a snapshot", error)) &&
+           kf_cuda_wait(gpu, "comparing a snapshot", error);
 }
 
-bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cuda_output_snapshot(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t used = 0;
-    /* a single call follows a batch: what the batch left is looked at before it is forgotten */
+    /* Compares an earlier snapshot before it is overwritten. */
     kf_damage before;
-    if (!kf_cuda_settled(sets, &before, error)) return false;
+    if (!kf_cuda_settled(handle, &before, error)) return false;
     sets->late = before;
     if (sets->python && !kf_cuda_output_snapshot_tasks(sets, list, count, &used))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "an inspection of buffers");
     for (uint32_t k = 0; k < count && !sets->python; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
@@ -263,16 +270,17 @@ bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count
         }
     sets->snapshot_count = used;
     if (!kf_random(&sets->snapshot_seed, sizeof sets->snapshot_seed))
-        return kf_fail(error, KF_ERROR_MACHINE, "getrandom refuses");
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     return snapshot(sets, NULL, error);
 }
 
-bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
+bool kf_cuda_settled(kf_sets *handle, kf_damage *damage, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     *damage = sets->late;
     if (damage->kind != KF_DAMAGE_NONE || !sets->snapshot_count) return true;
     kf_autofree unsigned *changed = calloc(sets->snapshot_count + 1, sizeof *changed);
-    if (!changed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!changed) return kf_fail_memory(error, "an inspection of buffers");
     if (!snapshot(sets, changed, error)) return false;
     size_t arguments = (size_t)sets->problem->argument_count;
     for (size_t k = 0; k < sets->snapshot_count; k++) {
@@ -284,52 +292,4 @@ bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error)
         break;
     }
     return true;
-}
-
-/* ---- copies for the CPU to look at ----------------------------------------------------------- */
-
-void kf_cuda_forget_copies(kf_sets *sets)
-{
-    for (size_t i = 0; i < sets->copy_count; i++) free(sets->copies[i].data);
-    free(sets->copies);
-    sets->copies = NULL;
-    sets->copy_count = 0;
-}
-
-/* Copies are of use only for as long as nothing has run since. */
-static const void *host_copy(kf_sets *sets, uint32_t set, int argument, bool truth, kf_error *error)
-{
-    kf_cuda_device *gpu = sets->gpu;
-    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
-    const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
-    kf_cuda_copy *grown = realloc(sets->copies, (sets->copy_count + 1) * sizeof *grown);
-    if (grown) sets->copies = grown;
-    void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
-    if (!data) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s",
-                (unsigned long long)b->bytes, sets->problem->arguments[argument].name);
-        return NULL;
-    }
-    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
-    if (!kf_cuda_check(gpu,
-                       gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream),
-                       "copying to the host", error) ||
-        !kf_cuda_wait(gpu, "copying to the host", error))
-        return NULL;
-    return data;
-}
-
-const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, false, error);
-}
-
-const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, false, error);
-}
-
-const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
-{
-    return host_copy(sets, set, argument, true, error);
 }

@@ -1,6 +1,6 @@
-// The judge's own kernels, compiled by NVRTC for the device at hand (kernels.c). They run in the
-// judge's context, on the same memory that the runners map. Numbers come from the formulas that the
-// CPU uses, so both agree bit for bit; compiled without contraction to fma.
+// The judge's own kernels. NVRTC compiles them for the device (kernels_build.c), without contraction
+// to fma. They run in the judge's context, on the memory that the runners map. They use the formulas
+// of the CPU, so both agree bit for bit.
 
 #include "inputs_element.h"
 #include "compare_formula.h"
@@ -89,7 +89,7 @@ __device__ static void store_group(const kf_input_plan *plan, void *data, word64
     store_four(wide ? 8 : size_of(plan->dtype), data, group, elements, left < 4 ? (int)left : 4);
 }
 
-// Not inlined: it is large, two kernels have it, and NVRTC would take seconds more.
+// Not inlined: it is large, two kernels use it, and NVRTC would take seconds more.
 __device__ __noinline__ static void fill_group(const kf_fill_task *task, word64 group)
 {
     uint64_t elements[4];
@@ -108,8 +108,8 @@ extern "C" __global__ void kf_fill(const kf_fill_task *tasks, const kf_slice *sl
         fill_group(&task, group);
 }
 
-// With kind and type known the compiler leaves all else of the formula out. Special elements are
-// kf_fill_special's.
+// With a known kind and type the compiler drops the rest of the formula. kf_fill_special writes the
+// special elements.
 template <int KIND, int DTYPE, bool WIDE>
 __device__ static void fill_quickly(const kf_fill_task *task, const kf_slice &slice)
 {
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(KF_KERNEL_THREADS, 6)
     }
 }
 
-// The groups that have a special element, anew: at most one a run.
+// Fills the groups with a special element again. A run has at most one.
 extern "C" __global__ void kf_fill_special(const kf_fill_task *tasks, const kf_slice *slices)
 {
     __shared__ kf_fill_task task;
@@ -228,8 +228,8 @@ extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice 
 
 // ---- digests -----------------------------------------------------------------------------------
 
-// A keyed sum over blocks of 16 bytes, each mixed with its place: order does not matter, so blocks
-// add up as they end. Whoever does not know the key cannot change bytes so that the sum stays.
+// Adds a keyed hash of each block of 16 bytes and its place. The order of additions does not matter.
+// Without the key, no change of bytes can keep the sum.
 __device__ static word64 mix(word64 x)
 {
     x ^= x >> 33;
@@ -254,13 +254,13 @@ extern "C" __global__ void kf_digest(const kf_digest_task *tasks, const kf_slice
     const word64 whole = task.bytes / 16, step = stride_of(slice);
     const uint4 *blocks = (const uint4 *)task.data;
     word64 sum = 0, block = first_unit(slice);
-    for (; block + 3 * step < whole; block += 4 * step) { // four loads on their way at a time
+    for (; block + 3 * step < whole; block += 4 * step) { // Four loads in flight.
         const uint4 w[4] = {blocks[block], blocks[block + step], blocks[block + 2 * step],
                             blocks[block + 3 * step]};
         for (int i = 0; i < 4; i++) sum += digest_block(w[i], task.key, block + i * step);
     }
     for (; block < whole; block += step) sum += digest_block(blocks[block], task.key, block);
-    if (block == whole) { // what is left of a block, or none of it
+    if (block == whole) { // The rest, less than a block.
         uint4 w = make_uint4(0, 0, 0, 0);
         unsigned char *bytes = (unsigned char *)&w;
         for (word64 i = 16 * whole; i < task.bytes; i++)
@@ -306,7 +306,7 @@ template <int D> __device__ static double as_stored(double value)
     return value;
 }
 
-// What is expected: a float64, or an integer as it is stored.
+// The expected value: a float64, or an integer as it is stored.
 template <int D> __device__ static double as_number(double value)
 {
     return value;
@@ -370,8 +370,8 @@ __device__ static void device_compare_element(const kf_device_compare_task *task
     part->failed += !passes;
 }
 
-// f32, which most outputs are, four at a time, which a few loads bring: of any type that would be
-// much for NVRTC.
+// Compares four f32 elements at a time, with a few loads. Most outputs are f32. The same code for
+// every type would take NVRTC too long.
 template <int D, typename E>
 __device__ static void device_compare(const kf_device_compare_task *task, const kf_slice &slice,
                                       kf_device_compare_part *part)
@@ -427,10 +427,10 @@ extern "C" __global__ void kf_device_compare(const kf_device_compare_task *tasks
     parts[blockIdx.x] = part;
 }
 
-// ---- is it really over -------------------------------------------------------------------------
+// ---- outputs that change after the clock has stopped --------------------------------------------
 
-// Reads some blocks of each output, drawn by `seed`, the last one always. compare 0: remembers
-// them; 1: counts those that have changed.
+// Reads some blocks of each output: random ones, drawn by `seed`, and the last one. compare 0:
+// remembers them. compare 1: counts the blocks that have changed.
 extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_slice *slices,
                                        word64 seed, uint4 *remembered, unsigned *changed,
                                        int compare)

@@ -14,8 +14,8 @@
 #define MAX_FILES 16
 #define IMAGE_BYTES (16u << 20)
 
-/* What the C library's headers say, as far as the kernels use it; NVRTC knows the mathematics by
- * itself. */
+/* Replaces the C library's headers, as far as the kernels use them. NVRTC has the mathematics built
+ * in. */
 static const char stdint_text[] =
     "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\ntypedef short int16_t;\n"
     "typedef unsigned short uint16_t;\ntypedef int int32_t;\ntypedef unsigned int uint32_t;\n"
@@ -25,8 +25,8 @@ static const char stdint_text[] =
     "#define INT16_MAX 32767\n#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
     "#define INT64_MAX 9223372036854775807ll\n#define INT64_MIN (-INT64_MAX - 1)\n";
 
-/* The enumerations that the kernels share with C, by their values here, so that they cannot part.
- */
+/* The enumerators that the kernels share with C, with their values here, so that they cannot
+ * differ. */
 static void write_constants(kf_buffer *text)
 {
 #define ROW(name)          \
@@ -102,7 +102,7 @@ char *kf_kernels_image(const char *cache, int major, int minor, size_t *size, kf
     write_constants(&head);
     kf_buffer_string(&head, kf_kernel_files[0].text);
     if (head.failed || count + 3 > MAX_FILES) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's kernels");
+        kf_fail_memory(error, "the judge's kernels");
         return NULL;
     }
     files[0].text = head.data;

@@ -1,29 +1,31 @@
-/* What tells whether the device's memory is quiet. The driver clears what is freed (cuMemFree,
- * cuMemRelease, a process that ends) in the background, at some 400 GB/s, and whatever is bound by
- * memory takes 11 to 16 % longer meanwhile: for 65 ms behind 24 GiB, on an H100 and an H200
- * (docs/results/README.md). Neither synchronizing nor cuMemGetInfo tells of it. A long enough read
- * does: of 512 MB it takes 130 us on an H200, 145 at least while memory is cleared, and of twice
- * the L2 either may take as long as the other. */
-#include "device_cuda.h"
+/* Waits until the driver has cleared freed memory.
+ *
+ * The driver clears freed memory (cuMemFree, cuMemRelease, the end of a process) in the background,
+ * at about 400 GB/s. Kernels that are bound by memory take 11 to 16 % longer meanwhile: for 65 ms
+ * after 24 GiB, on an H100 and an H200 (docs/results/README.md). Synchronising and cuMemGetInfo do
+ * not show it. A long read does: 512 MB take 130 us on an H200, and at least 145 us while memory is
+ * cleared. A read of only twice the L2 does not show it. */
+#include "cuda_calls.h"
 
 #define BYTES (512u << 20)
-#define MEMORY_PART 128 /* of the device's memory, at most: a small one is slow, too */
+/* The read is at most this part of the device's memory, since a small device is slow. */
+#define MEMORY_PART 128
 
-/* 0: the driver says nothing, and somebody else will hear why. */
+/* Returns the seconds of one read. 0: the driver failed; the next checked call reports why. */
 static double read_once(void *context)
 {
     kf_cuda_device *gpu = context;
     const kf_cuda *cuda = &gpu->cuda;
-    unsigned long long blocks = gpu->settle_room.bytes / 16;
-    void *parameters[] = {&gpu->settle_room.pointer, &blocks, &gpu->tasks.pointer};
+    unsigned long long blocks = gpu->settle.memory.bytes / 16;
+    void *parameters[] = {&gpu->settle.memory.pointer, &blocks, &gpu->tasks.pointer};
     float milliseconds = 0;
     bool done =
-        cuda->event_record(gpu->settle_events[0], gpu->stream) == CU_SUCCESS &&
-        cuda->launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1,
-                     KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL) == CU_SUCCESS &&
-        cuda->event_record(gpu->settle_events[1], gpu->stream) == CU_SUCCESS &&
+        cuda->event_record(gpu->settle.events[0], gpu->stream) == CU_SUCCESS &&
+        cuda->launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->properties.multiprocessors * 8, 1,
+                     1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL) == CU_SUCCESS &&
+        cuda->event_record(gpu->settle.events[1], gpu->stream) == CU_SUCCESS &&
         cuda->stream_synchronize(gpu->stream) == CU_SUCCESS &&
-        cuda->event_elapsed(&milliseconds, gpu->settle_events[0], gpu->settle_events[1]) ==
+        cuda->event_elapsed(&milliseconds, gpu->settle.events[0], gpu->settle.events[1]) ==
             CU_SUCCESS;
     return done ? milliseconds * 1e-3 : 0;
 }
@@ -31,29 +33,29 @@ static double read_once(void *context)
 bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_error *error)
 {
     size_t bytes = memory_bytes / MEMORY_PART < BYTES ? memory_bytes / MEMORY_PART : BYTES;
-    if (!kf_cuda_room_need(gpu, &gpu->settle_room, bytes, error) ||
+    if (!kf_cuda_scratch_need(gpu, &gpu->settle.memory, bytes, error) ||
         !kf_cuda_check(gpu,
-                       gpu->cuda.set_bytes(gpu->settle_room.pointer, 0x5a, gpu->settle_room.bytes,
-                                           gpu->stream),
+                       gpu->cuda.set_bytes(gpu->settle.memory.pointer, 0x5a,
+                                           gpu->settle.memory.bytes, gpu->stream),
                        "memory to read", error))
         return false;
     for (int i = 0; i < 2; i++)
-        if (!kf_cuda_check(gpu, gpu->cuda.event_create(&gpu->settle_events[i], CU_EVENT_DEFAULT),
+        if (!kf_cuda_check(gpu, gpu->cuda.event_create(&gpu->settle.events[i], CU_EVENT_DEFAULT),
                            "making an event", error))
             return false;
-    gpu->quiet = (kf_memory_settle){.read = read_once, .context = gpu};
-    kf_memory_settle_learn(&gpu->quiet);
+    gpu->settle.reads = (kf_memory_settle){.read = read_once, .context = gpu};
+    kf_memory_settle_learn(&gpu->settle.reads);
     return true;
 }
 
 void kf_cuda_memory_settle_end(kf_cuda_device *gpu)
 {
     for (int i = 0; i < 2; i++)
-        if (gpu->settle_events[i]) gpu->cuda.event_destroy(gpu->settle_events[i]);
-    gpu->settle_events[0] = gpu->settle_events[1] = NULL;
+        if (gpu->settle.events[i]) gpu->cuda.event_destroy(gpu->settle.events[i]);
+    gpu->settle.events[0] = gpu->settle.events[1] = NULL;
 }
 
 void kf_cuda_memory_settle(kf_device *device, double most)
 {
-    kf_memory_settle_await(&((kf_cuda_device *)device)->quiet, most);
+    kf_memory_settle_await(&((kf_cuda_device *)device)->settle.reads, most);
 }

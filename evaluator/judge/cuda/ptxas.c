@@ -17,7 +17,7 @@
 
 #define MAX_KERNELS 256
 
-/* The number right in front of `words` in a line, 0 when they are not there. */
+/* Returns the number before `words` in a line; 0 without them. */
 static double number_before(const char *line, const char *words)
 {
     const char *at = strstr(line, words);

@@ -1,24 +1,25 @@
-/* Buffer sets of the CUDA device: memory of the virtual memory API (CUDA driver API, "Virtual
- * Memory Management"), which a runner imports by file descriptor. The judge fills, poisons and
- * inspects it in its own context.
+/* Makes and fills the buffer sets of the CUDA device. Their memory comes from the virtual memory
+ * API (CUDA driver API, "Virtual Memory Management"). Runners import it by file descriptor. The
+ * judge fills, poisons and inspects it in its own context.
  *
- *   region: one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses
- * in judge and runner buffer: [front guard: 1 KiB and a stagger][data][back guard: from the next
- * byte on, at least 4 KiB, to the end of the buffer]
+ *   region   one allocation, a whole number of granules (2 MiB), mapped between unmapped addresses
+ * in judge and runner buffer   [front guard: 1 KiB and a stagger][data][back guard: at least 4 KiB]
  *
- * In the first sets a large buffer has a region of its own, so that running off its end faults;
- * small ones, and those of the other sets, share regions, or mapping them would take longer than
- * the calls (0.3 ms a region and process). Inputs, what a runner may write, and the truth never
- * share one: the oracle's runner maps inputs without write access, other runners don't get the
- * truth. The stagger, a different multiple of 256 bytes for each buffer, keeps them from all
- * starting in the same memory channel. */
+ * In the first sets a large buffer has a region of its own, so that an access past its end faults.
+ * All other buffers share regions. Mapping takes 0.3 ms for each region and process, which would be
+ * longer than the calls. Inputs, writable buffers and the truth have separate regions: the oracle's
+ * runner maps inputs without write access, and other runners do not get the truth.
+ *
+ * The stagger is a different multiple of 256 bytes for each buffer. Without it all buffers would
+ * start in the same memory channel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "device_pool_cuda.h"
-#include "device_cuda.h"
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
 #include "inputs_plan_make.h"
 #include "kforge/file.h"
 #include "output_directory.h"
@@ -27,51 +28,33 @@
 #define FRONT 1024
 #define BACK 4096
 #define STAGGER 256
-#define SHARED_BYTES (8u << 20)   /* buffers up to this size share regions */
-#define OWN_SETS 4                /* in which larger ones don't */
-#define REGION_BYTES (4ull << 30) /* of regions that several share, unless one buffer is larger */
+/* Buffers up to this length share regions in every set. */
+#define SHARED_BYTES (8u << 20)
+/* The first sets, in which larger buffers have regions of their own. */
+#define OWN_SETS 4
+/* The largest shared region, unless one buffer is larger. */
+#define REGION_BYTES (4ull << 30)
 
 enum { CLASS_INPUT, CLASS_WRITTEN, CLASS_TRUTH, CLASS_COUNT };
-
-bool kf_cuda_is_widened(const kf_problem_argument *argument)
-{
-    return kf_dtype_is_float(argument->dtype) &&
-           (argument->kind == KF_OUTPUT || argument->kind == KF_INOUT);
-}
-
-static bool is_truth(const kf_problem_argument *argument)
-{
-    return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT ||
-           argument->kind == KF_WORKSPACE;
-}
 
 static bool is_filled(const kf_problem_argument *argument)
 {
     return argument->kind == KF_INPUT || argument->kind == KF_INOUT;
 }
 
-kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument)
-{
-    return (kf_key){.secret = secret, .set = set, .argument = (uint32_t)argument};
-}
-
-uint64_t kf_cuda_address(const kf_sets *sets, const kf_cuda_buffer *buffer)
-{
-    return sets->regions[buffer->region].base + buffer->offset + buffer->data_offset;
-}
-
 /* ---- making ---------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    kf_sets *sets;
-    uint32_t open[CLASS_COUNT]; /* region number + 1 */
+    kf_cuda_sets *sets;
+    /* The number of the shared region with free space, plus 1. */
+    uint32_t open[CLASS_COUNT];
     uint32_t placed;
     uint64_t total;
 } layout;
 
 static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, int class)
 {
-    kf_sets *sets = l->sets;
+    kf_cuda_sets *sets = l->sets;
     b->bytes = bytes;
     b->data_offset = FRONT + l->placed++ * 5 % 16 * STAGGER;
     b->length = (b->data_offset + bytes + BACK + BACK - 1) / BACK * BACK;
@@ -88,7 +71,7 @@ static void place(layout *l, kf_cuda_buffer *b, uint32_t set, uint64_t bytes, in
     sets->regions[b->region].bytes += b->length;
 }
 
-static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
+static bool make_region(kf_cuda_sets *sets, kf_cuda_region *r, kf_error *error)
 {
     kf_cuda_device *gpu = sets->gpu;
     cu_allocation allocation = {.type = CU_ALLOCATION_PINNED,
@@ -98,41 +81,28 @@ static bool make_region(kf_sets *sets, kf_cuda_region *r, kf_error *error)
     cu_result result = gpu->cuda.handle_create(&r->handle, r->bytes, &allocation, 0);
     if (result == CU_OUT_OF_MEMORY)
         return kf_fail(error, KF_ERROR_LIMIT,
-                       "workload %s: no device memory for %u sets of buffers (%.1f GiB of one "
-                       "set's inputs and outputs): give it smaller "
-                       "params, or device_params for cuda",
+                       "workload %s: no device memory for %u sets of buffers (one set has %.1f GiB "
+                       "of inputs and outputs); give the workload smaller params, or device_params "
+                       "for cuda",
                        sets->problem->workload, sets->count,
                        (double)sets->problem->total_bytes / 0x1p30);
     if (!kf_cuda_check(gpu, result, "allocating buffers", error) ||
+        !kf_cuda_check(gpu,
+                       gpu->cuda.address_reserve(&r->reserved,
+                                                 r->bytes + 2 * gpu->properties.granule, 0, 0, 0),
+                       "reserving addresses", error) ||
         !kf_cuda_check(
-            gpu, gpu->cuda.address_reserve(&r->reserved, r->bytes + 2 * gpu->granule, 0, 0, 0),
-            "reserving addresses", error) ||
-        !kf_cuda_check(gpu, gpu->cuda.map(r->reserved + gpu->granule, r->bytes, 0, r->handle, 0),
-                       "mapping buffers", error))
+            gpu, gpu->cuda.map(r->reserved + gpu->properties.granule, r->bytes, 0, r->handle, 0),
+            "mapping buffers", error))
         return false;
-    r->base = r->reserved + gpu->granule;
+    r->base = r->reserved + gpu->properties.granule;
     return kf_cuda_check(gpu, gpu->cuda.set_access(r->base, r->bytes, &access, 1),
                          "access to buffers", error);
 }
 
-static uint64_t truth_bytes(const kf_problem_argument *argument)
-{
-    return kf_cuda_is_widened(argument) ? (uint64_t)argument->elements * sizeof(double)
-                                        : argument->bytes;
-}
-
-uint64_t kf_cuda_truth_bytes(const kf_problem *problem)
-{
-    uint64_t bytes = 0;
-    for (int i = 0; i < problem->argument_count; i++)
-        if (problem->arguments[i].kind != KF_SCALAR && is_truth(&problem->arguments[i]))
-            bytes += truth_bytes(&problem->arguments[i]);
-    return bytes;
-}
-
-/* The truth of all sets, unless that leaves too little for the oracle, which computes in float64,
- * too, and for a runner in Python on each side. */
-static bool choose_truth_room(kf_sets *sets, kf_error *error)
+/* Chooses how many sets have a truth of their own: all, or one if that leaves too little memory for
+ * the oracle, which computes in float64, and for runners in Python. */
+static bool choose_truth_room(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     size_t free_bytes = 0, total = 0;
@@ -146,12 +116,13 @@ static bool choose_truth_room(kf_sets *sets, kf_error *error)
     return true;
 }
 
-uint32_t kf_cuda_truth_room(const kf_sets *sets)
+uint32_t kf_cuda_truth_room(const kf_sets *handle)
 {
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)handle;
     return sets->truth_room;
 }
 
-static bool lay_out(kf_sets *sets, kf_error *error)
+static bool lay_out(kf_cuda_sets *sets, kf_error *error)
 {
     const kf_problem *problem = sets->problem;
     layout l = {.sets = sets};
@@ -162,14 +133,15 @@ static bool lay_out(kf_sets *sets, kf_error *error)
             if (argument->kind == KF_SCALAR) continue;
             place(&l, &sets->buffers[entry], set, argument->bytes,
                   argument->kind == KF_INPUT ? CLASS_INPUT : CLASS_WRITTEN);
-            if (!sets->truth || !is_truth(argument)) continue;
+            if (!sets->truth || !kf_cuda_has_truth(argument)) continue;
             if (set < sets->truth_room)
-                place(&l, &sets->truths[entry], set, truth_bytes(argument), CLASS_TRUTH);
+                place(&l, &sets->truths[entry], set, kf_cuda_truth_argument_bytes(argument),
+                      CLASS_TRUTH);
             else
                 sets->truths[entry] = sets->truths[i];
         }
     for (uint32_t r = 0; r < sets->region_count; r++) {
-        uint64_t granule = sets->gpu->granule;
+        uint64_t granule = sets->gpu->properties.granule;
         sets->regions[r].bytes = (sets->regions[r].bytes + granule - 1) / granule * granule;
         if (!make_region(sets, &sets->regions[r], error)) return false;
     }
@@ -180,12 +152,12 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
                           kf_error *error)
 {
     kf_cuda_device *gpu = (kf_cuda_device *)device;
-    kf_sets *sets = calloc(1, sizeof *sets);
+    kf_cuda_sets *sets = calloc(1, sizeof *sets);
     if (!sets) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "buffer sets");
         return NULL;
     }
-    *sets = (kf_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
+    *sets = (kf_cuda_sets){.gpu = gpu, .problem = problem, .count = count, .truth = truth};
     size_t entries = (size_t)count * (size_t)problem->argument_count;
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
@@ -198,25 +170,27 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
         !sets->snapshot_tasks || !sets->snapshot_sets ||
         !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
-        kf_cuda_sets_free(sets);
+        kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
     if (!kf_cuda_check(gpu, gpu->cuda.context_set(gpu->context), "the judge's context", error) ||
         !choose_truth_room(sets, error) || !lay_out(sets, error)) {
-        kf_cuda_sets_free(sets);
+        kf_cuda_sets_free((kf_sets *)sets);
         return NULL;
     }
-    return sets;
+    return (kf_sets *)sets;
 }
 
-void kf_cuda_sets_free(kf_sets *sets)
+void kf_cuda_sets_free(kf_sets *handle)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     if (!sets) return;
     const kf_cuda *cuda = &sets->gpu->cuda;
     for (uint32_t i = 0; i < sets->region_count; i++) {
         kf_cuda_region *r = &sets->regions[i];
         if (r->base) cuda->unmap(r->base, r->bytes);
-        if (r->reserved) cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->granule);
+        if (r->reserved)
+            cuda->address_free(r->reserved, r->bytes + 2 * sets->gpu->properties.granule);
         if (r->handle) cuda->handle_release(r->handle);
         if (r->descriptor >= 0) close(r->descriptor);
     }
@@ -234,9 +208,11 @@ void kf_cuda_sets_free(kf_sets *sets)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-/* A runner in Python has its results in its arena: no buffer for them, but a ledger. */
-kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role)
+/* A runner in Python keeps its results in its device pool. It gets an output directory in place of
+ * output buffers. */
+kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role role)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     const kf_cuda *cuda = &sets->gpu->cuda;
     bool own_results = kf_runner_is_python(kf_runner_kind_of(runner)) && role != KF_ROLE_ORACLE;
@@ -248,7 +224,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role
         const kf_problem_argument *argument =
             &problem->arguments[entry % (size_t)problem->argument_count];
         if (argument->kind == KF_SCALAR || (own_results && argument->kind == KF_OUTPUT)) continue;
-        bool truth = role == KF_ROLE_ORACLE && is_truth(argument);
+        bool truth = role == KF_ROLE_ORACLE && kf_cuda_has_truth(argument);
         const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
         kf_cuda_region *region = &sets->regions[b->region];
         if (region->descriptor < 0 && cuda->handle_export(&region->descriptor, region->handle,
@@ -279,7 +255,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* Fills of one occasion, by the kernel that does them. */
+/* The tasks of one fill, by kernel. */
 typedef struct fill_works {
     kf_cuda_work any, quick, special;
 } fill_works;
@@ -299,7 +275,7 @@ static bool begin_fills(fill_works *f, size_t most, kf_error *error)
            kf_cuda_work_begin(&f->special, sizeof(kf_fill_task), most, error);
 }
 
-/* What is special comes last. */
+/* Runs the special tasks last, since they overwrite elements of the others. */
 static bool run_fills(kf_cuda_device *gpu, fill_works *f, kf_error *error)
 {
     return kf_cuda_work_run(gpu, KF_KERNEL_FILL, &f->any, NULL, 0, error) &&
@@ -325,7 +301,8 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
         {KF_INTEGERS, KF_I32, false, KF_FILL_INTEGERS_I32},
         {KF_INTEGERS, KF_U8, false, KF_FILL_INTEGERS_U8},
     };
-    int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype; /* stored alike */
+    /* KF_TF32 is stored as KF_F32. */
+    int dtype = plan->dtype == KF_TF32 ? KF_F32 : plan->dtype;
     int carrier = plan->kind == KF_INTEGERS ? KF_CARRY_INTEGERS : KF_CARRY_FLOATS;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].kind == plan->kind && rows[i].dtype == dtype && rows[i].wide == wide &&
@@ -334,12 +311,13 @@ static kf_fill_route route_of(const kf_input_plan *plan, bool wide)
     return KF_FILL_ANY;
 }
 
-static void add_fill(kf_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address, bool wide)
+static void add_fill(kf_cuda_sets *sets, fill_works *f, uint32_t set, int i, uint64_t address,
+                     bool wide)
 {
     const kf_problem_argument *argument = &sets->problem->arguments[i];
     uint32_t source =
         sets->sources[(size_t)set * (size_t)sets->problem->argument_count + (size_t)i];
-    /* fresh numbers: beyond the sets there are */
+    /* Fresh numbers have a source beyond the last set. */
     const kf_set_variation *varied = &sets->variations[source % sets->count];
     kf_variation variation = varied->argument == i ? varied->variation : KF_VARY_NONE;
     kf_fill_task task = {
@@ -368,7 +346,8 @@ static void add_poison(kf_cuda_work *b, uint64_t start, uint64_t first, uint64_t
                              .argument = key.argument};
 }
 
-static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer, kf_key key)
+static void add_guards(kf_cuda_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buffer,
+                       kf_key key)
 {
     uint64_t start = sets->regions[buffer->region].base + buffer->offset,
              end = buffer->data_offset + buffer->bytes;
@@ -376,41 +355,14 @@ static void add_guards(kf_sets *sets, kf_cuda_work *b, const kf_cuda_buffer *buf
     add_poison(b, start, end, buffer->length - end, key);
 }
 
-bool kf_cuda_digests(kf_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
-                     kf_error *error)
-{
-    kf_cuda_device *gpu = sets->gpu;
-    kf_autowork b = {0};
-    if (!count) return true;
-    if (!kf_cuda_work_begin(&b, sizeof(kf_digest_task), count, error)) return false;
-    for (size_t i = 0; i < count; i++) {
-        const kf_cuda_buffer *buffer = &sets->buffers[entries[i]];
-        kf_digest_task *task = kf_cuda_work_add(&b, buffer->bytes / 16 + 1);
-        *task = (kf_digest_task){
-            .data = kf_cuda_address(sets, buffer), .bytes = buffer->bytes, .key = sets->digest_key};
-    }
-    void *parameters[] = {&gpu->results.pointer};
-    return kf_cuda_room_need(gpu, &gpu->results, count * sizeof *digests, error) &&
-           kf_cuda_check(
-               gpu,
-               gpu->cuda.set_bytes(gpu->results.pointer, 0, count * sizeof *digests, gpu->stream),
-               "digests", error) &&
-           kf_cuda_work_run(gpu, KF_KERNEL_DIGEST, &b, parameters, 1, error) &&
-           kf_cuda_check(gpu,
-                         gpu->cuda.copy_out(digests, gpu->results.pointer, count * sizeof *digests,
-                                            gpu->stream),
-                         "digests", error) &&
-           kf_cuda_wait(gpu, "digesting inputs", error);
-}
-
-/* Digests of all buffers of one kind, kept. */
-static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *error)
+/* Stores the digests of all buffers of one kind. */
+static bool remember_digests(kf_cuda_sets *sets, kf_argument_kind kind, kf_error *error)
 {
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments, count = 0;
     kf_autofree size_t *list = calloc(entries + 1, sizeof *list);
     kf_autofree uint64_t *digests = calloc(entries + 1, sizeof *digests);
-    if (!list || !digests) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!list || !digests) return kf_fail_memory(error, "buffer sets");
     for (size_t entry = 0; entry < entries; entry++)
         if (sets->problem->arguments[entry % arguments].kind == kind) list[count++] = entry;
     if (!kf_cuda_digests(sets, list, count, digests, error)) return false;
@@ -418,9 +370,10 @@ static bool remember_digests(kf_sets *sets, kf_argument_kind kind, kf_error *err
     return true;
 }
 
-bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+bool kf_cuda_fill(kf_sets *handle, uint64_t secret, const kf_set_variation *variations,
                   kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
@@ -440,7 +393,8 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
         const kf_cuda_buffer *b = &sets->buffers[entry];
         if (!is_filled(argument)) continue;
         sets->sources[entry] = set;
-        if (argument->kind == KF_INOUT) continue; /* poison writes them, before every batch */
+        /* kf_cuda_poison fills inouts before every batch. */
+        if (argument->kind == KF_INOUT) continue;
         add_fill(sets, &fills, set, i, kf_cuda_address(sets, b), false);
         add_guards(sets, &guards, b, kf_cuda_key(secret, set, i));
     }
@@ -451,16 +405,18 @@ bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variat
            kf_cuda_wait(sets->gpu, "filling inputs", error);
 }
 
-/* Poison brings the same numbers back until the next fill. */
-static bool digest_inouts(kf_sets *sets, kf_error *error)
+/* Digests inouts once after each fill: kf_cuda_poison writes the same numbers until the next fill.
+ */
+static bool digest_inouts(kf_cuda_sets *sets, kf_error *error)
 {
     if (!sets->inouts_digested && !remember_digests(sets, KF_INOUT, error)) return false;
     sets->inouts_digested = true;
     return true;
 }
 
-bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
+bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
     autofills fills = {0};
@@ -495,24 +451,26 @@ bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error)
            kf_cuda_wait(sets->gpu, "poisoning outputs", error);
 }
 
-/* Reads twice the cache's size of other data, so that what is left in it is neither the problem's
- * nor to be written back: the whole L2, whatever the list. */
-void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
+/* Reads other data of twice the size of the L2 cache. Afterwards the cache holds no data of the
+ * problem, and no data to write back. It flushes all sets, not only the list. */
+void kf_cuda_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     (void)list, (void)count;
     kf_cuda_device *gpu = sets->gpu;
     unsigned long long blocks = gpu->flush.bytes / 16;
     void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
     gpu->cuda.context_reset_l2();
-    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->multiprocessors * 8, 1, 1,
-                     KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
+    gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->properties.multiprocessors * 8, 1,
+                     1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
     gpu->cuda.stream_synchronize(gpu->stream);
 }
 
 /* ---- the truth ------------------------------------------------------------------------------- */
 
-bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error)
+bool kf_cuda_prepare_truth(kf_sets *handle, const uint32_t *list, uint32_t count, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     const kf_problem *problem = sets->problem;
     size_t arguments = (size_t)problem->argument_count;
     autofills fills = {0};
@@ -523,12 +481,12 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
     for (uint32_t k = 0; k < count; k++)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
-            if (argument->kind == KF_SCALAR || !is_truth(argument)) continue;
+            if (argument->kind == KF_SCALAR || !kf_cuda_has_truth(argument)) continue;
             const kf_cuda_buffer *b = &sets->truths[(size_t)list[k] * arguments + (size_t)i];
             uint64_t address = kf_cuda_address(sets, b);
             if (argument->kind == KF_INOUT)
                 add_fill(sets, &fills, list[k], i, address, kf_cuda_is_widened(argument));
-            else /* not zeros: an oracle that forgets an element must not look right by luck */
+            else /* Random bits, so that an oracle that forgets an element is not right by luck. */
                 add_poison(&poison, address, 0, b->bytes,
                            kf_cuda_key(sets->poison_secret ^ 1, list[k], i));
         }
@@ -537,8 +495,9 @@ bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, 
            kf_cuda_wait(sets->gpu, "preparing the truth", error);
 }
 
-bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error)
+bool kf_cuda_copy_input(kf_sets *handle, uint32_t from, uint32_t to, int argument, kf_error *error)
 {
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     size_t arguments = (size_t)sets->problem->argument_count,
            entry = (size_t)to * arguments + (size_t)argument;
     kf_cuda_buffer *b = &sets->buffers[entry];

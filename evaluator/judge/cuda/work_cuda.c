@@ -1,24 +1,20 @@
 #include "work_cuda.h"
 
+#include "cuda_calls.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* twice what fits at a time, so that the last ones to end are not long */
+/* Twice as many as run at a time, so that the last blocks are short. */
 #define BLOCKS_A_MULTIPROCESSOR 16
 #define MAX_PARAMETERS 5
-
-static bool no_room(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the judge's work on buffers");
-}
-
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error)
 {
     size_t room = most ? most : 1;
     *work = (kf_cuda_work){.tasks = calloc(room, task_bytes),
                            .task_bytes = task_bytes,
                            .units = calloc(room, sizeof *work->units)};
-    return (work->tasks && work->units) || no_room(error);
+    return (work->tasks && work->units) || kf_fail_memory(error, "the judge's work on buffers");
 }
 
 void *kf_cuda_work_add(kf_cuda_work *work, uint64_t units)
@@ -29,15 +25,15 @@ void *kf_cuda_work_add(kf_cuda_work *work, uint64_t units)
 
 bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *error)
 {
-    uint64_t all = 0, wanted = (uint64_t)gpu->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    uint64_t all = 0, wanted = (uint64_t)gpu->properties.multiprocessors * BLOCKS_A_MULTIPROCESSOR;
     for (size_t i = 0; i < work->count; i++) all += work->units[i];
-    /* Of a block, a multiple of its threads: so all of them together are at most `wanted` and one a
-     * task. */
+    /* The units of a block, a multiple of its threads. So there are at most `wanted` blocks, plus
+     * one for each task. */
     uint64_t share = (all / wanted / KF_KERNEL_THREADS + 1) * KF_KERNEL_THREADS;
     work->blocks = 0;
     free(work->slices);
     work->slices = calloc(wanted + work->count, sizeof *work->slices);
-    if (!work->slices) return no_room(error);
+    if (!work->slices) return kf_fail_memory(error, "the judge's work on buffers");
     for (size_t i = 0; i < work->count; i++) {
         uint32_t count = (uint32_t)((work->units[i] + share - 1) / share);
         for (uint32_t number = 0; number < count; number++)
@@ -54,7 +50,7 @@ bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *
     if (!work->slices && !kf_cuda_work_deal(gpu, work, error)) return false;
     size_t task_bytes = (work->count * work->task_bytes + 15) / 16 * 16,
            slice_bytes = work->blocks * sizeof *work->slices;
-    if (!kf_cuda_room_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
+    if (!kf_cuda_scratch_need(gpu, &gpu->tasks, task_bytes + slice_bytes, error)) return false;
     cu_pointer slices = gpu->tasks.pointer + task_bytes;
     void *all[MAX_PARAMETERS + 2] = {&gpu->tasks.pointer, &slices};
     for (size_t i = 0; i < parameter_count && i < MAX_PARAMETERS; i++) all[i + 2] = parameters[i];
@@ -68,7 +64,7 @@ bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *
                          gpu->cuda.launch(gpu->kernels[kernel], (unsigned)work->blocks, 1, 1,
                                           KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, all, NULL),
                          "starting the judge's kernel", error) &&
-           /* tasks are overwritten by the next run */
+           /* The next run overwrites the tasks. */
            kf_cuda_wait(gpu, "the judge's kernel", error);
 }
 

@@ -1,6 +1,5 @@
-/* Work for the judge's own kernels (kernels.h): tasks of one kind, which one launch does. Blocks
- * are dealt out by what there is to do, so that a few large buffers among hundreds of small ones
- * have the whole device. */
+/* Work for the judge's own kernels (kernels.h): many tasks of one kind in one launch. Each task
+ * gets blocks by its size. So a large buffer among hundreds of small ones gets the whole device. */
 #ifndef KFORGE_WORK_CUDA_H
 #define KFORGE_WORK_CUDA_H
 
@@ -9,20 +8,22 @@
 typedef struct kf_cuda_work {
     char *tasks;
     size_t task_bytes, count;
-    uint64_t *units;  /* of each task: what one thread does at a time */
-    kf_slice *slices; /* of each block, in the order of tasks */
+    /* The size of each task. A thread does one unit at a time. */
+    uint64_t *units;
+    /* Of each block, in the order of tasks. */
+    kf_slice *slices;
     size_t blocks;
 } kf_cuda_work;
 
-/* Room for `most` tasks of that size; released by kf_cuda_work_free, also where this failed. */
+/* Makes space for `most` tasks of `task_bytes`. kf_cuda_work_free releases it, after a failure,
+ * too. */
 bool kf_cuda_work_begin(kf_cuda_work *work, size_t task_bytes, size_t most, kf_error *error);
-/* The next task, zeroed, to be filled in before the next call. */
+/* Returns the next task, zeroed. The caller fills it in before the next call. */
 void *kf_cuda_work_add(kf_cuda_work *work, uint64_t units);
-/* Deals the blocks out: work->slices says which block does what. Done by kf_cuda_work_run where
- * nobody has to know before. */
+/* Assigns blocks to tasks: work->slices. kf_cuda_work_run calls it if the caller has not. */
 bool kf_cuda_work_deal(const kf_cuda_device *gpu, kf_cuda_work *work, kf_error *error);
-/* Runs the kernel and waits for it. It gets the tasks' address, that of the slices, and
- * `parameters`, at most five. Nothing to do is done. */
+/* Runs the kernel and waits for it. Its parameters are the addresses of tasks and slices, then
+ * `parameters`, at most five. Does nothing without tasks. */
 bool kf_cuda_work_run(kf_cuda_device *gpu, enum kf_kernel kernel, kf_cuda_work *work,
                       void **parameters, size_t parameter_count, kf_error *error);
 void kf_cuda_work_free(kf_cuda_work *work);

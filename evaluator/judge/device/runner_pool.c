@@ -8,17 +8,21 @@
 
 #define MAX_BLANKS 12
 #define MAX_RETIRED 8
-#define TORCH_SECONDS 60.0 /* to import PyTorch on a busy machine */
+/* Seconds to import PyTorch on a busy machine. */
+#define TORCH_SECONDS 60.0
 #define MAX_KNOWN 32
-#define KNOWN_SECONDS 20.0 /* by then it is found out anew */
-#define KNOWN_BUDGET 0.2   /* what it may differ by */
-#define TRUSTED_LIVES                                                                             \
-    200 /* workloads that a runner of the task's serves: what is peculiar to one process must not \
-           colour every verdict */
+/* The life of known figures. */
+#define KNOWN_SECONDS 20.0
+/* The part by which the seconds for timing may differ. */
+#define KNOWN_BUDGET 0.2
+/* Workloads that a runner of the task's own serves. The peculiarities of one process must not
+ * affect every verdict. */
+#define TRUSTED_LIVES 200
 
 typedef struct trusted_runner {
     kf_runner *runner;
-    const kf_runner *last; /* the same, also while it is taken */
+    /* The same runner. It stays set while the runner is taken. */
+    const kf_runner *last;
     char *binary;
     bool strict;
     int used;
@@ -28,9 +32,11 @@ struct kf_runner_pool {
     kf_device *device;
     kf_runner *blanks[MAX_BLANKS], *retired[MAX_RETIRED];
     size_t blank_count, retired_count;
-    bool strict; /* of the blanks */
+    /* Of the blanks. */
+    bool strict;
     trusted_runner trusted[2];
-    kf_known known[MAX_KNOWN]; /* of the baseline's runner; the oldest first */
+    /* Of the baseline's runner, with the oldest first. */
+    kf_known known[MAX_KNOWN];
     size_t known_count;
     size_t started[KF_RUNNER_KINDS];
 };
@@ -91,7 +97,7 @@ static bool is_slow(const kf_runner_pool *pool, kf_runner_kind kind)
            (pool->device->slow_start && (kind == KF_RUNNER_PLAIN || kind == KF_RUNNER_COUNT));
 }
 
-/* The place of the blank of that kind that was started first; blank_count: there is none. */
+/* Returns the index of the oldest blank of a kind; blank_count without one. */
 static size_t find_blank(const kf_runner_pool *pool, kf_runner_kind kind)
 {
     size_t i = 0;
@@ -139,19 +145,18 @@ kf_runner *kf_runner_pool_take(kf_runner_pool *pool, kf_runner_kind kind, bool s
         kf_runner *runner = pool->blanks[at];
         memmove(pool->blanks + at, pool->blanks + at + 1,
                 (--pool->blank_count - at) * sizeof *pool->blanks);
-        kf_runner_obey(runner, stop);
+        kf_runner_set_interrupt(runner, stop);
         kf_error why = {0};
         if (kf_runner_greet(runner, &why)) return runner;
         kf_runner_free(runner);
-        if (why.code != KF_ERROR_BUSY)
-            continue; /* it may have died while it waited; the next one says what is wrong with the
-                         machine */
+        /* It may have died while it waited. The next runner reports a fault of the machine. */
+        if (why.code != KF_ERROR_BUSY) continue;
         kf_fail_copy(error, &why);
         return NULL;
     }
     kf_auto(kf_runner) runner = spawn(pool, kind, strict, error);
     if (!runner) return NULL;
-    kf_runner_obey(runner, stop);
+    kf_runner_set_interrupt(runner, stop);
     return kf_runner_greet(runner, error) ? kf_steal(&runner) : NULL;
 }
 
@@ -291,8 +296,9 @@ kf_runner *kf_runner_pool_take_trusted(kf_runner_pool *pool, kf_role role, const
     }
     *from_another = strcmp(t->binary, binary) != 0;
     kf_runner *runner = t->runner;
-    t->runner = NULL; /* its name and its age stay until it comes back */
-    kf_runner_obey(runner, stop);
+    /* Its binary and its count of workloads stay until it comes back. */
+    t->runner = NULL;
+    kf_runner_set_interrupt(runner, stop);
     return runner;
 }
 
@@ -301,7 +307,7 @@ void kf_runner_pool_keep_trusted(kf_runner_pool *pool, kf_role role, const char 
 {
     trusted_runner *t = trusted_of(pool, role);
     if (!runner) return;
-    kf_runner_obey(runner, NULL);
+    kf_runner_set_interrupt(runner, NULL);
     bool same = t->binary && strcmp(t->binary, binary) == 0;
     int used = t->last == runner ? t->used + 1 : 1;
     if (!same && role == KF_ROLE_BASELINE) pool->known_count = 0;

@@ -20,11 +20,15 @@
 #include "launch_affinity.h"
 #include "runner_timeout.h"
 
-#define COMMAND_SECONDS 20.0 /* for what takes a runner microseconds */
-#define LATE_SECONDS 0.5     /* for that behind the deadline */
-#define SPIN_SECONDS 0.1     /* most batches are shorter */
+/* Timeout of a command that takes a runner microseconds. */
+#define COMMAND_SECONDS 20.0
+/* The least timeout of these commands after the deadline. */
+#define LATE_SECONDS 0.5
+/* The judge waits actively for the first part of a batch. Most batches are shorter. */
+#define SPIN_SECONDS 0.1
 #define PING_SPIN_SECONDS 0.002
-#define MAX_WORDS 8 /* of a runner's command line, beside program and binary */
+/* Arguments between the program and the binary. */
+#define MAX_WORDS 8
 
 struct kf_runner {
     kf_sandbox *sandbox;
@@ -34,29 +38,34 @@ struct kf_runner {
     bool frozen, dead;
     bool greeted, paused, at_launcher;
     kf_cpu_idle_guard *idle_guard;
-    kf_launch_affinity hold;
-    char *inbox, *binary; /* a folder that only this runner sees, and the path in it that it will
-                             load; NULL when it was started for a binary */
+    kf_launch_affinity affinity;
+    /* A folder that only this runner sees, and the path in it that it loads. NULL for a runner that
+     * was spawned with a binary. */
+    char *inbox, *binary;
     double start_seconds;
     kf_runner_kind kind;
     bool open;
     uint64_t calls;
     void *attachment;
     void (*release)(void *attachment);
-    /* kf_now() until which waiting for it does not sleep, so that waking up is not in the time */
+    /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
+     */
     double awake_until;
+    /* The threads before the candidate was loaded: their number, and a hash of their ids. */
     int honest_threads;
-    uint64_t honest_who; /* which they are */
-    double deadline;     /* kf_now() when a candidate's time is over; 0: nobody hurries */
-    /* for all commands but LOAD and BATCH together, where somebody does */
-    kf_runner_timeout hurry;
-    double stopping; /* seconds that stopping it took behind these commands */
+    uint64_t honest_who;
+    /* kf_now() at the end of the candidate's time. 0: no deadline. */
+    double deadline;
+    /* With a deadline: of all commands but LOAD and BATCH together. */
+    kf_runner_timeout command_timeout;
+    /* Seconds that it took to stop the runner after these commands. */
+    double stopping;
     kf_error error;
 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* The peer is of no use any more. */
+/* Kills the runner and returns `event`. */
 static kf_runner_event end(kf_runner *runner, kf_runner_event event)
 {
     runner->dead = true;
@@ -64,8 +73,8 @@ static kf_runner_event end(kf_runner *runner, kf_runner_event event)
     return event;
 }
 
-/* Reads `size` bytes while there is patience, and the peer's output meanwhile. The caller's stop
- * flag is looked at as often as the patience. */
+/* Reads `size` bytes until the timeout, and the runner's output meanwhile. Checks the caller's stop
+ * flag as often as the timeout. */
 static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
                                kf_runner_timeout *runner_timeout)
 {
@@ -78,7 +87,7 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
             continue;
         }
         if (got < 0 && errno == EINTR) continue;
-        /* closed: by its end, most likely */
+        /* The socket is closed, probably because the runner ended. */
         if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
             if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
             return end(runner, KF_RUNNER_CLOSED);
@@ -95,8 +104,7 @@ static kf_runner_event receive(kf_runner *runner, void *data, size_t size,
             return end(runner, KF_RUNNER_MACHINE);
         }
         if (watched[1].revents && kf_sandbox_pump(runner->sandbox, 0)) {
-            /* It has ended; what it had sent before still counts as sent, but an answer of a dead
-             * runner is of no use. */
+            /* It has ended. The judge needs no answer of a dead runner, even if one was sent. */
             return end(runner, KF_RUNNER_ENDED);
         }
     }
@@ -131,7 +139,7 @@ static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size
             continue;
         }
         if (sent < 0 && errno == EINTR) continue;
-        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* it does not read */
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* The runner does not read. */
             struct pollfd watched = {.fd = runner->socket, .events = POLLOUT};
             if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
             if (!kf_runner_timeout_look(runner_timeout, kf_sandbox_pid(runner->sandbox), kf_now()))
@@ -142,15 +150,15 @@ static kf_runner_event send_all(kf_runner *runner, const void *data, size_t size
         int refused = sent < 0 ? errno : EPIPE;
         if (kf_sandbox_pump(runner->sandbox, 1.0)) return end(runner, KF_RUNNER_ENDED);
         if (refused == EPIPE || refused == ECONNRESET) return end(runner, KF_RUNNER_CLOSED);
-        /* Of descriptors under way it counts those of all of a user's processes. */
-        kf_fail(&runner->error, KF_ERROR_MACHINE, "the kernel takes no message for a runner: %s",
+        /* The kernel limits the descriptors in flight of all processes of a user together. */
+        kf_fail(&runner->error, KF_ERROR_MACHINE, "cannot send a message to a runner: %s",
                 strerror(refused));
         return end(runner, KF_RUNNER_MACHINE);
     }
     return KF_RUNNER_OK;
 }
 
-/* The answer to a command, which must repeat its nonce. */
+/* Receives the answer to a command. The answer must repeat the nonce. */
 static kf_runner_event await(kf_runner *runner, uint64_t nonce, kf_runner_timeout *runner_timeout,
                              kf_wire_answer *answer)
 {
@@ -162,7 +170,7 @@ static kf_runner_event await(kf_runner *runner, uint64_t nonce, kf_runner_timeou
     return KF_RUNNER_OK;
 }
 
-/* For questions that have one good answer. */
+/* Ends the runner after an answer other than OK, for commands that cannot fail. */
 static kf_runner_event only_good(kf_runner *runner, kf_runner_event event,
                                  const kf_wire_answer *answer)
 {
@@ -170,9 +178,9 @@ static kf_runner_event only_good(kf_runner *runner, kf_runner_event event,
                                                                  : event;
 }
 
-static kf_runner_event ask_patiently(kf_runner *runner, kf_wire_command *command,
-                                     const void *payload, size_t size, int fd,
-                                     kf_runner_timeout *runner_timeout, kf_wire_answer *answer)
+static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, const void *payload,
+                                  size_t size, int fd, kf_runner_timeout *runner_timeout,
+                                  kf_wire_answer *answer)
 {
     command->magic = KF_WIRE_MAGIC;
     if (!kf_random(&command->nonce, sizeof command->nonce)) {
@@ -190,32 +198,33 @@ static kf_runner_event ask(kf_runner *runner, kf_wire_command *command, const vo
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, seconds, kf_now());
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
-    return ask_patiently(runner, command, payload, size, fd, &runner_timeout, answer);
+    return ask_within(runner, command, payload, size, fd, &runner_timeout, answer);
 }
 
-/* Patience with a command that takes microseconds: `own`, or what is left of that for all of them.
- */
-static kf_runner_timeout *be_patient(kf_runner *runner, kf_runner_timeout *own)
+/* Returns the timeout of a command that takes microseconds: `own`, or, with a deadline, the time
+ * that is left for all of these commands. */
+static kf_runner_timeout *command_timeout(kf_runner *runner, kf_runner_timeout *own)
 {
     double now = kf_now();
     if (!runner->deadline) {
         kf_runner_timeout_begin(own, COMMAND_SECONDS, now);
         return own;
     }
-    kf_runner_timeout *hurry = &runner->hurry;
-    hurry->looked = now;
-    hurry->threads = -1; /* what queued before is not what queues now */
-    hurry->seconds =
-        fmin(COMMAND_SECONDS, hurry->used + fmax(runner->deadline - now, LATE_SECONDS)) +
-        hurry->granted;
-    return hurry;
+    kf_runner_timeout *shared = &runner->command_timeout;
+    shared->looked = now;
+    /* Queueing before this command does not count. */
+    shared->threads = -1;
+    shared->seconds =
+        fmin(COMMAND_SECONDS, shared->used + fmax(runner->deadline - now, LATE_SECONDS)) +
+        shared->granted;
+    return shared;
 }
 
-static kf_runner_event ask_shortly(kf_runner *runner, kf_wire_command *command, const void *payload,
+static kf_runner_event ask_command(kf_runner *runner, kf_wire_command *command, const void *payload,
                                    size_t size, kf_wire_answer *answer)
 {
     kf_runner_timeout own;
-    return ask_patiently(runner, command, payload, size, -1, be_patient(runner, &own), answer);
+    return ask_within(runner, command, payload, size, -1, command_timeout(runner, &own), answer);
 }
 
 /* ---- stopping and waking --------------------------------------------------------------------- */
@@ -230,14 +239,14 @@ static kf_runner_event freeze(kf_runner *runner)
     if (!stopped) {
         if (kf_sandbox_pump(runner->sandbox, 0)) return end(runner, KF_RUNNER_ENDED);
         runner->error = error;
-        bool endless = error.code == KF_ERROR_LIMIT; /* a call of the kernel's that it chose */
+        /* A thread does not return from a system call of its own choice. */
+        bool endless = error.code == KF_ERROR_LIMIT;
         return end(runner, error.code == KF_ERROR_INPUT ? KF_RUNNER_WOKEN
                            : endless                    ? KF_RUNNER_TIMEOUT
                                                         : KF_RUNNER_MACHINE);
     }
     runner->frozen = true;
-    /* Nothing is due now: what lies in the socket was written to answer a question not yet asked.
-     */
+    /* No answer is due now. Bytes in the socket are a forged answer to a later command. */
     char byte;
     ssize_t waiting = recv(runner->socket, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
     if (waiting > 0) return end(runner, KF_RUNNER_FORGED);
@@ -259,14 +268,13 @@ static kf_runner_event wake(kf_runner *runner)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The path to load in a folder of the peer's own, which `paths` (of path_count + 1 entries) then
- * shows it. */
+/* Makes the runner's inbox, and appends it to `paths` (path_count + 1 entries). */
 static bool make_inbox(kf_runner *runner, const kf_runner_spec *spec, kf_sandbox_path *paths,
                        kf_error *error)
 {
     if (!(runner->inbox = kf_directory_temporary("kforge-runner", error))) return false;
     if (!(runner->binary = kf_path_join(runner->inbox, "candidate.so")))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a runner");
     memcpy(paths, spec->paths, spec->path_count * sizeof *paths);
     paths[spec->path_count] = (kf_sandbox_path){runner->inbox, KF_PATH_READ | KF_PATH_EXEC, false};
     return true;
@@ -278,7 +286,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     kf_autofree kf_sandbox_path *paths = calloc(spec->path_count + 1, sizeof *paths);
     int pair[2];
     if (!runner || !paths) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a runner");
+        kf_fail_memory(error, "a runner");
         if (runner) runner->socket = -1;
         return NULL;
     }
@@ -287,7 +295,7 @@ kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error)
     runner->kind = spec->kind;
     runner->at_launcher = spec->at_launcher;
     runner->idle_guard = spec->idle_guard;
-    runner->hold.launcher = spec->launcher;
+    runner->affinity.launcher = spec->launcher;
     runner->memory_limit = spec->limits.memory_bytes;
     runner->start_seconds = spec->start_seconds > 0 ? spec->start_seconds : COMMAND_SECONDS;
     if (!spec->binary && !make_inbox(runner, spec, paths, error)) return NULL;
@@ -372,7 +380,7 @@ kf_runner *kf_runner_start(const kf_runner_spec *spec, kf_error *error)
     return runner && kf_runner_greet(runner, error) ? kf_steal(&runner) : NULL;
 }
 
-/* A copy, not a link: what the runner sees must not be the file that others load. */
+/* Copies the file, since a link would let the runner see the file that others load. */
 bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error)
 {
     size_t size;
@@ -414,7 +422,7 @@ void *kf_runner_attachment(const kf_runner *runner)
     return runner->attachment;
 }
 
-void kf_runner_obey(kf_runner *runner, const volatile int *stop)
+void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop)
 {
     runner->stop = stop;
 }
@@ -422,14 +430,14 @@ void kf_runner_obey(kf_runner *runner, const volatile int *stop)
 void kf_runner_set_deadline(kf_runner *runner, double deadline)
 {
     runner->deadline = deadline;
-    kf_runner_timeout_begin(&runner->hurry, COMMAND_SECONDS, kf_now());
+    kf_runner_timeout_begin(&runner->command_timeout, COMMAND_SECONDS, kf_now());
     runner->stopping = 0;
-    kf_runner_timeout_watch(&runner->hurry, kf_sandbox_pid(runner->sandbox));
+    kf_runner_timeout_watch(&runner->command_timeout, kf_sandbox_pid(runner->sandbox));
 }
 
 double kf_runner_late_seconds(const kf_runner *runner)
 {
-    return runner->deadline ? runner->hurry.used + runner->stopping : 0;
+    return runner->deadline ? runner->command_timeout.used + runner->stopping : 0;
 }
 
 uint64_t kf_runner_calls(const kf_runner *runner)
@@ -479,21 +487,22 @@ kf_runner_event kf_runner_scalars(kf_runner *runner, const uint64_t *values, uin
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK)
         event = only_good(runner,
-                          ask_shortly(runner, &command, values, count * sizeof *values, &answer),
+                          ask_command(runner, &command, values, count * sizeof *values, &answer),
                           &answer);
     if (event == KF_RUNNER_OK) event = freeze(runner);
     return event;
 }
 
-/* Many at a time, because each would wait for an answer otherwise. */
+/* Sends many commands at a time, since one at a time would wait for each answer. */
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count)
 {
-    enum { AHEAD = 32 }; /* so that neither side's messages fill the socket */
+    /* So few that the messages of neither side fill the socket. */
+    enum { AHEAD = 32 };
     kf_runner_event event = wake(runner);
     for (size_t first = 0; first < count && event == KF_RUNNER_OK; first += AHEAD) {
         size_t some = count - first < AHEAD ? count - first : AHEAD;
         uint64_t nonces[AHEAD];
-        kf_runner_timeout own, *runner_timeout = be_patient(runner, &own);
+        kf_runner_timeout own, *runner_timeout = command_timeout(runner, &own);
         if (!kf_random(nonces, sizeof nonces))
             return kf_runner_fail(runner, "the kernel's random source (getrandom) refuses");
         for (size_t i = 0; i < some && event == KF_RUNNER_OK; i++) {
@@ -538,11 +547,11 @@ kf_runner_event kf_runner_unmap(kf_runner *runner)
     kf_wire_command command = {.type = KF_WIRE_UNMAP};
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK)
-        event = only_good(runner, ask_shortly(runner, &command, NULL, 0, &answer), &answer);
+        event = only_good(runner, ask_command(runner, &command, NULL, 0, &answer), &answer);
     return event == KF_RUNNER_OK ? freeze(runner) : event;
 }
 
-/* What the process has spent on processors, all threads together. */
+/* Returns the processor time of all threads of the runner. */
 static double processor_seconds(const kf_runner *runner)
 {
     clockid_t clock;
@@ -552,7 +561,7 @@ static double processor_seconds(const kf_runner *runner)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Binds this thread to the first processor that it may use. */
+/* Binds this thread to the first processor that it may use. *before: its processors until now. */
 static bool go_to_launcher(cpu_set_t *before)
 {
     cpu_set_t first;
@@ -571,19 +580,19 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     kf_wire_command command = {
         .type = KF_WIRE_BATCH, .count = batch->count, .flags = batch->null ? KF_WIRE_EMPTY : 0};
     batch->code = 0;
-    /* Waking takes a runner a while; the ping keeps that out of the time. A candidate's signal
-     * handler may run there, on inputs that are ready: the caller is told how long it took. */
+    /* A runner needs time to wake up. The ping keeps it out of `seconds`. A candidate's signal
+     * handler could run in it, on inputs that are ready, so the caller gets `waking`. */
     kf_runner_timeout runner_timeout;
     kf_runner_timeout_begin(&runner_timeout, batch->timeout, kf_now());
-    /* before anything of it is timed */
+    /* Before the clock starts. */
     kf_runner_timeout_watch(&runner_timeout, kf_sandbox_pid(runner->sandbox));
     double spent = processor_seconds(runner), woken_at = kf_now();
-    /* Nor does the judge sleep meanwhile, where it will not behind the ping: a processor that comes
-     * out of deep sleep is slow for a while. */
+    /* The judge does not sleep during the ping if it will not sleep after it: a processor that
+     * comes out of deep sleep is slow at first. */
     if (batch->answered) runner->awake_until = woken_at + PING_SPIN_SECONDS;
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK)
-        event = only_good(runner, ask_shortly(runner, &ping, NULL, 0, &answer), &answer);
+        event = only_good(runner, ask_command(runner, &ping, NULL, 0, &answer), &answer);
     runner->awake_until = 0;
     if (event != KF_RUNNER_OK) return event;
     if (!batch->null) runner->calls += batch->count;
@@ -592,8 +601,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
-    event = ask_patiently(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
-                          &runner_timeout, &answer);
+    event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
+                       &runner_timeout, &answer);
     runner->awake_until = 0;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
@@ -601,7 +610,8 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     double stopping = runner->stopping;
     if (event == KF_RUNNER_OK) event = freeze(runner);
     if (!batch->answered) {
-        batch->seconds = kf_now() - started; /* only now nothing of it can run any more */
+        /* Every thread is stopped now. */
+        batch->seconds = kf_now() - started;
         runner->stopping = stopping;
     }
     if (event != KF_RUNNER_OK) return event;
@@ -613,23 +623,23 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     return KF_RUNNER_DEVICE_ERROR;
 }
 
-/* On the CPU device the thread that launches goes to the first processor (kfcpu_ready), and the
- * judge, which waits while that works, goes there, too: what one hands the other is then a matter
- * of microseconds, where elsewhere a processor that sleeps has to wake up, or one that is busy to
- * come round. */
+/* On the CPU device the launching thread runs on the first processor (kfcpu_ready). The judge waits
+ * on the same processor. So a message takes microseconds: no sleeping processor has to wake up, and
+ * no busy one has to switch. */
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     cpu_set_t before;
     bool moved = runner->at_launcher && go_to_launcher(&before);
     bool bound = batch->answered && runner->frozen &&
-                 kf_launch_affinity_bind(&runner->hold, kf_sandbox_pid(runner->sandbox));
+                 kf_launch_affinity_bind(&runner->affinity, kf_sandbox_pid(runner->sandbox));
     kf_runner_event event = run_batch(runner, batch);
     if (event == KF_RUNNER_OK && batch->answered) {
-        /* no candidate has a say in it */
+        /* Only runners without a deadline: a candidate could choose its waking time. */
         if (!runner->deadline) kf_cpu_idle_guard_note(runner->idle_guard, batch->waking);
         kf_cpu_idle_guard_keep(runner->idle_guard);
-        if (bound) kf_launch_affinity_free_threads(&runner->hold, kf_sandbox_pid(runner->sandbox));
-        if (bound && kf_launch_affinity_left(&runner->hold, kf_sandbox_pid(runner->sandbox)))
+        if (bound)
+            kf_launch_affinity_free_threads(&runner->affinity, kf_sandbox_pid(runner->sandbox));
+        if (bound && kf_launch_affinity_left(&runner->affinity, kf_sandbox_pid(runner->sandbox)))
             event = end(runner, KF_RUNNER_MOVED);
     }
     if (moved) sched_setaffinity(0, sizeof before, &before);
@@ -645,7 +655,7 @@ kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes
     kf_runner_timeout_begin(&runner_timeout, seconds, kf_now());
     kf_runner_event event = wake(runner);
     if (event == KF_RUNNER_OK)
-        event = ask_patiently(runner, &command, NULL, 0, -1, &runner_timeout, &answer);
+        event = ask_within(runner, &command, NULL, 0, -1, &runner_timeout, &answer);
     if (event == KF_RUNNER_OK && answer.result != KF_WIRE_OK) return end(runner, KF_RUNNER_REFUSED);
     if (event == KF_RUNNER_OK) event = receive(runner, header, sizeof *header, &runner_timeout);
     if (event == KF_RUNNER_OK &&
@@ -661,7 +671,7 @@ int kf_runner_extra_threads(kf_runner *runner)
     kf_sandbox_census census;
     if (runner->dead || !kf_sandbox_take_census(runner->sandbox, &census, NULL)) return -1;
     int extra = census.threads - runner->honest_threads + census.processes;
-    /* as many, but others: one that was there had to go */
+    /* The number is the same, but a thread has been replaced. */
     return extra == 0 && census.thread_hash != runner->honest_who ? 1 : extra;
 }
 
@@ -679,7 +689,7 @@ int kf_runner_layers(const kf_runner *runner)
 
 char *kf_runner_output(const kf_runner *runner, size_t most)
 {
-    /* an answer may have come before what was printed ahead of it was read */
+    /* The answer may arrive before the output that was printed ahead of it. */
     if (!runner->dead) kf_sandbox_pump(runner->sandbox, 0);
     const kf_buffer *output = kf_sandbox_output(runner->sandbox);
     if (!output || !output->size) return NULL;
@@ -703,7 +713,7 @@ static void explain_end(const kf_runner *runner, const char *doing, kf_runner_ex
     if (result->end == KF_END_CPU || result->end == KF_END_WALL)
         e->status = KF_TIMEOUT, e->rule = "time.limit";
     if (result->end == KF_END_EXITED) e->rule = "runner.exited";
-    /* Where no cgroup counts, an allocation fails at the limit, and the program falls over that. */
+    /* Without a cgroup, an allocation fails at the limit, and the program crashes. */
     if (result->end == KF_END_SIGNAL && runner->memory_limit &&
         result->peak_memory_bytes > runner->memory_limit / 10 * 9)
         e->status = KF_OUT_OF_MEMORY, e->rule = "memory.limit";
@@ -720,15 +730,15 @@ void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const cha
         [KF_RUNNER_OK] = {KF_CORRECT, "", ""},
         [KF_RUNNER_CLOSED] = {KF_CONTRACT_VIOLATION, "protocol.closed",
                               "the process closed the judge's connection while"},
-        [KF_RUNNER_TIMEOUT] = {KF_TIMEOUT, "time.limit", "no end in time while"},
+        [KF_RUNNER_TIMEOUT] = {KF_TIMEOUT, "time.limit", "the time limit passed while"},
         [KF_RUNNER_FORGED] = {KF_CHEATING, "protocol.forged",
                               "an answer was written that the runner did not give, while"},
         [KF_RUNNER_WOKEN] = {KF_CHEATING, "runner.woken",
                              "the process was made to run while the judge had stopped it, after"},
         [KF_RUNNER_MOVED] = {KF_CONTRACT_VIOLATION, "runner.moved",
-                             "the thread that launches was bound to other processors than the one "
-                             "that it is to launch from, while"},
-        [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed", "the runner can't go on while"},
+                             "the launching thread left the processor that it was bound to, while"},
+        [KF_RUNNER_REFUSED] = {KF_LAUNCH_FAILURE, "load.failed",
+                               "the runner cannot continue while"},
         [KF_RUNNER_DEVICE_ERROR] = {KF_LAUNCH_FAILURE, "device.error",
                                     "the device reports an error after"},
         [KF_RUNNER_STOPPED] = {KF_JUDGE_ERROR, "interrupted", "interrupted while"},

@@ -1,13 +1,15 @@
-/* The judge's side of one runner (wire.h is the protocol). A peer is frozen, every thread of it
- * stopped, except between kf_runner_wake and the end of the call that needs it awake; so nothing of
- * it runs while another peer is timed or the judge reads a byte.
+/* The judge's side of one runner. wire.h is the protocol.
  *
- * Every function tells how it went as a kf_runner_event; after anything but KF_RUNNER_OK or
- * KF_RUNNER_DEVICE_ERROR the peer is dead and its process tree gone. kf_runner_explain words it for
- * a finding. Peers belong to the thread that started them.
+ * A runner is frozen, with every thread stopped, except during a function of this file that sends
+ * it a command. So nothing of it runs while another runner is timed or while the judge reads a
+ * byte.
+ *
+ * Functions return a kf_runner_event. After any event but KF_RUNNER_OK and KF_RUNNER_DEVICE_ERROR
+ * the runner is dead and its process tree gone. kf_runner_explain turns an event into a finding.
+ * A runner belongs to the thread that started it.
  */
-#ifndef KFORGE_PEER_H
-#define KFORGE_PEER_H
+#ifndef KFORGE_RUNNER_PROCESS_H
+#define KFORGE_RUNNER_PROCESS_H
 
 #include <sched.h>
 #include <stdbool.h>
@@ -21,36 +23,49 @@
 
 typedef enum kf_runner_event {
     KF_RUNNER_OK,
-    KF_RUNNER_ENDED,   /* crashed, exited or was killed by a limit */
-    KF_RUNNER_CLOSED,  /* alive, but its end of the socket is closed */
-    KF_RUNNER_TIMEOUT, /* no answer in time; killed */
-    KF_RUNNER_FORGED,  /* answered what was not asked, or before it was asked */
-    KF_RUNNER_WOKEN,   /* something made it run while it was to be stopped */
-    /* it went to another processor than the one that it is to launch from */
+    /* It crashed, exited or was killed by a limit. */
+    KF_RUNNER_ENDED,
+    /* It is alive, but its end of the socket is closed. */
+    KF_RUNNER_CLOSED,
+    /* It did not answer in time, and was killed. */
+    KF_RUNNER_TIMEOUT,
+    /* It answered without a command, or with a wrong nonce. */
+    KF_RUNNER_FORGED,
+    /* It ran while it was to be stopped. */
+    KF_RUNNER_WOKEN,
+    /* Its first thread left the processor that it is to launch from. */
     KF_RUNNER_MOVED,
-    KF_RUNNER_REFUSED,      /* LOAD: the binary does not load; MAP: no memory for a buffer */
-    KF_RUNNER_DEVICE_ERROR, /* the device reports an error; `code` says which */
-    KF_RUNNER_STOPPED,      /* the caller's stop flag was raised; killed */
-    KF_RUNNER_MACHINE,      /* the machine failed: the error says how */
+    /* LOAD: the binary does not load. MAP: no memory for a buffer. */
+    KF_RUNNER_REFUSED,
+    /* The device reports an error: `code` of the batch. */
+    KF_RUNNER_DEVICE_ERROR,
+    /* The caller's stop flag was set, and the runner was killed. */
+    KF_RUNNER_STOPPED,
+    /* The machine failed: kf_runner_error. */
+    KF_RUNNER_MACHINE,
 } kf_runner_event;
 
-/* Which program a runner is. */
-/* Such a runner loads a plan instead of a binary; the plan's key begins with this (torch_plan.h).
- */
+/* The key of a plan begins with this (torch_plan.h). A runner in Python loads a plan in place of a
+ * binary. */
 #define KF_TORCH_KEY "torch:"
 
+/* The program of a runner. */
 typedef enum kf_runner_kind {
     KF_RUNNER_PLAIN,
-    KF_RUNNER_ASAN,  /* for a candidate built with AddressSanitizer */
-    KF_RUNNER_TORCH, /* Python with PyTorch; what it loads is a plan (torch_plan.h) */
-    KF_RUNNER_COUNT, /* one that takes hardware counters (counters.h) */
-    /* As KF_RUNNER_TORCH, for a task's own baseline through torch.compile: it may start compilers
-       until it has loaded its plan, the only one that it serves. */
+    /* For a candidate built with AddressSanitizer. */
+    KF_RUNNER_ASAN,
+    /* Python with PyTorch. */
+    KF_RUNNER_TORCH,
+    /* It reads hardware counters (counters.h). */
+    KF_RUNNER_COUNT,
+    /* Like KF_RUNNER_TORCH, for a task's own baseline through torch.compile. It may start compilers
+     * until it has loaded its plan. It serves one plan only. */
     KF_RUNNER_COMPILED,
     KF_RUNNER_KINDS
 } kf_runner_kind;
 
-/* Has it its results in its own memory (output_directory.h), and does it load plans? */
+/* True for Python runners: they load plans, and their results stay in their own memory
+ * (output_directory.h). */
 static inline bool kf_runner_is_python(kf_runner_kind kind)
 {
     return kind == KF_RUNNER_TORCH || kind == KF_RUNNER_COMPILED;
@@ -58,144 +73,159 @@ static inline bool kf_runner_is_python(kf_runner_kind kind)
 
 typedef struct kf_runner_spec {
     kf_runner_kind kind;
-    const char *program;          /* kforge-runner */
-    const char *const *arguments; /* in front of the binary; terminated by NULL; may be NULL */
-    const char *directory;        /* it starts there */
-    /* what it loads; NULL: not known yet, kf_runner_give will bring it */
+    /* kforge-runner. */
+    const char *program;
+    /* Arguments before the binary, with NULL at the end. May be NULL. */
+    const char *const *arguments;
+    /* The runner's working directory. */
+    const char *directory;
+    /* The binary to load. NULL: kf_runner_give brings it later. */
     const char *binary;
     const kf_sandbox_path *paths;
     size_t path_count;
     const char *const *environment;
     kf_sandbox_limits limits;
     bool strict;
-    /* it launches on the first processor (kfcpu_ready), and the judge waits for its batches there
-     */
+    /* True if the runner launches on the first processor (kfcpu_ready). The judge then waits for
+     * its batches on that processor. */
     bool at_launcher;
-    /* processors that its first thread runs timed batches on; NULL: any; outlives the peer */
+    /* Processors for its first thread during timed batches. NULL: any. Outlives the runner. */
     const cpu_set_t *launcher;
-    kf_cpu_idle_guard *idle_guard; /* for its timed batches; may be NULL; outlives the peer */
-    bool same_addresses;           /* as in kf_sandbox_spec */
-    double start_seconds;          /* to say hello; 0: 20 */
-    const volatile int *stop;      /* may be NULL */
+    /* For its timed batches. May be NULL. Outlives the runner. */
+    kf_cpu_idle_guard *idle_guard;
+    /* As in kf_sandbox_spec. */
+    bool same_addresses;
+    /* Seconds until its hello. 0: 20. */
+    double start_seconds;
+    /* Interrupts waiting for it. May be NULL. */
+    const volatile int *stop;
 } kf_runner_spec;
 
 typedef struct kf_runner kf_runner;
 
-/* Spawns the runner and waits for its hello; the candidate is not loaded yet. NULL: the machine's
- * fault. */
+/* Spawns the runner and waits for its hello. The candidate is not loaded yet. NULL: a fault of the
+ * machine. */
 kf_runner *kf_runner_start(const kf_runner_spec *spec, kf_error *error);
-/* The same in two steps, so that several start side by side: spawn does not wait, greet waits for
- * the hello and stops the runner. After a false kf_runner_greet the peer is of no use but to
- * kf_runner_free. */
+/* The same in two steps, so that several runners start at the same time. kf_runner_spawn does not
+ * wait. kf_runner_greet waits for the hello and stops the runner. If it returns false, the runner
+ * can only be freed. */
 kf_runner *kf_runner_spawn(const kf_runner_spec *spec, kf_error *error);
 bool kf_runner_greet(kf_runner *runner, kf_error *error);
-/* Stops one that is still starting, so that others can be timed, and lets it go on. One that has
- * said hello is greeted instead, and both do nothing with a greeted one. */
+/* Stops a runner that still starts, so that others can be timed, and lets it continue. A runner
+ * that has sent its hello is greeted instead. Both do nothing with a greeted runner. */
 void kf_runner_pause(kf_runner *runner);
 void kf_runner_resume(kf_runner *runner);
-/* The binary for a runner that was spawned without one: copied into a folder of the runner's own,
- * which it can read and nothing else can write. */
+/* Copies the binary into the inbox of a runner that was spawned without one. The runner can read
+ * the inbox, and only the judge can write to it. */
 bool kf_runner_give(kf_runner *runner, const char *binary, kf_error *error);
 /* The same from memory. */
 bool kf_runner_give_text(kf_runner *runner, const char *text, size_t size, kf_error *error);
-/* The folder that both are put into; NULL for a runner that was started for a binary. Borrowed. */
+/* Returns the folder for both; NULL for a runner that was spawned with a binary. The runner owns
+ * the text. */
 const char *kf_runner_inbox(const kf_runner *runner);
 void kf_runner_free(kf_runner *runner);
-/* Of KF_RUNNER_COMPILED: might it start programs behind its loading, too, as far as the kernel
- * tells? */
+/* True if a runner of KF_RUNNER_COMPILED might still start programs after it has loaded its plan.
+ */
 bool kf_runner_is_open(const kf_runner *runner);
 kf_runner_kind kf_runner_kind_of(const kf_runner *runner);
-/* Something that a device keeps with a runner; it is released when the process is gone. One at
- * most. */
+/* Attaches data of the device to a runner. kf_runner_free releases it after the end of the process.
+ * A runner has one attachment at most. */
 void kf_runner_attach(kf_runner *runner, void *data, void (*release)(void *data));
-void *kf_runner_attachment(const kf_runner *runner); /* NULL: none */
-/* From now on it is this flag (may be NULL) that interrupts waiting for it. */
-void kf_runner_obey(kf_runner *runner, const volatile int *stop);
-/* What has nothing to do with a call (waking, scalars, buffers) may take a runner 20 s a question.
- * From now on it has 20 s for all of that together, and not beyond `deadline` (kf_now()), behind
- * which it has half a second more: for one that a candidate is in, which may answer as late as it
- * likes. */
+/* Returns the attachment; NULL without one. */
+void *kf_runner_attachment(const kf_runner *runner);
+/* Sets the flag that interrupts waiting for the runner. May be NULL. */
+void kf_runner_set_interrupt(kf_runner *runner, const volatile int *stop);
+/* Limits the time for commands without a call (waking, scalars, buffers). By default each command
+ * may take 20 s. From now on all commands together may take 20 s, and end at most half a second
+ * after `deadline` (kf_now()). For the candidate's runner, which could answer late on purpose. */
 void kf_runner_set_deadline(kf_runner *runner, double deadline);
-/* What it has used of that: seconds in the sense of runner_timeout.h. */
+/* Returns the seconds (as in runner_timeout.h) that it has used of that time. */
 double kf_runner_late_seconds(const kf_runner *runner);
-/* Begins to kill it; kf_runner_free then waits for what is left. */
+/* Begins to kill the runner. kf_runner_free waits for its end. */
 void kf_runner_begin_kill(kf_runner *runner);
 KF_DEFINE_AUTO(kf_runner, kf_runner_free)
 
 kf_runner_event kf_runner_load(kf_runner *runner, double seconds);
 kf_runner_event kf_runner_scalars(kf_runner *runner, const uint64_t *values, uint32_t count);
-/* Maps `length` bytes at `offset` of `fd` as buffer `argument` of `set`; the data begin data_offset
- * bytes into it. */
+/* `length` bytes at `offset` of `fd`, which become buffer `argument` of `set`. Element 0 is at
+ * data_offset from there. */
 typedef struct kf_runner_buffer {
     int fd;
     uint32_t set, argument;
     uint64_t offset, length, data_offset, bytes;
-    /* on a device: fd is an allocation of this size, number `region` of the caller's; it is sent
-     * once */
+    /* On a device: the size of the allocation that `fd` stands for. `region` is its number. A
+     * runner maps each region once. */
     uint64_t region_bytes;
-    /* where it had best lie: at the same place for all runners, so that none has luckier addresses
-     */
+    /* The wanted address. All runners get the same one, so that addresses favour no side. */
     uint64_t address;
     uint32_t region;
     bool read_only;
-    bool output_directory; /* no buffer: KF_WIRE_OUTPUT_DIRECTORY */
-    bool device_pool;      /* no buffer: KF_WIRE_DEVICE_POOL */
+    /* True for KF_WIRE_OUTPUT_DIRECTORY, which is no buffer. */
+    bool output_directory;
+    /* True for KF_WIRE_DEVICE_POOL, which is no buffer. */
+    bool device_pool;
 } kf_runner_buffer;
 kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers, size_t count);
-/* Ends a peer because the caller's part failed: KF_RUNNER_MACHINE with these words. */
+/* Ends the runner because the caller failed. Returns KF_RUNNER_MACHINE; `words` become its error.
+ */
 kf_runner_event kf_runner_fail(kf_runner *runner, const char *words);
 kf_runner_event kf_runner_unmap(kf_runner *runner);
 
-/* Runs one batch: the entry once for each set of `order`, then everything synchronised, then the
- * peer stopped. */
+/* One batch: the runner calls the entry once for each set of `order`, synchronises the device, and
+ * is stopped. */
 typedef struct kf_batch {
     const uint32_t *order;
     uint32_t count;
-    bool null; /* everything but the calls: the fixed cost */
-    /* results that the runner has in its own memory from the batch before are still wanted */
+    /* True for an empty batch: everything but the calls. It gives the fixed cost. */
+    bool null;
+    /* True if the judge still needs the results of the last batch in the runner's own memory. */
     bool keep;
-    double timeout; /* seconds, in the sense of runner_timeout.h */
-    /* Where stopping threads does not stop the work: the clock stops at the answer, and this is
-     * called at once, before the peer is stopped. */
+    /* Seconds, as in runner_timeout.h. */
+    double timeout;
+    /* For devices on which stopped threads do not stop the work. The clock then stops at the
+     * answer, and this function is called at once, before the runner is stopped. */
     void (*answered)(void *context);
     void *context;
-    /* results */
-    /* from waking it to its answer that it is awake: outside of the time, so nothing may be done in
-     * it */
+    /* Results. */
+    /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
+     * `seconds`, so the runner must do no work in them. */
     double waking;
-    /* of that, what its threads spent on a processor (of them all); NaN when the system does not
-     * tell */
+    /* The processor time of all its threads in `waking`. NaN if unknown. */
     double worked;
-    /* judge's clock, from the request to every thread stopped, or to the answer where `answered` is
-     * set */
+    /* Seconds of the judge's clock, from the request until every thread is stopped, or until the
+     * answer if `answered` is set. */
     double seconds;
-    double claimed; /* what the runner says */
-    /* of that, between the stream's end and that of all else; what the runner says */
+    /* The seconds that the runner claims. */
+    double claimed;
+    /* The part of `claimed` between the end of the stream and the end of all other work. A claim.
+     */
     double gap;
-    double stalled; /* of that, what the machine stood still: runner_timeout.h */
-    int code;       /* of the device, 0 none */
+    /* The part of `seconds` in which the machine stood still (runner_timeout.h). */
+    double stalled;
+    /* The device's error; 0 without one. */
+    int code;
 } kf_batch;
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch);
 
-/* Counters of one call on `set`, repeated `passes` times at most (kf_count_calls), by a runner that
- * was started for it. REFUSED: it can't count. What it says is checked by nobody here; a header
- * that breaks the protocol is FORGED. `launches` has room for KF_COUNT_LAUNCHES. */
+/* Counts one call on `set`, with at most `passes` repetitions (kf_counters_passes). The runner must
+ * be of KF_RUNNER_COUNT. REFUSED: it cannot count. FORGED: a header that breaks the protocol. The
+ * other fields are unchecked claims. `launches` has space for KF_COUNT_LAUNCHES. */
 struct kf_count_header;
 struct kf_count_launch;
 kf_runner_event kf_runner_count(kf_runner *runner, uint32_t set, uint32_t passes, double seconds,
                                 struct kf_count_header *header, struct kf_count_launch *launches);
 
-/* Calls of the entry that it has been asked for since it was started. */
+/* Returns how many calls of the entry were requested since the runner started. */
 uint64_t kf_runner_calls(const kf_runner *runner);
-/* Threads now beyond those it had before the candidate was loaded. Negative when it can't be read.
- */
+/* Returns the number of threads beyond those before the candidate was loaded; negative if
+ * unreadable. */
 int kf_runner_extra_threads(kf_runner *runner);
 int kf_runner_layers(const kf_runner *runner);
 pid_t kf_runner_pid(const kf_runner *runner);
-/* The last `most` bytes of what the peer printed so far, cleaned; malloc'd, NULL when nothing or no
- * memory. */
+/* Returns the last `most` bytes that the runner printed, without control characters. NULL without
+ * output or memory. The caller frees the text. */
 char *kf_runner_output(const kf_runner *runner, size_t most);
-/* The status, the rule ("runner.crashed") and one line of words for an event. */
+/* The status, the rule ("runner.crashed") and the line of text of an event. */
 typedef struct kf_runner_explanation {
     kf_status status;
     const char *rule;
@@ -203,6 +233,7 @@ typedef struct kf_runner_explanation {
 } kf_runner_explanation;
 void kf_runner_explain(const kf_runner *runner, kf_runner_event event, const char *doing,
                        kf_runner_explanation *explanation);
-const kf_error *kf_runner_error(const kf_runner *runner); /* of KF_RUNNER_MACHINE */
+/* Returns the error of KF_RUNNER_MACHINE. */
+const kf_error *kf_runner_error(const kf_runner *runner);
 
 #endif

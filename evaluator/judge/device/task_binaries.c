@@ -17,7 +17,7 @@ char *kf_cache_folder(void)
     return path;
 }
 
-/* CACHE/builds/HASH.so; malloc'd. */
+/* Returns CACHE/builds/HASH.so. The caller frees it. */
 static char *cached_path(kf_device *device, const char *cache, const kf_task *task,
                          const kf_task_file *file, bool oracle)
 {
@@ -35,7 +35,7 @@ static char *cached_path(kf_device *device, const char *cache, const kf_task *ta
     return asprintf(&path, "%s/builds/%s.so", cache, hex) < 0 ? NULL : path;
 }
 
-/* Puts a copy into the cache; failing to is no failure, the next job builds again. */
+/* Puts a copy into the cache. After a failure the next job builds again. */
 static bool keep(const char *from, const char *to)
 {
     size_t size;
@@ -48,7 +48,8 @@ static bool keep(const char *from, const char *to)
     return kf_directory_make(folder, NULL) && kf_file_write(to, data, size, NULL);
 }
 
-/* A problem file needs no build; its own folder gives it a name that no other job's has. */
+/* Copies a problem file, which needs no build, into a folder of its own. Its path is then unlike
+ * the path of any other job. */
 static bool take_problem(const kf_task_file *file, kf_task_binary *binary, kf_error *error)
 {
     if (!(binary->directory = kf_directory_temporary("kforge-trusted", error))) return false;
@@ -56,7 +57,7 @@ static bool take_problem(const kf_task_file *file, kf_task_binary *binary, kf_er
     if (binary->path && kf_file_write(binary->path, file->text, file->size, error)) return true;
     bool memory = !binary->path;
     kf_task_binary_free(binary);
-    return memory ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    return memory ? kf_fail_memory(error, "a build") : false;
 }
 
 bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *task,
@@ -92,7 +93,7 @@ bool kf_task_binary_get(kf_device *device, const char *cache, const kf_task *tas
         kf_build_free(&build);
         if (binary->reason) return true;
         kf_task_binary_free(binary);
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a build");
     }
     binary->path = kf_steal(&build.binary);
     kf_build_free(&build);

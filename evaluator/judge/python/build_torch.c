@@ -1,4 +1,4 @@
-/* See build_common.h. kforge_torch.py check, in the build jail. */
+/* Builds a solution in Python (build_common.h): runs `kforge_torch.py check` in the build jail. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool take_source(const kf_build_request *request, kf_build *build)
     return build->ok;
 }
 
-/* The first line that says what is wrong. */
+/* Returns the first line with an error. */
 static char *complaint(const kf_sandbox_result *result, const char *log)
 {
     char words[256], *text = NULL;
@@ -43,7 +43,7 @@ static bool check(const kf_build_request *request, kf_build *build, kf_error *er
     kf_autofree char *script =
         python ? kf_root_file("lib/kforge/torch/kforge_torch.py", error) : NULL;
     kf_autofree char *path = script ? kf_path_join(request->directory, request->name) : NULL;
-    if (!path) return script ? kf_fail(error, KF_ERROR_MEMORY, "out of memory") : false;
+    if (!path) return script ? kf_fail_memory(error, "a build") : false;
     if (!kf_file_write(path, request->source, request->size, error)) return false;
     const char *const argv[] = {python->program, "-I", script, "check", request->name, NULL};
     const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp",

@@ -1,6 +1,6 @@
 /* Runs describe.py on one file in the sandbox. The answer comes through a descriptor of its own (a
- * memfd), so that what the problem prints does not mix with it; what it prints is quoted where no
- * answer comes. */
+ * memfd), apart from the output of the problem file. Without an answer, the error quotes the
+ * output. */
 #include "describe.h"
 
 #include <stdio.h>
@@ -113,7 +113,7 @@ static bool fail_as_told(const cJSON *told, const char *folder, kf_error *error)
                    *where ? ": " : "", text_of(told, "what"), *todo ? "; " : "", todo);
 }
 
-/* The last line that it printed. */
+/* Returns the last line of the output. */
 static void last_line(const kf_buffer *output, char *line, size_t size)
 {
     const char *data = output && output->data ? output->data : "";
@@ -159,7 +159,7 @@ static cJSON *ask(const kf_describe_request *request, const char *folder, const 
 {
     kf_autofree char *file = kf_path_join(folder, request->name);
     kf_autoclose int answer = memfd_create("kforge-describe", MFD_CLOEXEC);
-    if (!file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!file) return kf_fail_memory(error, "the description of a problem file"), NULL;
     if (answer < 0) return kf_fail(error, KF_ERROR_MACHINE, "no memfd for an answer"), NULL;
     if (!kf_file_write(file, request->text, request->size, error)) return NULL;
     kf_auto(kf_sandbox) jail = start(request, folder, file, answer, error);

@@ -1,11 +1,11 @@
-/* Asks PyTorch what a problem file is: arguments, shapes, distributions, outputs, and whether it
- * can be judged (evaluator/torch/describe.py).
+/* Describes a problem file with PyTorch: arguments, shapes, distributions, outputs, and whether the
+ * problem is fit for judging (evaluator/torch/describe.py).
  *
- * A problem file is somebody else's code: it runs in the sandbox with no network, no files but its
- * own copy, limits of time and memory. What comes back is its author's word about his own problem
- * and is checked like any task.json by whoever loads the task.
+ * A problem file is foreign code. It runs in the sandbox, without network, with no file but its own
+ * copy, and with limits of time and memory. The description is a claim of the file's author.
+ * Loading the task checks it like any task.json.
  *
- * Blocks until the description is there; several threads may each ask for one.
+ * The call blocks until the description is there. Several threads may call it at a time.
  */
 #ifndef KFORGE_DESCRIBE_H
 #define KFORGE_DESCRIBE_H
@@ -26,19 +26,21 @@ typedef struct kf_describe_request {
     const char *class_name;     /* NULL: "Model" */
     const char *mode;           /* "train" or "eval"; NULL: "train" */
     const char *const *patches; /* "NAME=INTEGER"; ends with NULL; NULL none */
-    /* halve constants until the arguments together have at most so many elements; 0: as it is */
+    /* Constants are halved until all arguments together have at most so many elements. 0: no
+     * change. */
     int64_t max_elements;
     int threads;    /* of PyTorch */
     double seconds; /* wall clock, at most */
     uint64_t memory_bytes;
-    bool strict; /* every layer of the sandbox has to be there */
+    /* True if every layer of the sandbox is required. */
+    bool strict;
 } kf_describe_request;
 
-/* What the file is, as describe.py words it: an object with "inputs", "state", …, or with "unfit":
- * {"rule", "reason"}. The caller frees. Errors: KF_ERROR_INPUT when the file is at fault (no
- * Python, no Model); KF_ERROR_LIMIT when it took too long or too much memory; KF_ERROR_MACHINE when
- * Python, PyTorch or the sandbox is missing: then the next file fails alike. *stop (may be NULL)
- * not 0: KF_ERROR_BUSY, "interrupted". */
+/* Returns describe.py's object: "inputs", "state" and others, or "unfit": {"rule", "reason"}. The
+ * caller frees it. Errors: KF_ERROR_INPUT for a faulty file (no Python, no Model); KF_ERROR_LIMIT
+ * for too much time or memory; KF_ERROR_MACHINE if Python, PyTorch or the sandbox is missing, so
+ * that every file fails; KF_ERROR_BUSY "interrupted" once *stop is non-zero (`stop` may be NULL).
+ */
 cJSON *kf_describe(const kf_describe_request *request, const volatile int *stop, kf_error *error);
 
 #endif

@@ -21,12 +21,15 @@
 #include "python.h"
 #include "torch_plan.h"
 
-/* several compilers at once, each of which reads PyTorch's headers */
+/* For several compilers at a time, each of which reads PyTorch's headers. */
 #define JAIL_MEMORY (8ull << 30)
-#define JAIL_TEMPORARY (2ull << 30)     /* where they write */
-#define WORDS_BYTES (128u << 10)        /* of one record that is text */
-#define CACHED_ARCHIVES 256             /* files that the cache keeps, the newest */
-#define CACHED_BYTES ((size_t)64 << 20) /* of one */
+/* The jail's folder for temporary files. */
+#define JAIL_TEMPORARY (2ull << 30)
+/* The most of a text record. */
+#define WORDS_BYTES (128u << 10)
+/* The cache keeps the newest archives: so many, each of at most so many bytes. */
+#define CACHED_ARCHIVES 256
+#define CACHED_BYTES ((size_t)64 << 20)
 
 bool kf_has_extensions(const char *source)
 {
@@ -35,7 +38,7 @@ bool kf_has_extensions(const char *source)
 
 /* ---- what the jail is given ------------------------------------------------------------------ */
 
-/* Folders of programs and CUDA's; texts that environment and paths borrow. */
+/* Folders of programs and of CUDA. The environment and the paths borrow these texts. */
 typedef struct surroundings {
     char toolkit[4096], path[6000], home[4200], architectures[64], jobs[32];
     const char *environment[12];
@@ -47,7 +50,7 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
 {
     bool cuda = strcmp(device->operations->kind, "cuda") == 0 && kf_cuda_toolkit(s->toolkit, NULL);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    /* a virtual environment has its ninja there */
+    /* A virtual environment has ninja here. */
     const char *slash = strrchr(python->program, '/');
     snprintf(s->path, sizeof s->path, "PATH=%.*s:%s%s/usr/local/bin:/usr/bin:/bin",
              (int)(slash - python->program), python->program, cuda ? s->toolkit : "",
@@ -82,8 +85,8 @@ static void surround(surroundings *s, const kf_device *device, const kf_python *
 
 /* ---- the jail -------------------------------------------------------------------------------- */
 
-/* Runs the build phase. *limit: in the words for a limit that it went over, malloc'd; NULL when it
- * just ended. */
+/* Runs the build phase. *limit: a text about an exceeded limit, which the caller frees; NULL if it
+ * ended within its limits. */
 static bool run_jail(const kf_device *device, const kf_build_request *request, const char *plans,
                      kf_build_archive_file *c, kf_build *build, char **limit, kf_error *error)
 {
@@ -93,7 +96,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
     kf_autofree char *path = script ? kf_path_join(request->directory, "plans.json") : NULL;
     kf_autofree surroundings *s = calloc(1, sizeof *s);
     if (!script) return false;
-    if (!path || !s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path || !s) return kf_fail_memory(error, "a solution's extensions");
     if (!kf_file_write(path, plans, strlen(plans), error)) return false;
     kf_autoclose int fd = kf_build_archive_file_open(error);
     if (fd < 0) return false;
@@ -128,7 +131,7 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
         kf_sandbox_describe(result, words, sizeof words);
         if (asprintf(limit, "compiling its extensions went over a limit: %s", words) < 0)
             *limit = NULL;
-        return *limit || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return *limit || kf_fail_memory(error, "a solution's extensions");
     }
     c->whole = result->end == KF_END_EXITED && result->status == 0;
     return kf_build_archive_file_map(c, fd, error);
@@ -136,7 +139,8 @@ static bool run_jail(const kf_device *device, const kf_build_request *request, c
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-/* Of everything that could change what comes out; malloc'd path, NULL: not to be cached. */
+/* Returns the cache's path for a hash of everything that can change the archive; NULL if it must
+ * not be cached. The caller frees it. */
 static char *cached_path(const kf_device *device, const char *cache, const char *plans)
 {
     const kf_python *python = kf_python_find(NULL);
@@ -155,7 +159,7 @@ static char *cached_path(const kf_device *device, const char *cache, const char 
     return asprintf(&path, "%s/extensions/%s.crate", cache, hex) < 0 ? NULL : path;
 }
 
-/* One file too many: the oldest goes. */
+/* Removes the oldest archive if there are too many. */
 static void make_room(const char *folder)
 {
     DIR *files = opendir(folder);
@@ -177,7 +181,7 @@ static void make_room(const char *folder)
     if (files) closedir(files);
 }
 
-/* Failing to is no failure: the next job compiles again. */
+/* Keeps an archive in the cache. After a failure the next job compiles again. */
 static void keep(const char *path, const kf_build_archive_file *c)
 {
     kf_autofree char *folder = strdup(path);
@@ -208,7 +212,7 @@ static bool note_library(cJSON *list, const kf_build_archive_record *record, con
            cJSON_AddNumberToObject(object, "bytes", (double)record->size);
 }
 
-/* A file beside the candidate; a second one of that name is left out. */
+/* Writes a file into the candidate's folder. Skips a second file of the same name. */
 static bool put_file(const char *folder, const kf_build_archive_record *record, kf_error *error)
 {
     char name[KF_HASH_HEX + KF_BUILD_ARCHIVE_NAME + 8];
@@ -217,16 +221,10 @@ static bool put_file(const char *folder, const kf_build_archive_record *record, 
     else
         snprintf(name, sizeof name, "%s.failed", record->key);
     kf_autofree char *path = kf_path_join(folder, name);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "a solution's extensions");
     return access(path, F_OK) == 0 || kf_file_write(path, record->data, record->size, error);
 }
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a solution's extensions");
-}
-
-/* False: no memory for the reason. */
+/* Sets the reason of a failed build. False without memory. */
 __attribute__((format(printf, 2, 3))) static bool refuse(kf_build *build, const char *format, ...)
 {
     va_list arguments;
@@ -245,26 +243,29 @@ static bool take_library(const kf_build_archive_record *record, const char *fold
     if (all->count > KF_EXTENSIONS_MAX)
         return refuse(build, "more than %d extensions: no room for %s", KF_EXTENSIONS_MAX,
                       record->name) ||
-               no_memory(error);
+               kf_fail_memory(error, "a solution's extensions");
     if (!kf_elf_code_hash(record->data, record->size, all->code[all->count], NULL))
-        return refuse(build, "extension %s is no shared object", record->name) || no_memory(error);
+        return refuse(build, "extension %s is no shared object", record->name) ||
+               kf_fail_memory(error, "a solution's extensions");
     kf_hash_hex(&hash, all->binary[all->count]);
     if (!note_library(list, record, all->binary[all->count]))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a solution's extensions");
     all->count++;
     return put_file(folder, record, error);
 }
 
-/* The first complaint decides; the log has the compiler's words, as much as fits. */
+/* Uses the records of an archive. The first complaint decides the build. The log gets the
+ * compilers' messages, as far as they fit. */
 static bool take_words(const kf_build_archive_record *record, kf_buffer *log, kf_build *build,
                        kf_error *error)
 {
     kf_autofree char *text =
         kf_text_clean(record->data, record->size < WORDS_BYTES ? record->size : WORDS_BYTES, false);
-    if (!text) return no_memory(error);
+    if (!text) return kf_fail_memory(error, "a solution's extensions");
     if (log->size + strlen(text) < KF_BUILD_LOG_BYTES) kf_buffer_format(log, "%s\n", text);
     if (record->kind == KF_BUILD_ARCHIVE_NOTE || !build->ok) return true;
-    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text)) return no_memory(error);
+    if (!refuse(build, "%.*s", (int)strcspn(text, "\n"), text))
+        return kf_fail_memory(error, "a solution's extensions");
     if (record->kind == KF_BUILD_ARCHIVE_UNSUPPORTED) build->status = KF_UNSUPPORTED_DEVICE;
     return true;
 }
@@ -275,7 +276,7 @@ static void sum_up(const hashes *all, kf_build *build)
     size_t sizes[KF_EXTENSIONS_MAX + 1];
     for (size_t i = 0; i < all->count; i++)
         binary[i] = all->binary[i], code[i] = all->code[i], sizes[i] = KF_HASH_HEX - 1;
-    if (all->count == 1) return; /* the source alone */
+    if (all->count == 1) return; /* Only the source. */
     kf_hash_parts_hex(build->binary_hash, binary, sizes, all->count);
     kf_hash_parts_hex(build->code_hash, code, sizes, all->count);
 }
@@ -287,7 +288,7 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     kf_autofree hashes *all = calloc(1, sizeof *all);
     kf_auto(cJSON) list = cJSON_CreateArray();
     kf_autobuffer log = {0};
-    if (!folder || !all || !list) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!folder || !all || !list) return kf_fail_memory(error, "a solution's extensions");
     if (!kf_directory_make(folder, error)) return false;
     memcpy(all->binary[0], build->binary_hash, KF_HASH_HEX);
     memcpy(all->code[0], build->code_hash, KF_HASH_HEX);
@@ -308,14 +309,15 @@ static bool unpack(const kf_build_archive_file *c, bool known, const kf_build_re
     if (log.size) {
         free(build->log);
         if (!(build->log = kf_buffer_take(&log)))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return kf_fail_memory(error, "a solution's extensions");
     }
     sum_up(all, build);
     if (!build->report) build->report = cJSON_CreateObject();
     if (!build->report || !cJSON_AddItemToObject(build->report, "extensions", list))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a solution's extensions");
     kf_steal(&list);
-    return !known || cJSON_AddTrueToObject(build->report, "cached") || no_memory(error);
+    return !known || cJSON_AddTrueToObject(build->report, "cached") ||
+           kf_fail_memory(error, "a solution's extensions");
 }
 
 bool kf_extensions_build(kf_device *device, const char *cache, const kf_build_request *request,
@@ -363,7 +365,7 @@ bool kf_extensions_copy(const char *candidate, const char *folder, kf_error *err
         kf_autofree char *data =
             source && target ? kf_file_read(source, KF_BINARY_BYTES, &size, error) : NULL;
         if (!source || !target)
-            copied = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            copied = kf_fail_memory(error, "a solution's extensions");
         else
             copied = data && kf_file_write(target, data, size, error);
     }

@@ -1,11 +1,11 @@
-/* The extensions of a solution in Python (torch.utils.cpp_extension): compiled in the build jail
- * before anything is judged, because a runner starts no programs.
+/* The extensions of a solution in Python (torch.utils.cpp_extension). They are compiled in the
+ * build jail before the solution is judged, because a runner starts no programs.
  *
- * The jail executes the solution: a stranger's code, with compilers, without any folder of the
- * host's to write to. What leaves it is one file of limited size (build_archive.h), whose libraries
- * are put beside the candidate, KEY-NAME.so, and into the runner's inbox from there. Crates are
- * kept in the cache under the hash of all that they came from, the solution's whole text among it,
- * so that no solution gets what another one's jail has written.
+ * The jail executes the solution, which is foreign code, with compilers, and without a writable
+ * folder of the host. One file of limited size leaves it, the build archive (build_archive.h). The
+ * judge puts the libraries into the candidate's folder as KEY-NAME.so, and from there into the
+ * runner's inbox. The cache keeps archives under the hash of all inputs, with the solution's whole
+ * text. So no solution gets an archive that another solution's jail has written.
  */
 #ifndef KFORGE_JUDGE_EXTENSIONS_H
 #define KFORGE_JUDGE_EXTENSIONS_H
@@ -17,11 +17,10 @@
 
 struct kf_device;
 
-/* Might this source compile anything? */
+/* True if the source may compile extensions. */
 bool kf_has_extensions(const char *source);
-/* Goes on with a build that has found the source good: compiles what it asks for, or takes it from
- * `cache` (may be NULL). The candidate is at build->binary. False: the machine's or the caller's
- * fault. */
+/* Compiles the extensions of a solution whose check has passed, or takes them from `cache` (may be
+ * NULL). The candidate is at build->binary. False: a fault of the machine or the caller. */
 bool kf_extensions_build(struct kf_device *device, const char *cache,
                          const kf_build_request *request, kf_build *build, kf_error *error);
 /* Copies a candidate's extensions into a folder. */

@@ -1,5 +1,5 @@
-/* Reading results from a stopped process. A result that is not contiguous is read as the span of
- * memory that it lies in, and gathered. */
+/* Reads results from a stopped process. For a strided result, reads its whole span and gathers the
+ * elements. */
 #include "output_directory.h"
 
 #include <errno.h>
@@ -13,8 +13,9 @@
 
 #include "output_directory_wire.h"
 
-#define SPAN_FACTOR 64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
-                        */
+#define SPAN_FACTOR                                                              \
+    64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
+        */
 #define SPAN_MIN ((uint64_t)64 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 
@@ -23,7 +24,7 @@ struct kf_output_directory {
     uint32_t sets, outputs;
     size_t record, size;
     unsigned char *memory;
-    /* records as kf_output_directory_remember found them; NULL: never called */
+    /* The records that kf_output_directory_remember copied. NULL before its first call. */
     unsigned char *remembered;
     bool *is_remembered; /* by set */
 };
@@ -32,7 +33,7 @@ kf_output_directory *kf_output_directory_new(uint32_t sets, uint32_t outputs, kf
 {
     kf_output_directory *output_directory = calloc(1, sizeof *output_directory);
     if (!output_directory) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "an output directory");
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -113,7 +114,7 @@ static const unsigned char *record_of(const kf_output_directory *output_director
            set * output_directory->record;
 }
 
-/* Copies: the memory is the runner's, too. */
+/* Copies a record, since the runner can change the shared one. */
 static kf_output_directory_head head_of(const kf_output_directory *output_directory, uint32_t set)
 {
     kf_output_directory_head head;
@@ -156,7 +157,7 @@ static const char *shape_text(char text[160], const int64_t *sizes, uint32_t dim
     return text;
 }
 
-/* Has the claimed tensor the task's shape? One number may have no extents at all. */
+/* True if the claimed tensor has the task's shape. A single number may have no extents. */
 static bool same_shape(const kf_output_directory_entry *entry, const kf_problem_argument *argument)
 {
     if (entry->dims == 0) return argument->elements == 1 && argument->dims == 1;
@@ -176,8 +177,8 @@ static bool is_contiguous(const kf_output_directory_entry *entry)
     return true;
 }
 
-/* The bytes from element 0 on that the tensor reaches; 0 when it is scattered beyond reason, or a
- * stride is negative. */
+/* Returns the span of the tensor in bytes; 0 if the span is far larger than the data, or a stride
+ * is negative. */
 static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, uint64_t bytes)
 {
     uint64_t last = 0, most = bytes > SPAN_MIN / SPAN_FACTOR ? bytes * SPAN_FACTOR : SPAN_MIN;
@@ -190,7 +191,7 @@ static uint64_t span_of(const kf_output_directory_entry *entry, uint64_t item, u
     return (last + 1) * item <= most ? (last + 1) * item : 0;
 }
 
-/* All of it, or false with errno. */
+/* Reads all bytes, or returns false with errno. */
 static bool read_memory(pid_t pid, uint64_t address, void *data, uint64_t size)
 {
     for (uint64_t done = 0; done < size;) {
@@ -295,8 +296,7 @@ bool kf_output_directory_fetch(const kf_output_directory *output_directory, pid_
                                     &place, fault))
         return true;
     kf_autofree char *scattered = place.plain ? NULL : malloc(place.span);
-    if (!place.plain && !scattered)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a result");
+    if (!place.plain && !scattered) return kf_fail_memory(error, "a result");
     if (!read_memory(pid, place.address, place.plain ? data : scattered, place.span)) {
         fault->machine = errno == EPERM || errno == EACCES || errno == ENOSYS;
         find(fault, set, argument_number, "output.unreadable",
@@ -329,7 +329,7 @@ bool kf_output_directory_check_overlap(const kf_output_directory *output_directo
     kf_autofree range *ranges =
         calloc((size_t)sets * output_directory->outputs + 1, sizeof *ranges);
     size_t used = 0;
-    if (!ranges) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!ranges) return kf_fail_memory(error, "an output directory");
     for (uint32_t set = 0; set < sets; set++)
         for (uint32_t output = 0; output < output_directory->outputs && chosen[set]; output++) {
             kf_output_directory_entry entry = entry_of(output_directory, set, output);

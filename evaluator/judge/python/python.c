@@ -8,13 +8,12 @@
 #include "kforge/run_capture.h"
 #include "kforge/cleanup.h"
 #include "kforge/json.h"
-#include "kforge/judge.h"
 
 #define ANSWER_BYTES (64u << 10)
 #define SECONDS 20
 
-/* Says where things are; the version is read from the text of torch/version.py, since importing
- * PyTorch takes seconds. */
+/* Prints the program, versions and folders. Reads the version from the text of torch/version.py,
+ * since importing PyTorch takes seconds. */
 static const char question[] =
     "import importlib.util, json, os, re, sys\n"
     "spec = importlib.util.find_spec('torch')\n"
@@ -118,18 +117,5 @@ const kf_python *kf_python_find(kf_error *error)
     pthread_once(&once, find);
     if (result.found) return &result.python;
     kf_fail_copy(error, &result.error);
-    return NULL;
-}
-
-cJSON *kf_judge_torch(kf_error *error)
-{
-    const kf_python *python = kf_python_find(error);
-    kf_auto(cJSON) object = python ? cJSON_CreateObject() : NULL;
-    if (!python) return NULL;
-    if (object && cJSON_AddStringToObject(object, "python", python->version) &&
-        cJSON_AddStringToObject(object, "program", python->program) &&
-        cJSON_AddStringToObject(object, "torch", python->torch))
-        return kf_steal(&object);
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* The Python that has PyTorch: which program, which versions, which folders it needs. Found once a
- * process, without importing anything of PyTorch. */
+/* The Python that has PyTorch: its program, versions and folders. It is found once in a process,
+ * without importing PyTorch. */
 #ifndef KFORGE_JUDGE_PYTHON_H
 #define KFORGE_JUDGE_PYTHON_H
 
@@ -18,9 +18,8 @@ typedef struct kf_python {
     size_t path_count;
 } kf_python;
 
-/* Variables without which parts of PyTorch that ask for a user's name and for a folder of theirs
- * (torch._dynamo, from 2.9 on) can't be imported where there is no /etc/passwd and nothing can be
- * made. */
+/* Variables for a sandbox without /etc/passwd and without writable folders. Parts of PyTorch
+ * (torch._dynamo, from 2.9 on) need a user's name and a folder, or cannot be imported. */
 #define KF_PYTHON_VARIABLES "USER=nobody", "TORCHINDUCTOR_CACHE_DIR=/tmp"
 
 /* For sources, objects and caches of what torch.compile makes of a baseline. */
@@ -28,9 +27,9 @@ typedef struct kf_python {
 /* headers of ATen that PyTorch 2.11 has g++ precompile are 118 MiB */
 #define KF_COMPILED_FILE (512u << 20)
 
-/* $KFORGE_PYTHON, else the first of /usr/bin/python3 and python3 in PATH that has PyTorch. NULL
- * with KF_ERROR_MACHINE: no Python, no PyTorch, or one older than KF_TORCH_MIN, and what to
- * install. Borrowed, for the life of the process. */
+/* Returns $KFORGE_PYTHON, or the first of /usr/bin/python3 and python3 in PATH that has PyTorch.
+ * NULL with KF_ERROR_MACHINE without Python or PyTorch, or for a PyTorch older than KF_TORCH_MIN;
+ * the error says what to install. The result is valid for the life of the process. */
 const kf_python *kf_python_find(kf_error *error);
 
 #endif

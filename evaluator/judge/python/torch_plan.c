@@ -69,7 +69,7 @@ static int number_of(const kf_problem *problem, const char *name)
     return -1;
 }
 
-/* "forward" as argument numbers: as the task lists it, else inputs, then scalars. */
+/* Adds "forward" as argument numbers: the task's list, or inputs, then scalars. */
 static bool put_forward(cJSON *plan, const cJSON *torch, const kf_problem *problem)
 {
     static const char *const lists[] = {"inputs", "scalars"};
@@ -153,7 +153,7 @@ char *kf_torch_plan(const kf_torch_request *request, kf_error *error)
                 (!candidate || put_source(plan, "candidate", "candidate.py", candidate)) &&
                 put_arguments(plan, request->problem) && put_torch(plan, request);
     char *text = done ? cJSON_PrintUnformatted(plan) : NULL;
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
+    if (!text) kf_fail_memory(error, "a plan");
     return text;
 }
 
@@ -161,7 +161,7 @@ char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidat
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autobuffer text = {0};
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!problem) return kf_fail_memory(error, "a plan"), NULL;
     kf_buffer_string(&text, "[");
     int count = 0;
     for (int workload = 0; workload < kf_task_workload_count(task); workload++) {
@@ -181,7 +181,7 @@ char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidat
     }
     kf_buffer_string(&text, "]");
     char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory for a plan");
+    if (!taken) kf_fail_memory(error, "a plan");
     return taken;
 }
 

@@ -1,6 +1,6 @@
-/* What a runner in Python loads: one JSON text with the problem file, the solution where there is
- * one, and what the task says about their arguments (evaluator/torch/runner.py reads it). Made for
- * one workload, whose shapes it holds. */
+/* The plan that a runner in Python loads: one JSON text with the problem file, the solution of a
+ * candidate, and the task's arguments (evaluator/torch/runner.py reads it). A plan is for one
+ * workload, and holds its shapes. */
 #ifndef KFORGE_TORCH_PLAN_H
 #define KFORGE_TORCH_PLAN_H
 
@@ -26,21 +26,22 @@ typedef struct kf_torch_request {
     const char *candidate; /* path of the solution; NULL for the task's own roles */
 } kf_torch_request;
 
-/* Is the task's module in evaluation mode? */
+/* True if the task's module is in evaluation mode. */
 bool kf_torch_evaluates(const kf_task *task);
-/* The plan as text; malloc'd, NULL with the error. */
+/* Returns the plan as text. The caller frees it. */
 char *kf_torch_plan(const kf_torch_request *request, kf_error *error);
-/* The plans of all workloads that apply to a device of this kind for a solution, as one JSON list:
- * what is compiled may depend on their shapes. As kf_torch_plan. */
+/* Returns the plans of a solution for all workloads of this kind of device, as one JSON list, since
+ * compiled code may depend on shapes. The caller frees it. */
 char *kf_torch_plans(const kf_task *task, const char *kind, const char *candidate, kf_error *error);
-/* The plan into a runner's inbox, and a candidate's extensions. */
+/* Copies the plan and a candidate's extensions into a runner's inbox. */
 bool kf_torch_give(kf_runner *runner, const kf_torch_request *request, kf_error *error);
-/* What the crew knows a task's own runners in Python by: task and baseline; NULL: the default one,
- * or the oracle. They load the plan of each workload anew; but a baseline through torch.compile can
- * be compiled only once in a process, so there the workload is part of it. */
+/* Writes the key by which the runner pool knows a task's own runners in Python: task and baseline.
+ * `baseline` NULL: the default one, or the oracle. A runner loads a new plan for each workload.
+ * Only a baseline through torch.compile can compile just once in a process, so its key has the
+ * workload, too. */
 void kf_torch_key(const kf_task *task, kf_role role, const char *baseline, int workload, char *key,
                   size_t size);
-/* The problem file of a task: its oracle's, else its baseline's; NULL when neither is one. */
+/* Returns the problem file of a task: its oracle or its baseline. NULL if neither is one. */
 const kf_task_file *kf_torch_file(const kf_task *task);
 
 #endif

@@ -1,0 +1,112 @@
+/* Buffer sets of the CUDA device: the struct, its operations, and the functions that sets_cuda.c,
+ * inspect_cuda.c, host_copies_cuda.c and device_pool_cuda.c share (buffers_cuda.c). */
+#ifndef KFORGE_BUFFERS_CUDA_H
+#define KFORGE_BUFFERS_CUDA_H
+
+#include "device_cuda.h"
+
+/* One allocation. Runners map it as a whole, between unmapped addresses. */
+typedef struct kf_cuda_region {
+    cu_handle handle;
+    cu_pointer reserved, base;
+    uint64_t bytes;
+    /* The descriptor that all runners get, since the driver takes a millisecond to make one. -1
+     * before the first runner. */
+    int descriptor;
+} kf_cuda_region;
+
+typedef struct kf_cuda_buffer {
+    uint32_t region;
+    /* `offset` and `length`: with guards, in the region. `data_offset`: of element 0, from
+     * `offset` on. `bytes`: of the elements. */
+    uint64_t offset, length, data_offset, bytes;
+    uint64_t digest;
+} kf_cuda_buffer;
+
+typedef struct kf_cuda_copy {
+    uint32_t set;
+    int argument;
+    bool truth;
+    void *data;
+} kf_cuda_copy;
+
+typedef struct kf_cuda_sets {
+    kf_cuda_device *gpu;
+    const kf_problem *problem;
+    uint32_t count;
+    bool truth;
+    /* The number of sets with a truth of their own. The other sets share the truth of set 0. */
+    uint32_t truth_room;
+    kf_cuda_region *regions;
+    uint32_t region_count;
+    /* [set * argument_count + argument] */
+    kf_cuda_buffer *buffers, *truths;
+    uint64_t digest_key, secret, poison_secret;
+    /* True if the inouts were digested since the last fill. */
+    bool inouts_digested;
+    kf_set_variation *variations;
+    /* By entry, the set from which the numbers of a buffer are drawn: its own, except for copies.
+     */
+    uint32_t *sources;
+    /* Host copies. They are valid until the next fill or poison. */
+    kf_cuda_copy *copies;
+    size_t copy_count;
+    /* The snapshot at the end of the last batch. Its bytes are in the device's `snapshots`. */
+    kf_snapshot_task *snapshot_tasks;
+    uint32_t *snapshot_sets;
+    size_t snapshot_count;
+    uint64_t snapshot_seed;
+    /* Outputs that changed after an earlier snapshot. */
+    kf_damage late;
+    /* Of runners in Python: of the candidate and of the baseline. */
+    struct kf_output_directory *output_directories[2];
+    /* The candidate's runner. NULL if the candidate is not in Python. */
+    const kf_runner *python;
+} kf_cuda_sets;
+
+/* ---- operations of the device (device.h) ----------------------------------------------------- */
+
+/* sets_cuda.c */
+kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                          kf_error *error);
+void kf_cuda_sets_free(kf_sets *sets);
+kf_runner_event kf_cuda_hand_over(kf_sets *sets, kf_runner *runner, kf_role role);
+bool kf_cuda_fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                  kf_error *error);
+bool kf_cuda_poison(kf_sets *sets, uint64_t secret, kf_error *error);
+uint32_t kf_cuda_truth_room(const kf_sets *sets);
+void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
+bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+/* inspect_cuda.c */
+bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
+                            kf_device_compare *comparisons, kf_error *error);
+bool kf_cuda_output_snapshot(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+bool kf_cuda_settled(kf_sets *sets, kf_damage *damage, kf_error *error);
+/* host_copies_cuda.c */
+const void *kf_cuda_output(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cuda_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+const void *kf_cuda_input(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+
+/* ---- shared by the files of the sets --------------------------------------------------------- */
+
+/* Returns the key of one buffer's numbers. */
+kf_key kf_cuda_key(uint64_t secret, uint32_t set, int argument);
+/* Returns the judge's address of element 0. */
+uint64_t kf_cuda_address(const kf_cuda_sets *sets, const kf_cuda_buffer *buffer);
+/* Writes the digests of the listed buffers (entries of sets->buffers) to `digests`. */
+bool kf_cuda_digests(kf_cuda_sets *sets, const size_t *entries, size_t count, uint64_t *digests,
+                     kf_error *error);
+/* True if the oracle computes the argument in float64. Pure. */
+bool kf_cuda_is_widened(const kf_problem_argument *argument);
+/* True if the oracle gets a buffer of its own for the argument. Pure. */
+bool kf_cuda_has_truth(const kf_problem_argument *argument);
+/* Returns the bytes of the truth of one argument of one set. Pure. */
+uint64_t kf_cuda_truth_argument_bytes(const kf_problem_argument *argument);
+/* Returns the bytes of the truth of one set. Pure. */
+uint64_t kf_cuda_truth_bytes(const kf_problem *problem);
+/* Frees all host copies (host_copies_cuda.c). */
+void kf_cuda_forget_copies(kf_cuda_sets *sets);
+
+#endif

@@ -1,0 +1,55 @@
+/* Host copies of buffers on the GPU, for comparisons on the CPU. */
+#include <stdlib.h>
+
+#include "buffers_cuda.h"
+#include "cuda_calls.h"
+#include "kforge/list.h"
+
+void kf_cuda_forget_copies(kf_cuda_sets *sets)
+{
+    for (size_t i = 0; i < sets->copy_count; i++) free(sets->copies[i].data);
+    free(sets->copies);
+    sets->copies = NULL;
+    sets->copy_count = 0;
+}
+
+/* Copies a buffer to the host. The copy is valid until the next fill or poison. */
+static const void *host_copy(kf_cuda_sets *sets, uint32_t set, int argument, bool truth,
+                             kf_error *error)
+{
+    kf_cuda_device *gpu = sets->gpu;
+    size_t entry = (size_t)set * (size_t)sets->problem->argument_count + (size_t)argument;
+    const kf_cuda_buffer *b = truth ? &sets->truths[entry] : &sets->buffers[entry];
+    bool grown = kf_list_grow(&sets->copies, sets->copy_count);
+    void *data = grown ? malloc(b->bytes ? b->bytes : 1) : NULL;
+    if (!data) {
+        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a copy of %llu bytes of %s",
+                (unsigned long long)b->bytes, sets->problem->arguments[argument].name);
+        return NULL;
+    }
+    sets->copies[sets->copy_count++] = (kf_cuda_copy){set, argument, truth, data};
+    if (!kf_cuda_check(gpu,
+                       gpu->cuda.copy_out(data, kf_cuda_address(sets, b), b->bytes, gpu->stream),
+                       "copying to the host", error) ||
+        !kf_cuda_wait(gpu, "copying to the host", error))
+        return NULL;
+    return data;
+}
+
+const void *kf_cuda_output(kf_sets *handle, uint32_t set, int argument, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    return host_copy(sets, set, argument, false, error);
+}
+
+const void *kf_cuda_input(kf_sets *handle, uint32_t set, int argument, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    return host_copy(sets, set, argument, false, error);
+}
+
+const void *kf_cuda_truth(kf_sets *handle, uint32_t set, int argument, kf_error *error)
+{
+    kf_cuda_sets *sets = (kf_cuda_sets *)handle;
+    return host_copy(sets, set, argument, true, error);
+}
