@@ -78,8 +78,8 @@ typedef struct kf_bench_plan {
     char *frozen[KF_SEARCH_MODELS];
     double cost_usd; /* of all tasks together; 0 no limit */
     /* further baselines that the best are measured beside; only where it begins */
-    const char *const *against;
-    size_t against_count;
+    const char *const *extra_baselines;
+    size_t extra_baseline_count;
     bool once;          /* existing solutions are measured once, not twice */
     bool protocol;      /* of solutions in Python: KernelBench's own protocol, too */
     cJSON *description; /* what its runs' options hold as "bench" */
@@ -98,7 +98,7 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
 void kf_bench_plan_clear(kf_bench_plan *plan);
 /* Of a bench that goes on and whose workers all judge under other conditions than it was begun
  * under, which *error says: that as the user's to mend; false. */
-bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error);
+bool kf_bench_conditions_changed(const kf_bench_plan *plan, kf_error *error);
 /* A model's spec for a task: "{task}" becomes its name, which holds letters, digits, _, - and .
  * only; malloc'd. */
 char *kf_bench_model_for(const char *spec, const char *task);
@@ -110,11 +110,11 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
 /* ---- searching (bench_shards.c) -------------------------------------------------------------- */
 
 typedef struct kf_bench_how {
-    const char *store; /* path; each lane opens it for itself */
+    const char *store; /* path; each shard opens it for itself */
     const char *const *workers;
     size_t worker_count;
     const char *device;         /* of local workers, NULL any */
-    const char *const *devices; /* one lane each for `local` */
+    const char *const *devices; /* one shard each for `local` */
     size_t device_count;
     FILE *log;
     bool terminal;

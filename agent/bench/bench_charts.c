@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench_html.h"
+#include "bench_charts.h"
+#include "html_text.h"
 
 #define WIDTH 560.0
 #define HEIGHT 300.0
@@ -119,7 +120,7 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     }
     for (int i = POINTS; i >= 0; i--) kf_buffer_string(&low, back[i]);
     size_t most_samples = 0;
-    for (size_t i = 0; i < result->count && result->independent; i++)
+    for (size_t i = 0; i < result->count && result->setup.independent; i++)
         if (result->rows[i].count > most_samples) most_samples = result->rows[i].count;
     options.resamples = 2;
     for (int i = 0; i <= POINTS && most_samples > 1; i++) {
@@ -201,7 +202,7 @@ static const char *power_of_ten(int power, char text[32])
 bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
 {
     double least_x = INFINITY, most_x = -INFINITY, least_y = INFINITY, most_y = -INFINITY;
-    double bandwidth = result->bytes_per_second;
+    double bandwidth = result->setup.bytes_per_second;
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &result->rows[i].roofs[k];

@@ -9,11 +9,6 @@
 #include "output.h"
 #include "table.h"
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the comparison");
-}
-
 static const kf_bench_row *row_named(const kf_bench_result *result, const char *name)
 {
     for (size_t i = 0; i < result->count; i++)
@@ -46,8 +41,9 @@ static bool are_apart(kf_interval a, kf_interval b)
 /* Of a problem: chance that a sample is correct and faster than p. */
 static double fast_share(const kf_bench_result *result, const kf_bench_row *row, double p)
 {
-    kf_score_problem problem = result->independent ? (kf_score_problem){row->scores, row->count}
-                                                   : (kf_score_problem){&row->outcome, 1};
+    kf_score_problem problem = result->setup.independent
+                                   ? (kf_score_problem){row->scores, row->count}
+                                   : (kf_score_problem){&row->outcome, 1};
     size_t counts = 0, good = 0;
     for (size_t i = 0; i < problem.count; i++) {
         const kf_score_sample *s = &problem.samples[i];
@@ -69,7 +65,7 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
 {
     const kf_bench_row *named;
     c->pairs = calloc(c->before->count ? c->before->count : 1, sizeof *c->pairs);
-    if (!c->pairs) return out_of_memory(error);
+    if (!c->pairs) return kf_fail_memory(error, "the comparison");
     for (size_t i = 0; i < c->before->count; i++) {
         const kf_bench_row *before = &c->before->rows[i],
                            *after = partner(c->after, before, by_name, &named);
@@ -111,7 +107,7 @@ bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *afte
     if (!pair_up(c, by_name, error)) return false;
     kf_autofree double *first = calloc(c->count, sizeof *first),
                        *second = calloc(c->count, sizeof *second);
-    if (!first || !second) return out_of_memory(error);
+    if (!first || !second) return kf_fail_memory(error, "the comparison");
     for (size_t i = 0; i < c->count; i++) {
         first[i] = is_solved(c->pairs[i].before) ? c->pairs[i].before->best.speedup.value : NAN;
         second[i] = is_solved(c->pairs[i].after) ? c->pairs[i].after->best.speedup.value : NAN;
@@ -173,10 +169,10 @@ static void add_result(cJSON *json, const char *key, const kf_bench_result *resu
 {
     cJSON *inner = cJSON_AddObjectToObject(json, key);
     cJSON_AddStringToObject(inner, "id", result->id);
-    cJSON_AddStringToObject(inner, "name", result->name);
-    cJSON_AddStringToObject(inner, "device", result->device);
-    cJSON_AddStringToObject(inner, "models", result->models);
-    cJSON_AddStringToObject(inner, "strategy", result->strategy);
+    cJSON_AddStringToObject(inner, "name", result->setup.name);
+    cJSON_AddStringToObject(inner, "device", result->setup.device);
+    cJSON_AddStringToObject(inner, "models", result->setup.models);
+    cJSON_AddStringToObject(inner, "strategy", result->setup.strategy);
 }
 
 static cJSON *comparison_json(const kf_bench_comparison *c)
@@ -185,7 +181,8 @@ static cJSON *comparison_json(const kf_bench_comparison *c)
     cJSON_AddStringToObject(json, "schema", "kforge-bench-comparison/1");
     add_result(json, "before", c->before);
     add_result(json, "after", c->after);
-    cJSON_AddBoolToObject(json, "same_device", strcmp(c->before->device, c->after->device) == 0);
+    cJSON_AddBoolToObject(json, "same_device",
+                          strcmp(c->before->setup.device, c->after->setup.device) == 0);
     cJSON_AddNumberToObject(json, "problems", (double)c->count);
     cJSON_AddNumberToObject(json, "only_before", (double)c->only_before);
     cJSON_AddNumberToObject(json, "only_after", (double)c->only_after);
@@ -269,11 +266,11 @@ bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation
     FILE *out = invocation->output;
     char name[32];
     if (json) return kf_print_json(out, comparison_json(c), error);
-    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->name, c->after->id,
-            c->after->name);
-    if (strcmp(c->before->device, c->after->device) != 0)
+    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->setup.name,
+            c->after->id, c->after->setup.name);
+    if (strcmp(c->before->setup.device, c->after->setup.device) != 0)
         fprintf(out, "on different devices: %s, then %s; speedups are over the baseline of each\n",
-                c->before->device, c->after->device);
+                c->before->setup.device, c->after->setup.device);
     print_table(c, invocation, true);
     print_table(c, invocation, false);
     fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count,

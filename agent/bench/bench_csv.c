@@ -66,12 +66,12 @@ static void csv_begin(const kf_bench_row *row, kf_buffer *out)
 }
 
 /* Of the best sample; of the others nothing is known. */
-static void csv_others(const kf_bench_result *result, const kf_bench_row *row,
-                       const kf_bench_sample *s, kf_buffer *out)
+static void csv_extra_baselines(const kf_bench_result *result, const kf_bench_row *row,
+                                const kf_bench_sample *s, kf_buffer *out)
 {
-    for (size_t k = 0; k < result->other_count; k++)
+    for (size_t k = 0; k < result->extra_baseline_count; k++)
         csv_number(out, s && s->candidate && s->candidate == row->best.candidate
-                            ? row->others[k].speedup.value
+                            ? row->versus[k].speedup.value
                             : NAN);
     kf_buffer_string(out, "\r\n");
 }
@@ -82,10 +82,10 @@ void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
         out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,"
              "claimed,claim_ratio,"
              "claim_of_other_text,seconds,baseline_seconds,judge_seconds,candidate,run,text");
-    for (size_t k = 0; k < result->other_count; k++) {
+    for (size_t k = 0; k < result->extra_baseline_count; k++) {
         char name[200];
-        snprintf(name, sizeof name, "speedup against %.120s%s", result->others[k].name,
-                 result->others[k].measured ? "" : ", not measured here");
+        snprintf(name, sizeof name, "speedup against %.120s%s", result->extra_baselines[k].name,
+                 result->extra_baselines[k].measured ? "" : ", not measured here");
         kf_buffer_string(out, ",");
         csv_text(out, name);
     }
@@ -95,11 +95,11 @@ void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
         for (size_t k = 0; k < row->count; k++) {
             csv_begin(row, out);
             csv_sample(row, &row->samples[k], out);
-            csv_others(result, row, &row->samples[k], out);
+            csv_extra_baselines(result, row, &row->samples[k], out);
         }
         if (row->count) continue;
         csv_begin(row, out);
         csv_without(row, out);
-        csv_others(result, row, NULL, out);
+        csv_extra_baselines(result, row, NULL, out);
     }
 }

@@ -47,16 +47,17 @@ static const cJSON *entry_for(const cJSON *json, const kf_bench_row *row)
     return NULL;
 }
 
-static void compare(kf_bench_result *result, size_t other, const cJSON *json)
+static void compare(kf_bench_result *result, size_t extra, const cJSON *json)
 {
     for (size_t i = 0; i < result->count; i++) {
         kf_bench_row *row = &result->rows[i];
-        kf_bench_versus *versus = &row->others[other];
+        kf_bench_versus *versus = &row->versus[extra];
         const cJSON *entry = row->level >= 0 && row->problem >= 0 ? entry_for(json, row) : NULL;
         double milliseconds = kf_json_get_number(entry, "mean", NAN);
         *versus = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
-        if (!*result->others[other].hardware && entry)
-            result->others[other].hardware = kf_bench_text(result, text_of(entry, "hardware"));
+        if (!*result->extra_baselines[extra].hardware && entry)
+            result->extra_baselines[extra].hardware =
+                kf_bench_text(result, text_of(entry, "hardware"));
         if (row->scaled) {
             versus->why = "its shapes are scaled: another problem";
         } else if (!(milliseconds > 0)) {
@@ -66,7 +67,7 @@ static void compare(kf_bench_result *result, size_t other, const cJSON *json)
             if (row->best.candidate && row->best.times.median > 0)
                 versus->speedup.value = versus->seconds / row->best.times.median;
         }
-        result->others[other].known += versus->speedup.value > 0;
+        result->extra_baselines[extra].known += versus->speedup.value > 0;
     }
 }
 
@@ -83,9 +84,10 @@ bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *res
     for (size_t i = 0; i < files->count; i++) {
         size_t size;
         const char *path = files->items[i], *slash = strrchr(path, '/');
-        if (result->other_count == KF_BENCH_OTHERS)
+        if (result->extra_baseline_count == KF_BENCH_EXTRA_BASELINES)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "--baseline-times: more than %d further baselines", KF_BENCH_OTHERS);
+                           "--baseline-times: more than %d further baselines",
+                           KF_BENCH_EXTRA_BASELINES);
         kf_autofree char *text = kf_file_read(path, FILE_BYTES, &size, error);
         kf_auto(cJSON) json = text ? kf_json_parse(text, size, FILE_BYTES, path, error) : NULL;
         if (!json) return kf_fail_prefix(error, "--baseline-times");
@@ -94,10 +96,10 @@ bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *res
                            "--baseline-times %s: expected {\"level1\": {\"19_ReLU.py\": {\"mean\": "
                            "MILLISECONDS}}}",
                            path);
-        size_t other = result->other_count++;
-        result->others[other] = (kf_bench_other){
+        size_t extra = result->extra_baseline_count++;
+        result->extra_baselines[extra] = (kf_bench_extra_baseline){
             .name = kf_bench_text(result, slash && slash[1] ? slash + 1 : path), .hardware = ""};
-        compare(result, other, json);
+        compare(result, extra, json);
     }
-    return !result->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return !result->texts.failed || kf_fail_memory(error, "the external timings");
 }

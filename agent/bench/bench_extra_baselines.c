@@ -25,7 +25,7 @@
 #define HOPELESS 3 /* answers in a row that a baseline can't run */
 
 typedef struct measurement {
-    size_t row, other;
+    size_t row, extra;
     kf_task *task;
     char *source;
     size_t size;
@@ -44,14 +44,9 @@ typedef struct measuring {
     kf_workers *workers;
     measurement *items;
     size_t count, next;
-    int failures[KF_BENCH_OTHERS];
+    int failures[KF_BENCH_EXTRA_BASELINES];
     double started;
 } measuring;
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
 
 static bool fill_flags(measurement *item, const char *json, kf_error *error)
 {
@@ -70,19 +65,19 @@ static bool fill_flags(measurement *item, const char *json, kf_error *error)
 static bool list_measurements(measuring *m, kf_error *error)
 {
     kf_bench_result *result = m->result;
-    m->items = calloc(result->count * result->other_count + 1, sizeof *m->items);
-    if (!m->items) return out_of_memory(error);
-    for (size_t k = 0; k < result->other_count; k++)
+    m->items = calloc(result->count * result->extra_baseline_count + 1, sizeof *m->items);
+    if (!m->items) return kf_fail_memory(error, "the extra baselines");
+    for (size_t k = 0; k < result->extra_baseline_count; k++)
         for (size_t i = 0; i < result->count; i++) {
             const kf_bench_row *row = &result->rows[i];
-            if (!row->best.candidate || row->others[k].speedup.value > 0) continue;
+            if (!row->best.candidate || row->versus[k].speedup.value > 0) continue;
             kf_auto(kf_task) task = kf_stored_task(m->store, row->hash, error);
             if (!task) return false;
-            if (!kf_task_baseline_named(task, result->others[k].name)) continue;
+            if (!kf_task_baseline_named(task, result->extra_baselines[k].name)) continue;
             kf_autoresult kf_store_candidate c = {0};
             measurement *item = &m->items[m->count++];
             *item = (measurement){
-                .row = i, .other = k, .task = kf_steal(&task), .python = row->best.python};
+                .row = i, .extra = k, .task = kf_steal(&task), .python = row->best.python};
             item->source = kf_store_source(m->store, row->best.candidate, &item->size, error);
             if (!item->source ||
                 !kf_store_get_candidate(m->store, row->best.candidate, row->run, &c, error) ||
@@ -99,7 +94,7 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     char id[64];
     kf_auto(cJSON) bundle = kf_task_bundle(item->task);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task) return bundle ? false : out_of_memory(error);
+    if (!task) return bundle ? false : kf_fail_memory(error, "the extra baselines");
     snprintf(id, sizeof id, "%s-against-%zu-%d", m->plan->id, index, item->tries);
     kf_auto(kf_job) job =
         kf_job_new(id, task, item->source, item->size, item->flags, item->flag_count, error);
@@ -111,18 +106,18 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     job->options.torch = item->python;
     job->options.verify = !m->plan->once;
     job->options.kernelbench = false; /* another baseline changes nothing of what it says */
-    job->options.baseline = strdup(m->result->others[item->other].name);
-    if (!job->options.baseline) return out_of_memory(error);
+    job->options.baseline = strdup(m->result->extra_baselines[item->extra].name);
+    if (!job->options.baseline) return kf_fail_memory(error, "the extra baselines");
     return kf_workers_submit(m->workers, job, (int64_t)index, error);
 }
 
 static bool keep(measuring *m, const measurement *item, const kf_workers_result *result,
                  kf_error *error)
 {
-    const char *name = m->result->others[item->other].name;
+    const char *name = m->result->extra_baselines[item->extra].name;
     kf_autofree char *environment_id =
         kf_search_environment_id(kf_workers_environment_id(m->workers), name);
-    if (!environment_id) return out_of_memory(error);
+    if (!environment_id) return kf_fail_memory(error, "the extra baselines");
     return kf_store_record(m->store,
                            &(kf_store_attempt_new){.task = kf_task_hash(item->task),
                                                    .outcome = KF_ATTEMPT_JUDGED,
@@ -143,7 +138,7 @@ static void tell(measuring *m, const measurement *item, const kf_verdict *verdic
 {
     char time[KF_FIGURE];
     fprintf(m->how->log, "%8s  %s against %s: ", kf_figure_seconds(kf_now() - m->started, time),
-            m->result->rows[item->row].task, m->result->others[item->other].name);
+            m->result->rows[item->row].task, m->result->extra_baselines[item->extra].name);
     if (verdict && verdict->status == KF_CORRECT)
         fprintf(m->how->log, "%.3fx\n", verdict->speedup.value);
     else
@@ -165,9 +160,9 @@ static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_
     if (!keep(m, item, result, error)) return false;
     tell(m, item, v, v->message ? v->message : "");
     if (v->status == KF_CORRECT)
-        m->failures[item->other] = 0;
+        m->failures[item->extra] = 0;
     else if (v->status == KF_JUDGE_ERROR)
-        m->failures[item->other]++;
+        m->failures[item->extra]++;
     *again = v->status != KF_CORRECT && v->status != KF_JUDGE_ERROR &&
              v->blame != KF_BLAME_CANDIDATE && item->tries++ < RETRIES;
     return true;
@@ -178,7 +173,7 @@ static bool next_one(measuring *m, size_t *index)
 {
     while (m->next < m->count) {
         *index = m->next++;
-        if (m->failures[m->items[*index].other] < HOPELESS) return true;
+        if (m->failures[m->items[*index].extra] < HOPELESS) return true;
     }
     return false;
 }
@@ -212,15 +207,15 @@ static bool measure_all(measuring *m, kf_error *error)
 
 static bool measure(measuring *m, kf_error *error)
 {
-    const char *device = m->result->device, *more = strstr(device, ", against baseline ");
+    const char *device = m->result->setup.device, *more = strstr(device, ", against baseline ");
     kf_autofree char *hardware = more ? strndup(device, (size_t)(more - device)) : strdup(device);
     kf_workers_options options = {
         .device = m->how->device, .devices = m->how->devices, .device_count = m->how->device_count};
-    if (!hardware) return out_of_memory(error);
+    if (!hardware) return kf_fail_memory(error, "the extra baselines");
     kf_auto(kf_workers) workers =
         kf_workers_open(m->how->workers, m->how->worker_count, &options, error);
     if (!workers || !kf_workers_expect(workers, hardware))
-        return workers ? out_of_memory(error) : false;
+        return workers ? kf_fail_memory(error, "the extra baselines") : false;
     m->workers = workers;
     fprintf(m->how->log, "measuring the best of each problem against further baselines: %zu\n",
             m->count);

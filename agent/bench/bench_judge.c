@@ -21,11 +21,11 @@
 
 /* Of a solution. */
 typedef struct state {
-    bool done;   /* judged, or there is nothing to judge */
-    bool begun;  /* in this session */
-    bool flying; /* with a worker */
-    bool aside;  /* the machine failed with it, in this session or an earlier one */
-    int tries;   /* verdicts that blamed the machine */
+    bool done;     /* judged, or there is nothing to judge */
+    bool begun;    /* in this session */
+    bool flying;   /* with a worker */
+    bool unjudged; /* the machine failed with it, in this session or an earlier one */
+    int tries;     /* verdicts that blamed the machine */
 } state;
 
 typedef struct judging {
@@ -45,11 +45,6 @@ typedef struct judging {
     double started;
     char session[16];
 } judging;
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
 
 /* What the run's options tell of its solutions: bench_result.c reads it. */
 static cJSON *describe(const judging *j, size_t task)
@@ -81,7 +76,7 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
     kf_auto(cJSON) bundle = kf_task_bundle(j->tasks[index]);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
                      *options = bench ? kf_search_options_json(&settings) : NULL;
-    if (!text || !options) return out_of_memory(error);
+    if (!text || !options) return kf_fail_memory(error, "the judging of solutions");
     const char *hash = kf_task_hash(j->tasks[index]);
     snprintf(task->hash, sizeof task->hash, "%s", hash);
     return kf_store_put_task(j->store, hash, kf_task_name(j->tasks[index]), text, strlen(text),
@@ -108,7 +103,7 @@ static bool read_done(judging *j, size_t index, kf_error *error)
         for (size_t i = 0; i < j->solutions->count; i++)
             if (j->solutions->items[i].task == index &&
                 strcmp(j->solutions->items[i].file, attempt.proposer) == 0)
-                *(flake ? &j->states[i].aside : &j->states[i].done) = true;
+                *(flake ? &j->states[i].unjudged : &j->states[i].done) = true;
     }
     return row == 0;
 }
@@ -154,7 +149,7 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
 
 static void put_unjudged(judging *j, size_t index, const char *why)
 {
-    j->states[index].aside = true;
+    j->states[index].unjudged = true;
     kf_fail(&j->outcome->why, KF_ERROR_MACHINE, "%s: %s", j->solutions->items[index].file, why);
 }
 
@@ -197,7 +192,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     if (known) return true;
     kf_auto(cJSON) bundle = kf_task_bundle(j->tasks[s->task]);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task) return bundle ? false : out_of_memory(error);
+    if (!task) return bundle ? false : kf_fail_memory(error, "the judging of solutions");
     snprintf(id, sizeof id, "%s-%s-%zu-%zu", j->plan->id, j->session, index, j->submitted++);
     kf_auto(kf_job) job = kf_job_new(id, task, s->source, s->size, NULL, 0, error);
     if (!job) return false;
@@ -209,7 +204,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.kernelbench = j->plan->protocol;
     job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
-        return out_of_memory(error);
+        return kf_fail_memory(error, "the judging of solutions");
     j->states[index].flying = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);
 }
@@ -258,7 +253,7 @@ static bool await_hello(judging *j, kf_error *error)
     }
     j->environment_id =
         kf_search_environment_id(kf_workers_environment_id(j->workers), j->plan->search.baseline);
-    return j->environment_id || out_of_memory(error);
+    return j->environment_id || kf_fail_memory(error, "the judging of solutions");
 }
 
 /* Runs are begun or taken up, tasks loaded, what is done is left out. */
@@ -305,23 +300,23 @@ static bool prepare(judging *j, kf_error *error)
  * others. */
 static bool next_one(const judging *j, size_t *index)
 {
-    for (int aside = 0; aside < 2; aside++)
+    for (int unjudged = 0; unjudged < 2; unjudged++)
         for (*index = 0; *index < j->solutions->count; ++*index) {
             const state *s = &j->states[*index];
-            if (!s->done && !s->begun && s->aside == aside) return true;
+            if (!s->done && !s->begun && s->unjudged == unjudged) return true;
         }
     return false;
 }
 
 /* A worker was given up for its machine's faults: what it failed with is for the others. */
-static void try_others(judging *j)
+static void retry_unjudged(judging *j)
 {
     size_t worn = kf_workers_worn(j->workers);
     if (worn == j->worn) return;
     j->worn = worn;
     for (size_t i = 0; i < j->solutions->count; i++) {
         state *s = &j->states[i];
-        if (s->aside && !s->flying) s->begun = false, s->tries = 0;
+        if (s->unjudged && !s->flying) s->begun = false, s->tries = 0;
     }
 }
 
@@ -343,7 +338,7 @@ static bool judge_all(judging *j, kf_error *error)
             int64_t tickets[KF_WORKERS_MAX];
             while (kf_workers_withdraw(j->workers, tickets, KF_WORKERS_MAX) > 0) continue;
         }
-        try_others(j);
+        retry_unjudged(j);
         while (!stop && kf_workers_room(j->workers) > 0 && next_one(j, &index)) {
             j->states[index].begun = true;
             if (!submit(j, index, error)) return false;
@@ -397,12 +392,12 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
     kf_autofree state *states = calloc(count, sizeof *states);
     kf_autofree size_t *left = calloc(tasks, sizeof *left);
     kf_autofree kf_task **loaded = calloc(tasks, sizeof *loaded);
-    if (!states || !left || !loaded) return out_of_memory(error);
+    if (!states || !left || !loaded) return kf_fail_memory(error, "the judging of solutions");
     kf_random(&chance, sizeof chance);
     snprintf(j.session, sizeof j.session, "%08x", chance);
     j.store = store, j.workers = workers, j.states = states, j.left = left, j.tasks = loaded;
     bool there = await_hello(&j, error) || (plan->hardware && kf_workers_strangers(workers) &&
-                                            kf_bench_begun_elsewhere(plan, error));
+                                            kf_bench_conditions_changed(plan, error));
     bool ran = there && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);
     for (size_t t = 0; t < tasks; t++) kf_task_free(loaded[t]);

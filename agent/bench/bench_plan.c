@@ -13,11 +13,6 @@
 #define EPOCH 1735689600 /* 2025-01-01 */
 #define TASK_WORD "{task}"
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the plan");
-}
-
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they
@@ -55,7 +50,8 @@ static void describe_tasks(const kf_bench_suite *suite, cJSON *description)
 bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
 {
     if (!make_id(plan->id, error)) return false;
-    if (!plan->name && !(plan->name = strdup(plan->suite.name))) return out_of_memory(error);
+    if (!plan->name && !(plan->name = strdup(plan->suite.name)))
+        return kf_fail_memory(error, "the plan of a bench");
     cJSON *json = plan->description = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", KF_BENCH_SCHEMA);
     cJSON_AddStringToObject(json, "id", plan->id);
@@ -70,14 +66,15 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     if (plan->once) cJSON_AddTrueToObject(json, "once");
     /* left out in older ones, which all ran it */
     if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol");
-    cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
-    for (size_t i = 0; i < plan->against_count; i++)
-        cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
+    cJSON *against = plan->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < plan->extra_baseline_count; i++)
+        cJSON_AddItemToArray(against, cJSON_CreateString(plan->extra_baselines[i]));
     describe_tasks(&plan->suite, json);
     cJSON *imports = plan->suite.imports ? cJSON_Duplicate(plan->suite.imports, true) : NULL;
     if (imports) cJSON_AddItemToObject(json, "imports", imports);
     plan->search.bench = json;
-    return (models && (imports || !plan->suite.imports)) || out_of_memory(error);
+    return (models && (imports || !plan->suite.imports)) ||
+           kf_fail_memory(error, "the plan of a bench");
 }
 
 char *kf_bench_model_for(const char *spec, const char *task)
@@ -144,7 +141,7 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
     const cJSON *entry, *tasks = cJSON_GetObjectItemCaseSensitive(plan->description, "tasks");
     int count = cJSON_GetArraySize(tasks);
     plan->suite.tasks = calloc(count > 0 ? (size_t)count : 1, sizeof *plan->suite.tasks);
-    if (!plan->suite.tasks) return out_of_memory(error);
+    if (!plan->suite.tasks) return kf_fail_memory(error, "the plan of a bench");
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_task *task = &plan->suite.tasks[plan->suite.count++];
@@ -159,7 +156,7 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
         task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
         task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
         if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule))
-            return out_of_memory(error);
+            return kf_fail_memory(error, "the plan of a bench");
     }
     return true;
 }
@@ -202,7 +199,7 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
         more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
     bool complete =
         plan->description && plan->name && plan->suite.path && plan->suite.name && plan->hardware;
-    return complete ? read_tasks(plan, error) : out_of_memory(error);
+    return complete ? read_tasks(plan, error) : kf_fail_memory(error, "the plan of a bench");
 }
 
 static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
@@ -276,7 +273,7 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
            (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
 }
 
-bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error)
+bool kf_bench_conditions_changed(const kf_bench_plan *plan, kf_error *error)
 {
     const kf_error why = *error;
     return kf_fail(

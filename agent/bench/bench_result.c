@@ -7,15 +7,11 @@
 
 #include "bench.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "llm.h"
 #include "output.h"
 
 #define SKIPPED 64 /* baseline and seeds of a run that its best candidate may not be */
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the result");
-}
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -23,18 +19,12 @@ const char *kf_bench_text(kf_bench_result *result, const char *text)
 {
     if (!text || !*text) return "";
     char *copy = kf_text_clean(text, strlen(text), true);
-    /* grows at powers of two */
-    char **grown = copy && !(result->text_count & (result->text_count - 1))
-                       ? realloc(result->texts,
-                                 (result->text_count ? 2 * result->text_count : 1) * sizeof *grown)
-                       : result->texts;
-    if (!copy || !grown) {
-        result->failed = true;
+    if (!copy || !kf_list_grow(&result->texts.items, result->texts.count)) {
+        result->texts.failed = true;
         free(copy);
         return "";
     }
-    result->texts = grown;
-    return result->texts[result->text_count++] = copy;
+    return result->texts.items[result->texts.count++] = copy;
 }
 
 void kf_bench_result_clear(kf_bench_result *result)
@@ -43,11 +33,11 @@ void kf_bench_result_clear(kf_bench_result *result)
         free(result->rows[i].samples);
         free(result->rows[i].scores);
     }
-    for (size_t i = 0; i < result->text_count; i++) free(result->texts[i]);
+    for (size_t i = 0; i < result->texts.count; i++) free(result->texts.items[i]);
     free(result->rows);
     free(result->problems);
     free(result->outcomes);
-    free(result->texts);
+    free(result->texts.items);
     *result = (kf_bench_result){0};
 }
 
@@ -137,7 +127,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
     double bandwidth =
         number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
-    if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
+    if (!(result->setup.bytes_per_second >= bandwidth)) result->setup.bytes_per_second = bandwidth;
 }
 
 /* Of a call of the problem that a task was imported from, at the size it has: the module's own
@@ -194,13 +184,7 @@ static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
         if (call ? row->samples[i].model_call == call
                  : number >= 0 && row->samples[i].number == number)
             return &row->samples[i];
-    kf_bench_sample *grown =
-        row->count & (row->count - 1)
-            ? row->samples /* grows at powers of two */
-            : realloc(row->samples, (row->count ? 2 * row->count : 1) * sizeof *grown);
-    if (!grown) return NULL;
-    row->samples = grown;
-    return &row->samples[row->count++];
+    return kf_list_grow(&row->samples, row->count) ? &row->samples[row->count++] : NULL;
 }
 
 static kf_bench_sample empty_sample(void)
@@ -282,7 +266,7 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     if (none) return true;
     int64_t number = r->solutions ? number_of_solution(r->solutions, attempt->proposer) : -1;
     kf_bench_sample *sample = place_for(r, attempt->model_call, number);
-    if (!sample) return out_of_memory(r->error);
+    if (!sample) return kf_fail_memory(r->error, "the result of a bench");
     *sample = empty_sample();
     sample->model_call = attempt->model_call;
     sample->number = number;
@@ -306,7 +290,7 @@ static bool take_solutions(reader *r)
     {
         size_t before = r->row->count;
         kf_bench_sample *sample = place_for(r, 0, number);
-        if (!sample) return out_of_memory(r->error);
+        if (!sample) return kf_fail_memory(r->error, "the result of a bench");
         if (r->row->count > before) {
             const char *why = text_of(solution, "why");
             *sample = empty_sample();
@@ -368,7 +352,7 @@ static bool conclude_row(reader *r, kf_task *task)
     kf_bench_row *row = r->row;
     row->best = empty_sample();
     row->scores = calloc(row->count ? row->count : 1, sizeof *row->scores);
-    if (!row->scores) return out_of_memory(r->error);
+    if (!row->scores) return kf_fail_memory(r->error, "the result of a bench");
     size_t best = SIZE_MAX, number = 0;
     for (size_t i = 0; i < row->count; i++) {
         kf_bench_sample *sample = &row->samples[i];
@@ -380,7 +364,7 @@ static bool conclude_row(reader *r, kf_task *task)
         }
         number++;
     }
-    if (r->result->independent) {
+    if (r->result->setup.independent) {
         kf_score_best(&(kf_score_problem){row->scores, row->count}, &best);
         if (best < row->count) row->best = row->samples[best];
     } else if (row->run[0] && !find_best_of_run(r, &row->best)) {
@@ -401,20 +385,20 @@ static bool conclude_row(reader *r, kf_task *task)
 
 /* What the best is against further baselines. Such a verdict is one like any other on that
  * candidate, under other conditions (bench_extra_baselines.c). */
-static bool read_others(reader *r, const kf_task *task)
+static bool read_extra_baselines(reader *r, const kf_task *task)
 {
     const kf_bench_result *result = r->result;
-    const char *own = strstr(result->device, ", against baseline ");
-    int length = own ? (int)(own - result->device) : (int)strlen(result->device);
-    kf_autofree char *hardware = strndup(result->device, (size_t)length);
-    for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
-        kf_bench_versus *versus = &r->row->others[i];
+    const char *own = strstr(result->setup.device, ", against baseline ");
+    int length = own ? (int)(own - result->setup.device) : (int)strlen(result->setup.device);
+    kf_autofree char *hardware = strndup(result->setup.device, (size_t)length);
+    for (size_t i = 0; i < result->extra_baseline_count && r->row->best.candidate; i++) {
+        kf_bench_versus *versus = &r->row->versus[i];
         kf_autofree char *environment_id =
-            hardware ? kf_search_environment_id(hardware, result->others[i].name) : NULL;
+            hardware ? kf_search_environment_id(hardware, result->extra_baselines[i].name) : NULL;
         kf_autoresult kf_store_candidate c = {0};
         bool found;
-        if (!environment_id) return out_of_memory(r->error);
-        if (task && !kf_task_baseline_named(task, result->others[i].name)) {
+        if (!environment_id) return kf_fail_memory(r->error, "the result of a bench");
+        if (task && !kf_task_baseline_named(task, result->extra_baselines[i].name)) {
             versus->why = "its task has no baseline of this name";
             continue;
         }
@@ -439,17 +423,20 @@ static bool read_others(reader *r, const kf_task *task)
 static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run,
                      const cJSON *bench, kf_bench_row *row, kf_error *error)
 {
-    reader r = {
-        .store = store, .result = result, .row = row, .models = *result->models, .error = error};
+    reader r = {.store = store,
+                .result = result,
+                .row = row,
+                .models = *result->setup.models,
+                .error = error};
     r.solutions = cJSON_GetObjectItemCaseSensitive(bench, "solutions");
     snprintf(row->run, sizeof row->run, "%s", run->id);
     row->state = kf_bench_text(result, kf_run_state(run));
     kf_store_spent spent;
     if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
-    row->cost_usd = spent.cost_usd;
-    row->device_seconds = spent.device_seconds;
-    row->calls = spent.calls;
-    row->tokens = spent.prompt_tokens + spent.completion_tokens;
+    row->spent.cost_usd = spent.cost_usd;
+    row->spent.device_seconds = spent.device_seconds;
+    row->spent.calls = spent.calls;
+    row->spent.tokens = spent.prompt_tokens + spent.completion_tokens;
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
     int got = cursor ? 1 : -1;
@@ -465,7 +452,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
         kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
     }
     snprintf(row->hash, sizeof row->hash, "%s", run->task);
-    return conclude_row(&r, task) && read_others(&r, task);
+    return conclude_row(&r, task) && read_extra_baselines(&r, task);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -505,32 +492,33 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
         if (name && strcmp(name, "none") != 0)
             kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
     }
-    result->name = kf_bench_text(result, text_of(bench, "name"));
-    result->suite = kf_bench_text(result, text_of(bench, "suite"));
-    result->source = kf_bench_text(result, text_of(bench, "source"));
-    result->device = kf_bench_text(result, run->device);
-    result->models = kf_bench_text(result, names.data);
-    bool solutions = *result->source;
-    result->strategy = solutions         ? "solutions"
-                       : *result->models ? kf_bench_text(result, settings.strategy.name)
-                                         : "tune";
-    result->baseline = kf_bench_text(result, settings.baseline);
-    result->imported = tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
+    result->setup.name = kf_bench_text(result, text_of(bench, "name"));
+    result->setup.suite = kf_bench_text(result, text_of(bench, "suite"));
+    result->setup.source = kf_bench_text(result, text_of(bench, "source"));
+    result->setup.device = kf_bench_text(result, run->device);
+    result->setup.models = kf_bench_text(result, names.data);
+    bool solutions = *result->setup.source;
+    result->setup.strategy = solutions               ? "solutions"
+                             : *result->setup.models ? kf_bench_text(result, settings.strategy.name)
+                                                     : "tune";
+    result->setup.baseline = kf_bench_text(result, settings.baseline);
+    result->setup.imported =
+        tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(bench, "against"))
     {
-        if (cJSON_IsString(entry) && result->other_count < KF_BENCH_OTHERS)
-            result->others[result->other_count++] =
-                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring),
-                                 .measured = true,
-                                 .hardware = ""};
+        if (cJSON_IsString(entry) && result->extra_baseline_count < KF_BENCH_EXTRA_BASELINES)
+            result->extra_baselines[result->extra_baseline_count++] =
+                (kf_bench_extra_baseline){.name = kf_bench_text(result, entry->valuestring),
+                                          .measured = true,
+                                          .hardware = ""};
     }
-    result->samples = settings.samples;
-    result->independent =
+    result->setup.samples = settings.samples;
+    result->setup.independent =
         solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
-    result->started = number_of(bench, "started", NAN);
+    result->setup.started = number_of(bench, "started", NAN);
     int count = cJSON_GetArraySize(tasks);
     result->rows = calloc(count > 0 ? (size_t)count : 1, sizeof *result->rows);
-    if (!result->rows) return out_of_memory(error);
+    if (!result->rows) return kf_fail_memory(error, "the result of a bench");
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_row *row = &result->rows[result->count++];
@@ -538,8 +526,8 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
                               .statuses = "",
                               .best = empty_sample(),
                               .outcome = {.speedup = NAN}};
-        for (size_t i = 0; i < KF_BENCH_OTHERS; i++)
-            row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
+        for (size_t i = 0; i < KF_BENCH_EXTRA_BASELINES; i++)
+            row->versus[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
         row->task = kf_bench_text(result, text_of(entry, "name"));
         row->rule = kf_bench_text(result, text_of(entry, "rule"));
         snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
@@ -564,9 +552,10 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     kf_autoresult kf_store_run run = {0};
     int got = cursor ? 1 : -1;
     snprintf(result->id, sizeof result->id, "%s", id);
-    result->bytes_per_second = NAN;
-    result->name = result->suite = result->source = result->device = result->models =
-        result->strategy = result->baseline = result->imported = "";
+    result->setup.bytes_per_second = NAN;
+    result->setup.name = result->setup.suite = result->setup.source = result->setup.device =
+        result->setup.models = result->setup.strategy = result->setup.baseline =
+            result->setup.imported = "";
     while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
         kf_auto(cJSON) memory = NULL;
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
@@ -597,11 +586,12 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     size_t count = result->count;
     result->problems = calloc(2 * count + 1, sizeof *result->problems);
     result->outcomes = calloc(2 * count + 1, sizeof *result->outcomes);
-    if (!result->problems || !result->outcomes || result->failed) return out_of_memory(error);
+    if (!result->problems || !result->outcomes || result->texts.failed)
+        return kf_fail_memory(error, "the result of a bench");
     for (size_t i = 0; i < count; i++) {
         kf_bench_row *row = &result->rows[i];
         result->problems[i] = (kf_score_problem){row->scores, row->count};
-        result->outcomes[i] = result->independent
+        result->outcomes[i] = result->setup.independent
                                   ? result->problems[i]
                                   : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
         result->refused += *row->rule != '\0';
@@ -609,10 +599,10 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
             result->problems[count + result->judged] = result->problems[i];
             result->outcomes[count + result->judged++] = result->outcomes[i];
         }
-        result->cost_usd += row->cost_usd;
-        result->device_seconds += row->device_seconds;
-        result->calls += row->calls;
-        result->tokens += row->tokens;
+        result->spent.cost_usd += row->spent.cost_usd;
+        result->spent.device_seconds += row->spent.device_seconds;
+        result->spent.calls += row->spent.calls;
+        result->spent.tokens += row->spent.tokens;
     }
     result->surely_faster = result->frozen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -622,13 +612,13 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     }
     result->judged_problems = result->problems + count;
     result->judged_outcomes = result->outcomes + count;
-    for (size_t k = 0; k < result->other_count; k++) {
-        result->others[k].known = 0;
+    for (size_t k = 0; k < result->extra_baseline_count; k++) {
+        result->extra_baselines[k].known = 0;
         for (size_t i = 0; i < count; i++)
-            result->others[k].known += result->rows[i].others[k].speedup.value > 0;
+            result->extra_baselines[k].known += result->rows[i].versus[k].speedup.value > 0;
     }
     result->score = kf_score_suite(result->problems, count, &result->scoring);
-    if (result->independent) return true;
+    if (result->setup.independent) return true;
     kf_score searches = kf_score_suite(result->outcomes, count, &result->scoring);
     result->score.solved = searches.solved;
     result->score.faster = searches.faster;
@@ -637,19 +627,19 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     return true;
 }
 
-kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged)
+kf_interval kf_bench_fast_extra(const kf_bench_result *result, size_t extra, double p, bool judged)
 {
     size_t count = 0;
     kf_interval none = {NAN, NAN, NAN};
     kf_autofree kf_score_sample *samples = calloc(result->count + 1, sizeof *samples);
     kf_autofree kf_score_problem *problems = calloc(result->count + 1, sizeof *problems);
-    if (!samples || !problems || !result->others[other].known) return none;
+    if (!samples || !problems || !result->extra_baselines[extra].known) return none;
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         if (judged && (!row->run[0] || *row->fault)) continue;
         bool solved = row->best.candidate != 0;
         samples[count] =
-            (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
+            (kf_score_sample){true, solved, solved, false, row->versus[extra].speedup.value};
         problems[count] = (kf_score_problem){&samples[count], 1};
         count++;
     }

@@ -1,19 +1,19 @@
 /* Searching the tasks of a suite, several at a time.
  *
- * A lane is a process of its own with one worker, so that each device works on another task, and a
+ * A shard is a process of its own with one worker, so that each device works on another task, and a
  * search that a task brings down takes no other with it. It is forked before anything is open here
- * that must not be shared: each lane opens the store and its models for itself. The parent hands
+ * that must not be shared: each shard opens the store and its models for itself. The parent hands
  * out tasks one by one over a pipe (an order) and reads what came of them from another (reports of
- * one size); whoever is done first gets the next. Nothing is lost with a lane: attempts are in the
+ * one size); whoever is done first gets the next. Nothing is lost with a shard: attempts are in the
  * store, and a bench that goes on takes its run up again.
  *
- * What the machine fails with is another lane's, where there is one, and the lane's own no more. A
- * lane whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h), whichever tasks
+ * What the machine fails with is another shard's, where there is one, and the shard's own no more.
+ * A shard whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h), whichever tasks
  * they were of, is left out, as is one that has no worker left for the second time; without any
- * lane the bench ends with what it has.
+ * shard the bench ends with what it has.
  *
- * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each
- * time. A lane dies with its parent, its worker with it.
+ * Shards are process groups of their own: Ctrl-C reaches the parent, which passes it on once each
+ * time. A shard dies with its parent, its worker with it.
  *
  * Money is divided: a task gets an equal share of what is left over those that are left, and hands
  * back what it did not spend.
@@ -36,7 +36,7 @@
 #define POLL_MILLISECONDS 100
 #define REPORT_SECONDS 0.25
 #define FAILURES 3 /* tasks in a row that the machine fails: the others would fail, too */
-#define LOSSES 2   /* of all workers of a lane, in a row: it is left out where there is another */
+#define LOSSES 2   /* of all workers of a shard, in a row: it is left out where there is another */
 
 typedef struct shard_order {
     int32_t task;
@@ -95,7 +95,7 @@ typedef struct shards {
     one_shard shards[KF_BENCH_SHARDS];
     size_t count, done, planned;
     double left_usd, started, drawn;
-    const one_shard **not_for; /* of each task the lane whose machine failed with it, NULL none */
+    const one_shard **not_for; /* of each task the shard whose machine failed with it, NULL none */
     int failures, passed;      /* interrupts passed on */
     int width;
     /* no worker judges as the bench does, which nothing of this session went into */
@@ -104,7 +104,8 @@ typedef struct shards {
     shard_answer environment_id; /* of the bench; "" until the first worker says hello */
 } shards;
 
-/* ---- in a lane ------------------------------------------------------------------------------- */
+/* ---- in a shard -------------------------------------------------------------------------------
+ */
 
 typedef struct work {
     const kf_bench_plan *plan;
@@ -143,7 +144,7 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
     send_report(w, REPORT_PROGRESS);
 }
 
-/* Times of different machines make no table: the first worker of all lanes that says hello decides
+/* Times of different machines make no table: the first worker of all shards that says hello decides
  * what the bench is judged with, as the first of a run does, unless it was begun before. */
 static bool agree(work *w, kf_error *error)
 {
@@ -159,7 +160,7 @@ static bool agree(work *w, kf_error *error)
     if (w->agreed) return true;
     kf_fail(&w->report.text, KF_ERROR_NONE, "%s", kf_workers_environment_id(w->workers));
     if (!send_report(w, REPORT_HELLO) || !kf_read_all(w->orders, &answer, sizeof answer))
-        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this lane is of has ended");
+        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this shard is of has ended");
     w->agreed = strcmp(answer.environment_id, w->report.text.text) == 0;
     w->report.foreign = !w->agreed;
     return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
@@ -168,7 +169,7 @@ static bool agree(work *w, kf_error *error)
                                 w->shard->worker, w->report.text.text, answer.environment_id);
 }
 
-/* A run that another lane has begun goes on only where it is judged under the same conditions. */
+/* A run that another shard has begun goes on only where it is judged under the same conditions. */
 static bool expect_environment_id(work *w, const char *run, kf_error *error)
 {
     kf_autoresult kf_store_run found = {0};
@@ -177,12 +178,12 @@ static bool expect_environment_id(work *w, const char *run, kf_error *error)
                *here = kf_workers_environment_id(w->workers);
     kf_autofree char *environment_id =
         more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
-    if (!environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!environment_id) return kf_fail_memory(error, "the shards of a bench");
     if (here && strcmp(here, environment_id) != 0)
         return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s",
                        environment_id, here);
     return here || kf_workers_expect(w->workers, environment_id) ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+           kf_fail_memory(error, "the shards of a bench");
 }
 
 static bool open_workers(work *w, kf_error *error)
@@ -193,7 +194,7 @@ static bool open_workers(work *w, kf_error *error)
     const char *spec = w->shard->worker;
     if (!w->workers) w->workers = kf_workers_open(&spec, 1, &options, error);
     return w->workers && (!w->plan->hardware || kf_workers_expect(w->workers, w->plan->hardware) ||
-                          kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+                          kf_fail_memory(error, "the shards of a bench"));
 }
 
 static bool search_task(work *w, const shard_order *order, kf_search_result *result,
@@ -209,7 +210,7 @@ static bool search_task(work *w, const shard_order *order, kf_search_result *res
                  (!order->run[0] || expect_environment_id(w, order->run, error));
     for (size_t i = 0; ready && i < settings.model_count; i++) {
         models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
-        if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!owned[i]) ready = kf_fail_memory(error, "the shards of a bench");
     }
     settings.models = models;
     settings.device = w->shard->device ? w->shard->device : w->how->device;
@@ -256,7 +257,7 @@ static bool carry_out(work *w, const shard_order *order)
     return send_report(w, ran ? REPORT_DONE : REPORT_FAILED);
 }
 
-/* The whole life of a lane; returns its exit status. */
+/* The whole life of a shard; returns its exit status. */
 static int serve(work *w, int orders)
 {
     shard_order order;
@@ -276,7 +277,8 @@ static int serve(work *w, int orders)
     return 0;
 }
 
-/* ---- starting lanes -------------------------------------------------------------------------- */
+/* ---- starting shards --------------------------------------------------------------------------
+ */
 
 static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
 {
@@ -295,10 +297,10 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
 {
     int orders[2], reports[2];
     if (pipe2(orders, O_CLOEXEC))
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a shard: %s", strerror(errno));
     if (pipe2(reports, O_CLOEXEC)) {
         close(orders[0]), close(orders[1]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a shard: %s", strerror(errno));
     }
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
@@ -309,7 +311,7 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
     close(orders[0]), close(reports[1]);
     if (pid < 0) {
         close(orders[1]), close(reports[0]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no process for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "no process for a shard: %s", strerror(errno));
     }
     setpgid(pid, pid);
     self->pid = pid;
@@ -319,12 +321,12 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
     return true;
 }
 
-/* "COMMAND*4" is four lanes of COMMAND; `local` one for each device that is named. */
+/* "COMMAND*4" is four shards of COMMAND; `local` one for each device that is named. */
 static bool add_shards(shards *l, const char *spec, kf_error *error)
 {
     size_t times;
     kf_autofree char *one = strdup(spec);
-    if (!one) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!one) return kf_fail_memory(error, "the shards of a bench");
     if (!kf_workers_times(one, &times, error)) return false;
     bool local = strcmp(one, "local") == 0;
     if (local && l->how->device_count) times = l->how->device_count;
@@ -333,7 +335,7 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
             return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
         one_shard *next = &l->shards[l->count++];
         next->worker = strdup(one);
-        if (!next->worker) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!next->worker) return kf_fail_memory(error, "the shards of a bench");
         next->device = local && l->how->device_count ? l->how->devices[i] : NULL;
         next->task = -1;
     }
@@ -377,7 +379,7 @@ static bool has_other(const shards *l, const one_shard *shard)
     return any;
 }
 
-/* -1: there is none for that lane. */
+/* -1: there is none for that shard. */
 static int32_t next_task(const shards *l, const one_shard *shard)
 {
     for (size_t i = 0; i < l->plan->suite.count; i++) {
@@ -410,7 +412,7 @@ static bool is_over(const shards *l)
     return *l->how->interrupts || l->failures >= FAILURES;
 }
 
-/* Gives the lane something to do, or lets it end. */
+/* Gives the shard something to do, or lets it end. */
 static void give_order(shards *l, one_shard *shard)
 {
     int32_t task = is_over(l) || shard->worn ? -1 : next_task(l, shard);
@@ -499,7 +501,7 @@ static void take_done(shards *l, one_shard *shard, const report *r)
     tell_done(l, r, task, moved);
 }
 
-/* Lanes that have ended begin again where there is something for them: a task that another one's
+/* Shards that have ended begin again where there is something for them: a task that another one's
  * machine failed with, or that this one has left behind. */
 static void go_on(shards *l)
 {
@@ -619,7 +621,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
 {
     kf_autofree shards *l = calloc(1, sizeof *l);
     kf_autofree const one_shard **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
-    if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!l || !not_for) return kf_fail_memory(error, "the shards of a bench");
     *outcome = (kf_bench_outcome){0};
     *l = (shards){
         .plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
@@ -650,7 +652,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     if (*how->interrupts) outcome->interrupted = true;
     if (l->foreign && plan->hardware) {
         *error = outcome->why;
-        return kf_bench_begun_elsewhere(plan, error);
+        return kf_bench_conditions_changed(plan, error);
     }
     outcome->settled += outcome->finished;
     /* nobody was left for the others */

@@ -11,6 +11,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 #define LINES_BYTES ((size_t)512 << 20)
 #define LINE_BYTES (8u << 20)
@@ -18,14 +19,8 @@
 typedef struct finder {
     const kf_bench_suite *suite;
     kf_bench_solutions *found;
-    size_t capacity;
     kf_error *error;
 } finder;
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the solutions");
-}
 
 static const char *last_part(const char *path)
 {
@@ -64,17 +59,13 @@ static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_lan
                 char *source, size_t size, char *why, double claimed, bool other_text)
 {
     kf_bench_solutions *found = f->found;
-    if (found->count == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : 64;
-        kf_bench_solution *grown = realloc(found->items, capacity * sizeof *grown);
-        if (grown) found->items = grown, f->capacity = capacity;
-    }
     char *name = kf_text_clean(file, strlen(file), true);
     if (source && language == KF_LANGUAGE_PYTHON && !f->suite->tasks[task].torch)
         why = strdup("a Python solution (ModelNew), and the task has no problem file for PyTorch");
-    if (found->count == f->capacity || !name || (!source && !why)) {
+    bool grown = kf_list_grow(&found->items, found->count);
+    if (!grown || !name || (!source && !why)) {
         free(name), free(source), free(why);
-        return out_of_memory(f->error);
+        return kf_fail_memory(f->error, "the solutions");
     }
     found->items[found->count++] = (kf_bench_solution){.task = task,
                                                        .file = name,
@@ -165,7 +156,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
                   : NULL;
         struct stat status;
         free(entries[i]);
-        if (added && (!path || !file)) added = out_of_memory(f->error);
+        if (added && (!path || !file)) added = kf_fail_memory(f->error, "the solutions");
         if (!added || stat(path, &status) != 0) continue;
         if (S_ISREG(status.st_mode))
             added = add_file(f, path, file, within);

@@ -20,7 +20,7 @@ typedef struct settings {
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
-    kf_option_list models, llms, workers, only, against;
+    kf_option_list models, llms, workers, only, extra_baselines;
     kf_bench_outputs outputs;
 } settings;
 
@@ -49,9 +49,9 @@ static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
         if (!plan->suite.tasks[i].fault) first = plan->suite.tasks[i].name;
     kf_autofree char *of_task = kf_bench_model_for(spec, first);
     kf_autofree char *frozen = of_task ? kf_llm_freeze(of_task, error) : NULL;
-    if (!frozen) return of_task ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!frozen) return of_task ? false : kf_fail_memory(error, "the bench");
     plan->frozen[index] = strcmp(of_task, spec) == 0 ? kf_steal(&frozen) : strdup(spec);
-    if (!plan->frozen[index]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!plan->frozen[index]) return kf_fail_memory(error, "the bench");
     plan->models[index] = plan->frozen[index];
     plan->search.model_count++;
     return true;
@@ -75,7 +75,7 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     if (!kf_bench_suite_load(path, wanted->only.items, wanted->only.count, &plan->suite, error))
         return false;
     if (wanted->name && !(plan->name = kf_text_clean(wanted->name, strlen(wanted->name), true)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the bench");
     if (wanted->solutions) {
         if (wanted->models.count || wanted->llms.count)
             return kf_fail(
@@ -109,10 +109,11 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     plan->cost_usd = wanted->cost;
     plan->once = wanted->once;
     plan->protocol = wanted->protocol;
-    plan->against = wanted->against.items;
-    plan->against_count = wanted->against.count;
-    if (plan->against_count > KF_BENCH_OTHERS)
-        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines", KF_BENCH_OTHERS);
+    plan->extra_baselines = wanted->extra_baselines.items;
+    plan->extra_baseline_count = wanted->extra_baselines.count;
+    if (plan->extra_baseline_count > KF_BENCH_EXTRA_BASELINES)
+        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines",
+                       KF_BENCH_EXTRA_BASELINES);
     return kf_bench_plan_begin(plan, error);
 }
 
@@ -395,7 +396,7 @@ static const kf_option options[] = {
     {.name = "against",
      .type = KF_OPTION_LIST,
      .argument = "NAME",
-     .offset = offsetof(settings, against),
+     .offset = offsetof(settings, extra_baselines),
      .help = "Measure the best of each problem beside this one of its task's further baselines, "
              "too; may be given again."},
     KF_ROW_SANDBOX(settings),

@@ -28,30 +28,6 @@ typedef struct settings {
     bool full, json;
 } settings;
 
-const char *kf_fact_state_name(kf_fact_state state)
-{
-    static const char *const names[] = {
-        [KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
-    return names[state];
-}
-
-void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint,
-                   const char *format, ...)
-{
-    kf_autobuffer text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    kf_buffer_format_va(&text, format, arguments);
-    va_end(arguments);
-    cJSON *fact = cJSON_CreateObject();
-    cJSON_AddStringToObject(fact, "subject", subject);
-    cJSON_AddStringToObject(fact, "state", kf_fact_state_name(state));
-    cJSON_AddStringToObject(fact, "text", text.data ? text.data : "");
-    cJSON_AddStringToObject(fact, "hint", hint);
-    cJSON_AddItemToArray(doctor->facts, fact);
-    if (doctor->told) doctor->told(fact);
-}
-
 /* Does a judge start on `device`? Adds what it says of itself to `judges`. */
 static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
 {
@@ -327,28 +303,6 @@ static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
         kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "%s", config->files[i].path);
 }
 
-static void print(const kf_view *view, const kf_doctor *doctor)
-{
-    int width = view->width ? view->width : 100;
-    const cJSON *fact;
-    cJSON_ArrayForEach(fact, doctor->facts)
-    {
-        const char *subject = cJSON_GetObjectItem(fact, "subject")->valuestring,
-                   *state = cJSON_GetObjectItem(fact, "state")->valuestring;
-        const char *text = cJSON_GetObjectItem(fact, "text")->valuestring,
-                   *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
-        int color = state[0] == 'o' ? 32 : state[0] == 'm' ? 33 : 31;
-        if (view->color)
-            fprintf(view->out, "\033[%dm%-9s\033[0m%-10s", color, state, subject);
-        else
-            fprintf(view->out, "%-9s%-10s", state, subject);
-        kf_text_wrap(view->out, text, strlen(text), width, 19, true);
-        if (!*hint) continue;
-        fprintf(view->out, "%19s", "-> ");
-        kf_text_wrap(view->out, hint, strlen(hint), width, 19, true);
-    }
-}
-
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
 {
     const settings *wanted = values;
@@ -370,7 +324,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->json) {
         if (!kf_print_json(view.out, kf_steal(&json), error)) return -1;
     } else {
-        print(&view, &doctor);
+        kf_doctor_print(&doctor, &view);
         fprintf(view.out, "\nkforge %s %s.\n", KFORGE_VERSION,
                 gpu && cpu ? "can judge kernels on a GPU and on the CPU here"
                 : gpu      ? "can judge kernels on a GPU here"

@@ -86,7 +86,7 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     o->baseline = baseline ? strdup(baseline) : NULL;
     o->replay_key = strdup(key);
     if (!o->replay_key || (baseline && !o->baseline))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the candidates");
     if (baseline && !kf_task_baseline_named(again->task, baseline))
         return kf_fail(error, KF_ERROR_INPUT, "%s: the task has no baseline named \"%s\"", path,
                        baseline);
@@ -140,7 +140,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
         free(job->device);
         job->device = strdup(wanted->device);
         if (!job->device) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "the candidates");
             return NULL;
         }
     }
@@ -152,7 +152,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->verify = wanted->verify;
     o->kernelbench = wanted->kernelbench;
     if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the candidates");
         return NULL;
     }
     size_t length = strlen(source_path);
@@ -164,7 +164,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
         return NULL;
     }
     o->baseline = strdup(wanted->baseline);
-    if (!o->baseline) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!o->baseline) kf_fail_memory(error, "the candidates");
     return o->baseline ? kf_steal(&job) : NULL;
 }
 
@@ -206,7 +206,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
     kf_autofree char *counters =
         result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
     if (!text || !device || (result->verdict->counters && !counters))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the candidates");
     const char *hash = kf_task_hash(job->task);
     return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
            kf_store_record(store,

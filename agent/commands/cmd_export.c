@@ -179,7 +179,7 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
     while (length > 1 && s->output[length - 1] == '/') length--;
     kf_autofree char *output = strndup(s->output, length);
     kf_autofree const char **stores = calloc(count + 1, sizeof *stores);
-    if (!output || !stores) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!output || !stores) return kf_fail_memory(error, "the export"), NULL;
     for (size_t i = 0; i < count; i++) stores[i] = last_part(invocation->arguments[i]);
     if (!count) stores[count++] = last_part(kf_store_path(store));
     const kf_command_word instead[] = {

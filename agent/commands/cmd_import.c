@@ -136,8 +136,7 @@ static bool lint_made(const settings *s, const kf_invocation *invocation,
         found f = {0};
         kf_auto(kf_task) task = folder ? kf_task_load(folder, &reason) : NULL;
         if (!task)
-            return folder ? kf_fail_copy(error, &reason)
-                          : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return folder ? kf_fail_copy(error, &reason) : kf_fail_memory(error, "the import");
         kf_task_lint_static(task, NULL, take_finding, &f);
         if (!f.errors &&
             kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
@@ -165,7 +164,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     kf_view view = kf_view_of(invocation, s->json);
     kf_autofree kf_import_result *results = calloc(suite->count, sizeof *results);
     const char *patches[KF_OPTION_LIST_MAX + 1] = {0};
-    if (!results) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), -1;
+    if (!results) return kf_fail_memory(error, "the import"), -1;
     for (size_t i = 0; i < s->patches.count; i++) {
         const char *equals = strchr(s->patches.items[i], '=');
         if (!equals || equals == s->patches.items[i] || !equals[1] ||

@@ -186,7 +186,7 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     seen_tasks seen = {.hashes = hashes};
     bool good = hashes && installed ? list_folders(&list, "tasks", &seen, error) &&
                                           list_folders(&list, installed, &seen, error)
-                                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                    : kf_fail_memory(error, "the list");
     kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
     if (store && !cursor) good = false;
     kf_autoresult kf_store_task stored = {0};

@@ -53,7 +53,7 @@ static bool add_model(plan *p, char *spec, kf_error *error)
         free(spec);
         return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT,
                                                    "--model: more than %d models", KF_SEARCH_MODELS)
-                                         : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                         : kf_fail_memory(error, "the run");
     }
     p->models[count] = p->frozen[count] = spec;
     p->search.models = p->models;
@@ -168,7 +168,7 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     size_t count = p->search.model_count;
     memcpy(old, p->models, sizeof old);
     kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
-    if (!options) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!options) return kf_fail_memory(error, "the run");
     p->search.anew = true;
     set_budget(p, wanted);
     return replay_models(p, options, old, count, store, run.id, error);
@@ -237,7 +237,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     /* The device as the store calls it may say more than the hardware does. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
     p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
-    return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return p->hardware || kf_fail_memory(error, "the run");
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

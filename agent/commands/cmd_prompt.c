@@ -42,7 +42,7 @@ static bool find_hardware(preview *p, const settings *wanted, const kf_invocatio
 {
     if (wanted->hardware) {
         p->hardware = strdup(wanted->hardware);
-        return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return p->hardware || kf_fail_memory(error, "the hardware description");
     }
     if (p->hardware) return true;
     kf_auto(kf_workers) workers = kf_workers_open(
@@ -57,7 +57,7 @@ static bool find_hardware(preview *p, const settings *wanted, const kf_invocatio
         if (kf_workers_wait(workers, 0.1, &result, error) < 0) return false;
     }
     p->hardware = workers ? strdup(kf_workers_hardware(workers)) : NULL;
-    return p->hardware || (workers && kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+    return p->hardware || (workers && kf_fail_memory(error, "the hardware description"));
 }
 
 static bool read_run(preview *p, kf_store *store, const settings *wanted, kf_error *error)

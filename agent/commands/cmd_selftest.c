@@ -87,12 +87,12 @@ static scratch *scratch_new(kf_error *error)
     kf_auto(scratch) s = calloc(1, sizeof *s);
     const char *given = getenv("TMPDIR");
     if (!s || (given && !(s->before_folder = strdup(given)))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the selftest");
         return NULL;
     }
     if (!(s->folder = kf_directory_temporary("kforge-selftest", error))) return NULL;
     if (setenv("TMPDIR", s->folder, 1) != 0) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the selftest");
         return NULL;
     }
     if (!(s->before = kf_leak_snapshot_take(s->folder, error))) return NULL;
@@ -104,7 +104,7 @@ static scratch *scratch_new(kf_error *error)
 static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "the selftest");
     if (strncmp(kf_judge_device(judge), "cpu", 3) == 0 || access(path, F_OK) != 0) return true;
     kf_task *task = kf_task_load(path, error);
     if (!task) return false;
@@ -156,7 +156,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
             kf_fail(error, KF_ERROR_INPUT,
                     "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
                     wanted->filter, folder);
-    if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (done && (!device || !hardware)) done = kf_fail_memory(error, "the selftest");
     if (done) { /* what it still holds is not left behind */
         kf_judge_free(kf_steal(&judge));
         kf_auto(kf_leak_snapshot) after = kf_leak_snapshot_take(own->folder, error);

@@ -44,7 +44,7 @@ static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), pid_t pare
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     kf_gpu_on_silence(tell_silence);
-    kf_doctor doctor = {.facts = cJSON_CreateArray(), .told = send_line};
+    kf_doctor doctor = {.facts = cJSON_CreateArray(), .on_fact = send_line};
     cJSON *end = cJSON_CreateObject(), *judges = cJSON_AddArrayToObject(end, "judges");
     bool judging = look(&doctor, judges);
     cJSON_AddBoolToObject(end, "judging", judging);

@@ -477,7 +477,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return false;
     kf_autofree char *clean = kf_text_clean(source, size, false);
-    if (!clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!clean) return kf_fail_memory(error, "the source");
     cJSON_AddStringToObject(json, "source", clean);
     if (candidate->verdict) {
         kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
@@ -542,7 +542,7 @@ bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candida
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return false;
     kf_autofree char *clean = view->width ? kf_text_clean(source, size, false) : NULL;
-    if (view->width && !clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (view->width && !clean) return kf_fail_memory(error, "the source");
     fwrite(clean ? clean : source, 1, clean ? strlen(clean) : size, view->out);
     return true;
 }

@@ -216,7 +216,7 @@ static bool print_json(const kf_view *view, const kf_task *task, const char *pro
 bool kf_show_task(const kf_view *view, const kf_task *task, kf_error *error)
 {
     kf_autofree char *prototype = kf_task_prototype(task, false);
-    if (!prototype) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!prototype) return kf_fail_memory(error, "the prototype");
     if (view->json) return print_json(view, task, prototype, error);
     int width = view->width ? view->width : 100;
     const char *description = kf_task_description(task);

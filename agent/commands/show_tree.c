@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/list.h"
 #include "show.h"
 #include "table.h"
 
@@ -35,10 +36,10 @@ typedef struct edge {
 
 typedef struct tree {
     node *nodes;
-    size_t count, room;
+    size_t count;
     size_t *by_candidate; /* indices sorted by candidate */
     edge *edges;
-    size_t edge_count, edge_room;
+    size_t edge_count;
 } tree;
 
 static void tree_clear(tree *t)
@@ -46,11 +47,6 @@ static void tree_clear(tree *t)
     free(t->nodes);
     free(t->by_candidate);
     free(t->edges);
-}
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the family tree");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -78,13 +74,7 @@ static node *find(const tree *t, int64_t candidate)
 
 static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error *error)
 {
-    if (t->count == t->room) {
-        size_t room = t->room ? 2 * t->room : 64;
-        node *grown = realloc(t->nodes, room * sizeof *grown);
-        if (!grown) return no_memory(error);
-        t->nodes = grown;
-        t->room = room;
-    }
+    if (!kf_list_grow(&t->nodes, t->count)) return kf_fail_memory(error, "the family tree");
     node *n = &t->nodes[t->count++];
     *n = (node){.candidate = a->candidate,
                 .attempt = a->number,
@@ -110,7 +100,7 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
         if (attempt.candidate && !add_node(t, &attempt, run->best, error)) return false;
     if (row < 0) return false;
     t->by_candidate = malloc((t->count + 1) * sizeof *t->by_candidate);
-    if (!t->by_candidate) return no_memory(error);
+    if (!t->by_candidate) return kf_fail_memory(error, "the family tree");
     for (size_t i = 0; i < t->count; i++) t->by_candidate[i] = i;
     qsort_r(t->by_candidate, t->count, sizeof *t->by_candidate, by_candidate, t->nodes);
     size_t kept = 0;
@@ -138,13 +128,8 @@ static bool read_edges(tree *t, kf_store *store, const kf_store_run *run, kf_err
     kf_autoresult kf_store_edge found = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_edge(cursor, &found, error) : row) == 1) {
-        if (t->edge_count == t->edge_room) {
-            size_t room = t->edge_room ? 2 * t->edge_room : 64;
-            edge *grown = realloc(t->edges, room * sizeof *grown);
-            if (!grown) return no_memory(error);
-            t->edges = grown;
-            t->edge_room = room;
-        }
+        if (!kf_list_grow(&t->edges, t->edge_count))
+            return kf_fail_memory(error, "the family tree");
         bool made_from = strcmp(found.role, "exemplar") != 0 && strcmp(found.role, "crossed") != 0;
         t->edges[t->edge_count++] = (edge){found.child, found.parent, found.attempt, made_from};
     }

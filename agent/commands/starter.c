@@ -39,8 +39,7 @@ static bool write_files(const char *folder, const char *name, kf_error *error)
         kf_autobuffer text = {0};
         kf_autofree char *path = kf_path_join(folder, file->name);
         if (!entry.failed) fill_in(file->text, name, entry.data, &text);
-        if (!path || entry.failed || text.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path || entry.failed || text.failed) return kf_fail_memory(error, "the task");
         if (!kf_file_write(path, text.data, text.size, error)) return false;
     }
     kf_error reason = {0};
@@ -55,7 +54,7 @@ static bool write_files(const char *folder, const char *name, kf_error *error)
 bool kf_starter_write(const char *folder, kf_error *error)
 {
     kf_autofree char *target = strdup(folder);
-    if (!target) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!target) return kf_fail_memory(error, "the task");
     for (size_t size = strlen(target); size > 1 && target[size - 1] == '/'; size--)
         target[size - 1] = '\0';
     char *slash = strrchr(target, '/');
@@ -68,11 +67,11 @@ bool kf_starter_write(const char *folder, kf_error *error)
     kf_autofree char *parent = slash == target ? strdup("/")
                                : slash         ? strndup(target, (size_t)(slash - target))
                                                : strdup(".");
-    if (!parent) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!parent) return kf_fail_memory(error, "the task");
     if (!kf_directory_make(parent, error)) return false;
     kf_autofree char *temporary = NULL;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", parent, name) < 0) temporary = NULL;
-    if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!temporary) return kf_fail_memory(error, "the task");
     if (!mkdtemp(temporary))
         return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", parent,
                        strerror(errno));

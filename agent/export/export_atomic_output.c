@@ -19,11 +19,6 @@ struct kf_atomic_output {
     int lock; /* the part, open: holds its lock */
 };
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
 bool kf_atomic_output_failed(const char *path, kf_error *error)
 {
     int code = errno;
@@ -215,7 +210,7 @@ static bool make_parts(kf_atomic_output *p, kf_error *error)
         int printed = attempt
                           ? asprintf(&p->part, "%s" PART "%ld-%d", p->path, (long)getpid(), attempt)
                           : asprintf(&p->part, "%s" PART "%ld", p->path, (long)getpid());
-        if (printed < 0) return p->part = NULL, out_of_memory(error);
+        if (printed < 0) return p->part = NULL, kf_fail_memory(error, "the path of the output");
         if ((made = make_part(p)) == 1) return true;
         if (made < 0) break;
     }
@@ -232,7 +227,7 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     while (length > 1 && path[length - 1] == '/') length--;
     if (!p || !(p->path = strndup(path, length))) {
         if (p) p->lock = -1;
-        return out_of_memory(error), NULL;
+        return kf_fail_memory(error, "the path of the output"), NULL;
     }
     p->lock = -1;
     p->folder = folder;
@@ -241,7 +236,7 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     if (!check(p, error)) return NULL;
     kf_autofree char *parent = folder ? parent_of(p->path) : NULL;
     if (folder && (!parent || !kf_directory_make(parent, error)))
-        return parent ? NULL : (out_of_memory(error), NULL);
+        return parent ? NULL : (kf_fail_memory(error, "the path of the output"), NULL);
     return make_parts(p, error) ? kf_steal(&p) : NULL;
 }
 
@@ -270,7 +265,7 @@ bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const v
         return write_file(p->part, O_TRUNC, data, size) || kf_atomic_output_failed(p->path, error);
     kf_autofree char *path = kf_path_join(p->part, name);
     kf_autofree char *parent = path ? parent_of(path) : NULL;
-    if (!parent) return out_of_memory(error);
+    if (!parent) return kf_fail_memory(error, "the path of the output");
     if (mkdir(parent, 0777) != 0 && errno != EEXIST) return kf_atomic_output_failed(p->path, error);
     return write_file(path, O_EXCL, data, size) || kf_atomic_output_failed(p->path, error);
 }
@@ -301,7 +296,8 @@ static bool take_free_name(const kf_atomic_output *p, kf_error *error)
 static bool move_aside(kf_atomic_output *p, kf_error *error)
 {
     char *text = NULL;
-    if (asprintf(&text, "%s" OLD "%ld", p->path, (long)getpid()) < 0) return out_of_memory(error);
+    if (asprintf(&text, "%s" OLD "%ld", p->path, (long)getpid()) < 0)
+        return kf_fail_memory(error, "the path of the output");
     kf_autofree char *old = text;
     kf_autoclose int held = open(p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (held < 0) return kf_atomic_output_failed(p->path, error);

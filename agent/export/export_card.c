@@ -149,6 +149,6 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type),
                          field->help);
     char *text = kf_buffer_take(&out);
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) kf_fail_memory(error, "the data card");
     return text;
 }

@@ -152,12 +152,12 @@ static void write_binding(const kf_task *task, const kf_problem *problem, kf_buf
 char *kf_modelnew_binding(const kf_task *task, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!problem) return kf_fail_memory(error, "a ModelNew file"), NULL;
     if (!kf_modelnew_resolve(task, false, problem, NULL, error)) return NULL;
     kf_autobuffer text = {0};
     write_binding(task, problem, &text);
     char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!taken) kf_fail_memory(error, "a ModelNew file");
     return taken;
 }
 
@@ -331,7 +331,7 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
         kf_buffer_string(&text, notes);
         kf_buffer_append(&text, given->text, given->size);
         char *taken = kf_buffer_take(&text);
-        return taken ? taken : (kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL);
+        return taken ? taken : (kf_fail_memory(error, "a ModelNew file"), NULL);
     }
     const kf_task_file *problem_file = kf_task_is_torch(task) ? kf_task_oracle(task) : NULL;
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
@@ -342,7 +342,7 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *header = kf_build_prototype_header(task, false);
     kf_auto(cJSON) patches = NULL;
-    if (!problem || !header) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!problem || !header) return kf_fail_memory(error, "a ModelNew file"), NULL;
     if (!kf_modelnew_resolve(task, given->on_cpu, problem, &patches, error)) return NULL;
     write_binding(task, problem, &binding);
     /* What the judge includes before a candidate's first line; a pragma would be in the main file
@@ -350,8 +350,7 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     const char *pragma = strstr(header, "#pragma once\n");
     kf_buffer_string(&whole, pragma ? pragma + 13 : header);
     kf_buffer_append(&whole, given->text, given->size);
-    if (binding.failed || whole.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (binding.failed || whole.failed) return kf_fail_memory(error, "a ModelNew file"), NULL;
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(given->text, given->size);
     kf_hash_hex(&hash, hex);
@@ -364,6 +363,6 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     kf_buffer_string(&text, checker);
     write_class(task, problem, &text);
     char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!taken) kf_fail_memory(error, "a ModelNew file");
     return taken;
 }

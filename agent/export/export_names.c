@@ -7,6 +7,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "output.h"
 
 const char *kf_export_family(const kf_task *task)
@@ -29,11 +30,10 @@ static void names_free(kf_names *names)
 
 static bool add(kf_names *names, const char *name, kf_error *error)
 {
-    char **grown = realloc(names->items, (names->count + 1) * sizeof *grown);
-    if (grown) names->items = grown;
-    if (!grown || !(grown[names->count] = strdup(name)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    names->count++;
+    kf_autofree char *copy = strdup(name);
+    if (!copy || !kf_list_grow(&names->items, names->count))
+        return kf_fail_memory(error, "the names in the data set");
+    names->items[names->count++] = kf_steal(&copy);
     return true;
 }
 
@@ -89,7 +89,7 @@ bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out,
     bool ok = true;
     for (size_t i = 0; i < 2; i++)
         ok = ok && ((questions[i].known = calloc(questions[i].list->count + 1, sizeof(bool))) ||
-                    kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+                    kf_fail_memory(error, "the names in the data set"));
     ok = ok && ask_all(store, questions, 2, error);
     for (size_t i = 0; i < 2; i++) {
         if (ok) tell(&questions[i], log);

@@ -242,7 +242,7 @@ static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *ta
 
 static bool put(kf_package *p, const char *name, const kf_buffer *text, kf_error *error)
 {
-    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (text->failed) return kf_fail_memory(error, "the package");
     return kf_winner_put(&p->files, name, text->data ? text->data : "", text->size, error);
 }
 
@@ -250,7 +250,7 @@ static bool finish(kf_package *p, const cJSON *json, const kf_package_options *o
                    const kf_package_report *report, kf_error *error)
 {
     kf_autofree char *text = cJSON_Print(json);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the package");
     kf_package_end(p);
     if (report->changed)
         kf_buffer_format(&p->readme,
@@ -283,7 +283,7 @@ static bool build_package(kf_package *p, kf_store *store, const kf_selected_task
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", options->license);
     cJSON *told = cJSON_AddArrayToObject(json, "tasks");
-    if (!told) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!told) return kf_fail_memory(error, "the package");
     kf_package_begin(p);
     for (size_t i = 0; i < tasks->count; i++)
         if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;

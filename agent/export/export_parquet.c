@@ -189,7 +189,7 @@ kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
     kf_autofree char *schema = schema_of(fields);
     char answer[700];
     if (p) p->input = p->answers = -1;
-    if (!p || !schema) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!p || !schema) return kf_fail_memory(error, "the Parquet file"), NULL;
     if (!start(p, schema))
         return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(),
                        strerror(errno)),
@@ -230,7 +230,7 @@ bool kf_parquet_begin(kf_parquet *p, const char *path, const char *shown, kf_err
     kf_buffer_string(&line, ">");
     for (const char *c = path; *c; c++) kf_buffer_format(&line, "%02x", (unsigned char)*c);
     kf_buffer_string(&line, "\n");
-    if (line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (line.failed) return kf_fail_memory(error, "the Parquet file");
     return deliver(p, line.data, line.size, error);
 }
 

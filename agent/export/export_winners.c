@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export_names.h"
+#include "kforge/list.h"
 #include "output.h"
 
 #define ROWS 10000 /* of the best of a task that are looked at */
@@ -41,10 +42,9 @@ static bool add(kf_store *store, const kf_selection *s, const char *hash, bool n
                            ? ", as its task.json says: --include-held-out takes it all the same"
                            : " by --held-out: there is nothing to export");
     }
-    char(*grown)[KF_HASH_HEX] = realloc(tasks->hashes, (tasks->count + 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    tasks->hashes = grown;
-    snprintf(grown[tasks->count++], KF_HASH_HEX, "%s", hash);
+    if (!kf_list_grow(&tasks->hashes, tasks->count))
+        return kf_fail_memory(error, "the list of tasks");
+    snprintf(tasks->hashes[tasks->count++], KF_HASH_HEX, "%s", hash);
     return true;
 }
 
@@ -102,7 +102,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     winner->device = strdup(candidate->device);
     if (!winner->flags || !winner->device) {
         kf_winner_free(winner);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the list of kernels");
         return -1;
     }
     winner->size = strlen(winner->source);
@@ -150,7 +150,7 @@ static bool choose_device(kf_store *store, const kf_winner_query *query, bool on
         size_t here = 0;
         if ((strncmp(device, "cpu", 3) == 0) != on_cpu) continue;
         kf_autofree kf_winner *found = calloc(query->most, sizeof *found);
-        if (!found) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!found) return kf_fail_memory(error, "the list of kernels");
         bool good = choose(store, query, device, reverified, scrubber, found, &here, error);
         if (good && here && (!*count || found[0].speedup.value > winners[0].speedup.value)) {
             drop(winners, *count);

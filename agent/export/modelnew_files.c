@@ -26,11 +26,6 @@ static bool is_file_name(const char *path)
     return length > 3 && strcmp(path + length - 3, ".py") == 0;
 }
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
 /* What KernelBench's evaluator would have noted, with kforge's figures: times in milliseconds. */
 static bool note_result(exporting *e, int level, int problem, const kf_winner *winner,
                         kf_error *error)
@@ -47,10 +42,11 @@ static bool note_result(exporting *e, int level, int problem, const kf_winner *w
         if (isnan(seconds)) seconds = kf_json_get_number(workload, "candidate_seconds", NAN);
     }
     if (!e->results[level] && !(e->results[level] = cJSON_CreateObject()))
-        return out_of_memory(error);
+        return kf_fail_memory(error, "the ModelNew files");
     snprintf(key, sizeof key, "%d", problem);
     cJSON *list = cJSON_AddArrayToObject(e->results[level], key), *row = cJSON_CreateObject();
-    if (!list || !row || !cJSON_AddItemToArray(list, row)) return out_of_memory(error);
+    if (!list || !row || !cJSON_AddItemToArray(list, row))
+        return kf_fail_memory(error, "the ModelNew files");
     bool correct = winner->status == KF_CORRECT;
     cJSON_AddNumberToObject(row, "sample_id", 0);
     cJSON_AddBoolToObject(row, "compiled", winner->status != KF_COMPILE_ERROR);
@@ -101,7 +97,8 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(it->source, it->size);
     kf_hash_hex(&hash, hex);
-    if (!row || !cJSON_AddItemToArray(e->told, row)) return cJSON_Delete(row), out_of_memory(error);
+    if (!row || !cJSON_AddItemToArray(e->told, row))
+        return cJSON_Delete(row), kf_fail_memory(error, "the ModelNew files");
     cJSON_AddStringToObject(row, "file", name);
     cJSON_AddStringToObject(row, "task", kf_task_name(it->task));
     cJSON_AddStringToObject(row, "task_hash", kf_task_hash(it->task));
@@ -126,7 +123,7 @@ static bool has_own_sizes(const item *it, bool *own, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_auto(cJSON) patches = NULL;
-    if (!problem) return out_of_memory(error);
+    if (!problem) return kf_fail_memory(error, "the ModelNew files");
     if (!kf_modelnew_resolve(it->task, it->winner && it->winner->on_cpu, problem, &patches, error))
         return false;
     *own = kf_modelnew_is_python(it->source) || cJSON_GetArraySize(patches) == 0;
@@ -250,7 +247,7 @@ static bool write_results(exporting *e, kf_error *error)
         char name[40];
         snprintf(name, sizeof name, "kforge_results_level_%d.json", i);
         kf_autofree char *text = e->results[i] ? cJSON_Print(e->results[i]) : NULL;
-        if (e->results[i] && !text) return out_of_memory(error);
+        if (e->results[i] && !text) return kf_fail_memory(error, "the ModelNew files");
         if (text && !kf_winner_put(&e->files, name, text, strlen(text), error)) return false;
     }
     return true;
@@ -262,11 +259,12 @@ static bool write_provenance(exporting *e, kf_error *error)
     cJSON_AddStringToObject(json, "schema", "kforge-modelnew/1");
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", e->options->license);
-    if (!cJSON_AddItemToObject(json, "files", e->told)) return out_of_memory(error);
+    if (!cJSON_AddItemToObject(json, "files", e->told))
+        return kf_fail_memory(error, "the ModelNew files");
     e->told = NULL;
     kf_autofree char *text = cJSON_Print(json);
     return text ? kf_winner_put(&e->files, "provenance.json", text, strlen(text), error)
-                : out_of_memory(error);
+                : kf_fail_memory(error, "the ModelNew files");
 }
 
 static bool export_all(exporting *e, kf_error *error)

@@ -33,17 +33,21 @@ typedef struct kf_package {
     kf_buffer header, cmake, readme; /* of all tasks */
 } kf_package;
 
+/* ---- package_choice.c ------------------------------------------------------------------------ */
+/* A workload made concrete for the device that judged; false when it does not apply there. */
+bool kf_package_resolve(const kf_winners *winners, int workload, kf_problem *problem);
+/* True if the argument takes part in the choice: an integer scalar. */
+bool kf_package_is_key(const kf_problem_argument *argument);
+/* True if the integer scalars of this workload differ from those of all workloads with another
+ * kernel. Then the dispatch can choose by them. */
+bool kf_package_can_choose(const kf_winners *winners, int workload);
+
 /* ---- package_text.c -------------------------------------------------------------------------- */
 void kf_package_begin(kf_package *package);
 /* All files of one task, and its part of the common ones. */
 bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_error *error);
 /* The ends of header and CMake file. */
 void kf_package_end(kf_package *package);
-/* A workload made concrete for the device that judged; false when it does not apply there. */
-bool kf_package_resolve(const kf_winners *winners, int workload, kf_problem *problem);
-/* Can a call on this workload be told by its integer scalars from those on workloads of other
- * kernels? */
-bool kf_package_can_choose(const kf_winners *winners, int workload);
 
 /* ---- package_test.c -------------------------------------------------------------------------- */
 /* test/TASK.cu, with test/TASK_baseline.cu where the baseline is in CUDA C. */

@@ -126,7 +126,7 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
             kf_buffer_format(&out, "    kf_wrong += %s.unwritten(\"%s\");\n", a->name, a->name);
     }
     kf_buffer_string(&out, "    return kf_wrong != 0;\n}\n");
-    if (out.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (out.failed) return kf_fail_memory(error, "a test of the package");
     snprintf(called, sizeof called, "test/%s.cu", name);
     snprintf(path, sizeof path, "test/%s_baseline.cu", name);
     return (!compares || kf_winner_put(&p->files, path, baseline->text, baseline->size, error)) &&

@@ -187,40 +187,12 @@ static void append_names(kf_buffer *out, const kf_problem *problem)
     kf_buffer_string(out, "stream");
 }
 
-bool kf_package_resolve(const kf_winners *w, int workload, kf_problem *problem)
-{
-    bool applies;
-    return kf_task_resolve(w->task, workload, w->on_cpu ? "cpu" : "cuda", problem, &applies,
-                           NULL) &&
-           applies;
-}
-
-static bool is_key(const kf_problem_argument *argument)
-{
-    return argument->kind == KF_SCALAR && !kf_dtype_is_float(argument->dtype);
-}
-
-bool kf_package_can_choose(const kf_winners *w, int workload)
-{
-    kf_autofree kf_problem *own = calloc(1, sizeof *own), *other = calloc(1, sizeof *other);
-    if (!own || !other || !kf_package_resolve(w, workload, own)) return false;
-    for (int k = 0; k < kf_task_workload_count(w->task); k++) {
-        if (w->choice[k] == w->choice[workload] || !kf_package_resolve(w, k, other)) continue;
-        bool differ = false;
-        for (int i = 0; i < own->argument_count; i++)
-            differ |= is_key(&own->arguments[i]) &&
-                      own->arguments[i].value.integer != other->arguments[i].value.integer;
-        if (!differ) return false;
-    }
-    return true;
-}
-
 static bool put(kf_package *p, const char *folder, const char *name, const char *suffix,
                 const kf_buffer *text, kf_error *error)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
-    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (text->failed) return kf_fail_memory(error, "a text of the package");
     return kf_winner_put(&p->files, path, text->data, text->size, error);
 }
 
@@ -231,7 +203,7 @@ static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text,
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     bool any = false;
     const char *entry = kf_task_entry(w->task);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a text of the package");
     kf_buffer_string(
         &out,
         "/* Chooses by the integers of the call, where another kernel than the first is faster "
@@ -252,7 +224,7 @@ static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text,
         const char *join = "if (";
         kf_buffer_format(&out, "    /* workload %s */\n    ", kf_task_workload_name(w->task, k));
         for (int i = 0; i < problem->argument_count; i++)
-            if (is_key(&problem->arguments[i])) {
+            if (kf_package_is_key(&problem->arguments[i])) {
                 kf_buffer_format(&out, "%s%s == %" PRId64, join, problem->arguments[i].name,
                                  problem->arguments[i].value.integer);
                 join = " && ";
@@ -351,7 +323,7 @@ static bool describe(kf_buffer *out, const kf_winners *w)
         kf_buffer_format(out, "%s %s (", k ? ";" : "", kf_task_workload_name(w->task, k));
         const char *join = "";
         for (int i = 0; i < problem->argument_count; i++)
-            if (is_key(&problem->arguments[i])) {
+            if (kf_package_is_key(&problem->arguments[i])) {
                 kf_buffer_format(out, "%s%s = %" PRId64, join, problem->arguments[i].name,
                                  problem->arguments[i].value.integer);
                 join = ", ";
@@ -424,10 +396,10 @@ static void add_to_cmake(kf_buffer *cmake, const kf_winners *w)
 bool kf_package_write_task(kf_package *p, const kf_winners *w, kf_error *error)
 {
     kf_autofree char *text = signature(w->task);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "a text of the package");
     const kf_winner *best = &w->kernels[0].winner;
     if (strstr(text, "__nv_fp8")) kf_buffer_string(&p->header, "#include <cuda_fp8.h>\n");
-    if (!describe(&p->header, w)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!describe(&p->header, w)) return kf_fail_memory(error, "a text of the package");
     kf_buffer_format(&p->header, "#ifdef __cplusplus\nextern \"C\"\n#endif\n%s;\n", text);
     kf_buffer_format(&p->readme, "| `%s` | %.3f | %.3f to %.3f | %s | %zu |\n", text,
                      best->speedup.value, best->speedup.low, best->speedup.high, best->device,

@@ -118,7 +118,7 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
     if (!json || !cJSON_AddStringToObject(json, "schema", KF_SUITE_SCHEMA) ||
         !cJSON_AddStringToObject(json, "name", suite->name)) {
         cJSON_Delete(json);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the record of the import");
         return NULL;
     }
     return json;
@@ -136,16 +136,16 @@ bool kf_import_record(const kf_import_suite *suite, const kf_import_options *opt
                       const kf_import_result *results, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(options->output, SUITE_FILE);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "the record of the import");
     kf_auto(cJSON) json = begin(path, suite, error);
     if (!json) return false;
     cJSON *problems = array_in(json, "problems"), *imports = array_in(json, "imports");
-    if (!problems || !imports) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problems || !imports) return kf_fail_memory(error, "the record of the import");
     put_import(imports, describe_import(suite, options));
     for (size_t i = 0; i < suite->count; i++)
         put_problem(problems, describe_problem(&suite->problems[i], &results[i], options->output));
     kf_autofree char *text = cJSON_Print(json);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the record of the import");
     return kf_directory_make(options->output, error) &&
            kf_file_write(path, text, strlen(text), error);
 }

@@ -50,7 +50,7 @@ static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error
     kf_buffer_string(&text, problem->append);
     *size = text.size;
     char *both = kf_buffer_take(&text);
-    if (!both) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!both) kf_fail_memory(error, "the output of the import");
     return both;
 }
 

@@ -24,12 +24,14 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
-#define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
-                       */
-#define DEPTH 5       /* folders below a suite that are searched */
+#define NAME_BYTES                                                                          \
+    56          /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
+                 */
+#define DEPTH 5 /* folders below a suite that are searched */
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -105,13 +107,12 @@ static bool add_problem(kf_import_suite *suite, const char *wanted, const char *
     if (suite->count == KF_IMPORT_PROBLEMS)
         return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d problems", suite->folder,
                        KF_IMPORT_PROBLEMS);
-    kf_import_problem *grown = realloc(suite->problems, (suite->count + 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    suite->problems = grown;
+    if (!kf_list_grow(&suite->problems, suite->count))
+        return kf_fail_memory(error, "the problems of the suite");
     size_t length = strlen(suite->folder);
     const char *relative =
         strncmp(path, suite->folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
-    kf_import_problem *p = &grown[suite->count++];
+    kf_import_problem *p = &suite->problems[suite->count++];
     *p = (kf_import_problem){.task = task_name(wanted),
                              .path = strdup(path),
                              .relative = strdup(relative),
@@ -119,7 +120,8 @@ static bool add_problem(kf_import_suite *suite, const char *wanted, const char *
                              .variant = kf_steal(&owned_variant),
                              .level = level,
                              .problem = problem};
-    return (p->task && p->path && p->relative) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return (p->task && p->path && p->relative) ||
+           kf_fail_memory(error, "the problems of the suite");
 }
 
 static int by_number(const void *a, const void *b)
@@ -144,7 +146,7 @@ static bool tell_apart(kf_import_suite *suite, kf_error *error)
             if (keep + strlen(ending) > NAME_BYTES) keep = NAME_BYTES - strlen(ending);
             char *name = NULL;
             if (asprintf(&name, "%.*s%s", (int)keep, suite->problems[k].task, ending) < 0)
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "the problems of the suite");
             free(suite->problems[i].task);
             suite->problems[i].task = name;
             k = (size_t)-1; /* again from the first */
@@ -162,7 +164,7 @@ static bool begin(kf_import_suite *suite, const char *name, const char *folder, 
         return kf_fail(error, KF_ERROR_INPUT, "%s: %s", folder, strerror(errno));
     suite->name = strdup(name);
     suite->folder = strdup(real);
-    if (!suite->name || !suite->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!suite->name || !suite->folder) return kf_fail_memory(error, "the problems of the suite");
     kf_import_checkout(real, &suite->url, &suite->commit);
     return true;
 }
@@ -198,7 +200,7 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
         snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name),
                  name);
         good = path ? add_problem(suite, wanted, path, level, id, NULL, NULL, error)
-                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                    : kf_fail_memory(error, "the problems of the suite");
     }
     closedir(listing);
     return good;
@@ -221,7 +223,7 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
     if (!begin(suite, "kernelbench", folder, error)) return false;
     suite->license = license_of(suite->folder);
     kf_autofree char *inner = kf_path_join(suite->folder, "KernelBench");
-    if (!inner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!inner) return kf_fail_memory(error, "the problems of the suite");
     const char *top = is_folder(inner) ? inner : suite->folder;
     bool any_level = false;
     for (int64_t level = 0; level < 10; level++) {
@@ -408,7 +410,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
         kf_path_join(folder, backward ? "config_backward.json" : "config_forward.json");
     kf_autofree char *file =
         kf_path_join(folder, backward ? "func_backward.py" : "func_forward.py");
-    if (!config_path || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!config_path || !file) return kf_fail_memory(error, "the problems of the suite");
     if (!is_file(config_path) || !is_file(file)) return true;
     kf_auto(cJSON) config = read_config(config_path, error);
     if (!config) return false;
@@ -436,7 +438,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
                      backward ? "backward" : "forward", ending);
         char *append = configuration(input, init, shared, backward),
              *variant = append ? variant_of(input, init, shared, backward) : NULL;
-        if (!variant) return free(append), kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!variant) return free(append), kf_fail_memory(error, "the problems of the suite");
         if (!add_problem(suite, wanted, file, level, id, append, variant, error)) return false;
         if (backward) suite->problems[suite->count - 1].class_name = "ModelBackward";
     }
@@ -467,7 +469,7 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
     if (!begin(suite, "robust-kbench", folder, error)) return false;
     suite->license = license_of(suite->folder);
     kf_autofree char *tasks = kf_path_join(suite->folder, "tasks");
-    if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!tasks) return kf_fail_memory(error, "the problems of the suite");
     if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error))
         return false;
     if (!suite->count)
@@ -509,7 +511,7 @@ static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t n
     if (!add_problem(suite, name, path, level, id, NULL, NULL, error)) return false;
     suite->problems[suite->count - 1].text = strdup(text->valuestring);
     return suite->problems[suite->count - 1].text ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+           kf_fail_memory(error, "the problems of the suite");
 }
 
 bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
@@ -547,7 +549,7 @@ static bool add_file(kf_import_suite *suite, const char *path, kf_error *error)
     const char *name = strrchr(path, '/') + 1, *end = strrchr(name, '.');
     kf_autofree char *wanted = strndup(name, end ? (size_t)(end - name) : strlen(name));
     return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error)
-                  : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                  : kf_fail_memory(error, "the problems of the suite");
 }
 
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
@@ -563,7 +565,7 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
                 continue;
             kf_autofree char *file = kf_path_join(suite->folder, entry->d_name);
             good = file ? add_file(suite, file, error)
-                        : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                        : kf_fail_memory(error, "the problems of the suite");
         }
         if (listing) closedir(listing);
         if (!good) return false;
@@ -573,7 +575,7 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
     }
     char *slash = strrchr(suite->folder, '/');
     kf_autofree char *file = strdup(suite->folder);
-    if (!file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!file) return kf_fail_memory(error, "the problems of the suite");
     if (slash > suite->folder) *slash = '\0';
     return add_file(suite, file, error);
 }

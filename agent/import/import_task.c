@@ -294,7 +294,7 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
     kf_hash_hex(&hash, hex);
     kf_auto(cJSON) task = cJSON_CreateObject();
     if (!task || !fill(task, suite, problem, options, description, hex)) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "an imported task");
         return NULL;
     }
     return kf_steal(&task);
@@ -315,7 +315,7 @@ static bool write_files(const char *folder, bool with_problem, const char *json,
 {
     kf_autofree char *task = kf_path_join(folder, "task.json"),
                      *file = kf_path_join(folder, PROBLEM_FILE);
-    if (!task || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!task || !file) return kf_fail_memory(error, "an imported task");
     return kf_file_write(task, json, strlen(json), error) &&
            (!with_problem || kf_file_write(file, text, size, error));
 }
@@ -337,7 +337,7 @@ static bool put_in_place(const char *temporary, const char *target, kf_error *er
     mode_t mask = umask(0);
     umask(mask);
     if (asprintf(&old, "%s.old", temporary) < 0) old = NULL;
-    if (!old) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!old) return kf_fail_memory(error, "an imported task");
     bool replaced = rename(target, old) == 0;
     if (chmod(temporary, 0777 & ~mask) != 0 || rename(temporary, target) != 0) {
         int reason = errno;
@@ -359,7 +359,7 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
     *unchanged = false;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)
         temporary = NULL;
-    if (!json || !target || !temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!json || !target || !temporary) return kf_fail_memory(error, "an imported task");
     if (lstat(target, &status) == 0) {
         *unchanged = is_same(target, "task.json", json, strlen(json)) &&
                      (!copied || is_same(target, PROBLEM_FILE, text, size));
