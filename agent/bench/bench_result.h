@@ -263,43 +263,42 @@ bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error);
 bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs,
                     const kf_invocation *invocation, kf_error *error);
 
-#define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                            \
-    {.name = "html",                                                                               \
-     .type = KF_OPTION_PATH,                                                                       \
-     .argument = "FILE",                                                                           \
-     .offset = offsetof(SETTINGS, outputs.html),                                                   \
-     .help = "Write the report as one HTML page that needs nothing else."},                        \
-        {.name = "csv",                                                                            \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.csv),                                                \
-         .help = "Write a line a sample as CSV."},                                                 \
-        {.name = "md",                                                                             \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.markdown),                                           \
-         .help = "Write the report as Markdown."},                                                 \
-        {.name = "kernelbench",                                                                    \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "DIR",                                                                        \
-         .offset = offsetof(SETTINGS, outputs.kernelbench),                                        \
-         .help = "Write eval_results.json and eval_results_analysis.json as KernelBench does, "    \
-                 "for problems that come from there."},                                            \
-        {.name = "fast",                                                                           \
-         .type = KF_OPTION_LIST,                                                                   \
-         .argument = "P",                                                                          \
-         .offset = offsetof(SETTINGS, outputs.fast),                                               \
-         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5 and 2."}, \
-        {.name = "baseline-times",                                                                 \
-         .type = KF_OPTION_LIST,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.times),                                              \
-         .help = "Set the best of each problem against times that others have measured, as well: " \
-                 "a baseline_time_….json of "                                                    \
-                 "KernelBench; marked as not measured here. May be given again."},                 \
-    {                                                                                              \
-        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),        \
-        .help = "Write one JSON value instead of text."                                            \
+#define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                           \
+    {.name = "html",                                                                              \
+     .type = KF_OPTION_PATH,                                                                      \
+     .argument = "FILE",                                                                          \
+     .offset = offsetof(SETTINGS, outputs.html),                                                  \
+     .help = "Write the report as one self-contained HTML page."},                                \
+        {.name = "csv",                                                                           \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.csv),                                               \
+         .help = "Write one line for each sample as CSV."},                                       \
+        {.name = "md",                                                                            \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.markdown),                                          \
+         .help = "Write the report as Markdown."},                                                \
+        {.name = "kernelbench",                                                                   \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "DIR",                                                                       \
+         .offset = offsetof(SETTINGS, outputs.kernelbench),                                       \
+         .help = "Write KernelBench's eval_results.json and eval_results_analysis.json, for its " \
+                 "problems."},                                                                    \
+        {.name = "fast",                                                                          \
+         .type = KF_OPTION_LIST,                                                                  \
+         .argument = "P",                                                                         \
+         .offset = offsetof(SETTINGS, outputs.fast),                                              \
+         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5, 2."},   \
+        {.name = "baseline-times",                                                                \
+         .type = KF_OPTION_LIST,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.times),                                             \
+         .help = "Also compare with times from another machine: a baseline_time_….json of "     \
+                 "KernelBench; may be given again."},                                             \
+    {                                                                                             \
+        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),       \
+        .help = "Write one JSON value instead of text."                                           \
     }
 
 #endif

@@ -263,9 +263,8 @@ static const kf_option options[] = {
      .argument = "SPEC",
      .offset = offsetof(settings, models),
      .config = true,
-     .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the "
-             "task's name, as in "
-             "replay:replies/{task}.jsonl. Without one the tuner works alone."},
+     .help = "A model, as for `kforge optimize`. {task} becomes the task's name. Without a model "
+             "the tuner works alone."},
     KF_ROW_LLM(settings),
     {.name = "samples",
      .letter = 'k',
@@ -275,43 +274,37 @@ static const kf_option options[] = {
      .fallback = "1",
      .low = 1,
      .high = 1e6,
-     .help = "Replies that are drawn of each task, whatever becomes of them."},
+     .help = "Number of replies for each task."},
     {.name = "solutions",
      .type = KF_OPTION_PATH,
      .argument = "PATH",
      .offset = offsetof(settings, solutions),
-     .help = "Judge these instead of asking models: a folder of "
-             "level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
-             "folder "
-             "of TASK.cu or TASK/*.cu. Python ones (ModelNew, .py) need tasks for PyTorch."},
+     .help = "Judge these solutions and ask no model: a folder of "
+             "level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a folder of TASK.cu "
+             "or TASK/*.cu. Solutions in Python (.py) need tasks for PyTorch."},
     {.name = "strategy",
      .type = KF_OPTION_TEXT,
      .argument = "NAME|FILE",
      .offset = offsetof(settings, strategy),
      .fallback = "sample",
-     .help = "How each task is searched (docs/internals/search.md). Only the samples of `sample` "
-             "are independent of each other, "
-             "which pass@k "
-             "needs."},
+     .help = "Strategy of the search (docs/internals/search.md). pass@k needs `sample`."},
     {.name = "only",
      .type = KF_OPTION_LIST,
      .argument = "PATTERN",
      .offset = offsetof(settings, only),
-     .help = "Only tasks whose name fits, as in '1_*'; may be given again."},
+     .help = "Only tasks with a matching name, as in '1_*'; may be given again."},
     {.name = "name",
      .type = KF_OPTION_TEXT,
      .argument = "NAME",
      .offset = offsetof(settings, name),
-     .help = "What reports call it; default the suite's name."},
+     .help = "Name of the bench in reports; default the suite's name."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "BENCH",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with "
-             "its own settings: what was judged "
-             "stays, the rest is done. With more "
-             "of --cost, --time or --candidates, tasks that these have ended go on, too."},
+     .help = "Continue a bench: its id, the beginning of its id, or \"last\". A larger --cost, "
+             "--time or --candidates also continues tasks that spent their budget."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -320,8 +313,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Most time for each task; measuring its best again comes on top. Default 30m, without "
-             "a model 40s."},
+     .help = "Time limit for each task, without its final measurement. Default 30m, without a "
+             "model 40s."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -330,7 +323,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Most candidates that are judged of each task."},
+     .help = "Maximum of candidates for each task."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
@@ -338,8 +331,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Most that the models may cost for all tasks together; what one does not spend is "
-             "left for the others."},
+     .help = "Maximum cost of the models for all tasks."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
@@ -347,8 +339,7 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine, a task each at a time: all, or their numbers "
-             "as in 0,2."},
+     .help = "GPUs of this machine, one task each: all, or numbers as in 0,2."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
@@ -358,7 +349,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 9e15,
      .config = true,
-     .help = "Of the random choices of the search."},
+     .help = "Seed of the search's random choices."},
     {.name = "calls",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -366,7 +357,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 64,
      .config = true,
-     .help = "Model calls of a task at a time; default up to 4 for independent samples, else 1."},
+     .help = "Concurrent model calls for a task; default up to 4 for `sample`, else 1."},
     {.name = "seconds",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -374,31 +365,29 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help =
-         "Most time for timing a candidate; the best of each task is measured again for longer."},
+     .help = "Time limit for timing a candidate. The best gets more."},
     KF_ROW_TIMEOUT(settings),
     {.name = "anew",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, anew),
-     .help = "Judge also what the store has a verdict on, from whatever run."},
+     .help = "Judge candidates again that have a verdict in the store."},
     {.name = "once",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, once),
-     .help = "Measure existing solutions once; else each correct one twice, in fresh processes."},
+     .help = "Measure each existing solution once. The default is twice for correct ones."},
     {.name = "protocol",
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, protocol),
-     .help = "Of existing solutions in Python: also say what KernelBench's own protocol would, "
-             "which takes some seconds more each (the "
-             "default; --no-protocol does not)."},
+     .help = "Solutions in Python: add the result of KernelBench's own protocol (default; "
+             "--no-protocol omits it)."},
     KF_ROW_BASELINE(settings),
     {.name = "against",
      .type = KF_OPTION_LIST,
      .argument = "NAME",
      .offset = offsetof(settings, extra_baselines),
-     .help = "Measure the best of each problem beside this one of its task's further baselines, "
-             "too; may be given again."},
+     .help = "Also measure the best candidates against this extra baseline of their tasks; may be "
+             "given again."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),
@@ -410,32 +399,19 @@ const kf_command kf_command_bench = {
     .name = "bench",
     .synopsis = "[SUITE_DIR]",
     .summary = "Score models, or existing solutions, on a suite of tasks",
-    .description = "SUITE_DIR is a folder of tasks, such as `tasks` or what an import wrote, or a "
-                   "suite.json that names some. Of each "
-                   "task so many samples "
-                   "are drawn and judged, a run of the store each; workers work on a task each at "
-                   "a time. A task that can't be "
-                   "loaded is listed and "
-                   "counts as unsolved; the others go on.\n\n"
-                   "Scores: compile, correctness and cheat rates; fast_p, the share of all "
-                   "problems with a correct sample more "
-                   "than p times as fast as "
-                   "the baseline; pass@k; geometric mean and median speedup of the solved "
-                   "problems; each with a 95 % interval "
-                   "(docs/guide/kernelbench.md).\n\n"
-                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
-                   "a task failed for the machine's "
-                   "or a model's sake, 4 "
-                   "the budget was spent before anything was correct, 130 interrupted.",
+    .description =
+        "SUITE_DIR is a folder of tasks, for example `tasks` or the output of an import, or a "
+        "suite.json. Each task is a run in the store, and each worker works on one task at a time. "
+        "A task that can't be loaded counts as unsolved.\n\nScores, with 95 % intervals: compile, "
+        "correctness and cheat rates; fast_p, the share of problems with a correct sample more "
+        "than p times as fast as the baseline; pass@k; geometric mean and median speedup "
+        "(docs/guide/kernelbench.md).\n\nExit status: as of `kforge optimize`.",
     .examples =
-        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tdraws five "
+        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tfive "
         "samples of each task\n"
-        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, "
-        "without a model\n"
-        "kforge bench tasks --llm qwen2.5-coder@http://localhost:11434/v1 -k 10 --html "
-        "report.html\twrites the report as a page\n"
+        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks\n"
         "kforge bench suite --solutions runs/mine --kernelbench scores\tjudges existing solutions\n"
-        "kforge bench --resume last\tgoes on with what was interrupted\n",
+        "kforge bench --resume last\tcontinues an interrupted bench\n",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

@@ -119,12 +119,9 @@ const kf_command kf_command_bench_report = {
     .name = "bench report",
     .synopsis = "[BENCH]",
     .summary = "List benches, or report one of them",
-    .description = "Without a BENCH it lists all. With one, by its id, the beginning of it, or "
-                   "\"last\" (\"latest\"), it reports "
-                   "what that has come to by "
-                   "now, also while it still runs.",
-    .examples = "kforge bench report\tlists all\n"
-                "kforge bench report last --html report.html\twrites the latest as a page\n",
+    .description = "Without BENCH it lists all benches. BENCH is an id, the beginning of one, or "
+                   "\"last\". It may still run.",
+    .examples = "kforge bench report last --html report.html\tan HTML report of the latest\n",
     .most_arguments = 1,
     .options = report_options,
     .settings_size = sizeof(report_settings),
@@ -185,8 +182,8 @@ static const kf_option compare_options[] = {
     {.name = "by-name",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(compare_settings, by_name),
-     .help = "Compare problems of the same name, too, where the content of their tasks differs: "
-             "other sizes, another oracle."},
+     .help = "Also pair problems of the same name with different content: other sizes or another "
+             "oracle."},
     {.name = "json",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(compare_settings, json),
@@ -199,20 +196,12 @@ const kf_command kf_command_bench_compare = {
     .name = "bench compare",
     .synopsis = "BENCH BENCH",
     .summary = "Compare two benches problem by problem",
-    .description =
-        "Each is a bench of the store (its id, the beginning of it, or \"last\", \"latest\"), "
-        "another store (its latest bench; "
-        "FILE#ID another one), or a "
-        "report.json that `kforge bench --json` wrote. Problems are paired by the content of their "
-        "tasks, and by name where that is not known of one; only those that both have count. "
-        "The ratio of speedups is "
-        "over problems that both solved; intervals are 95 %, from drawing problems. Problems that "
-        "one solved and the "
-        "other did not are "
-        "listed with what became of their samples.",
-    .examples =
-        "kforge bench compare b7k2m last\ttwo benches of the store\n"
-        "kforge bench compare old.db new.db --json\tthe latest of two stores, for a script\n",
+    .description = "BENCH is an id, the beginning of one, \"last\", another store (its latest "
+                   "bench, or FILE#ID), or a report.json of `kforge bench --json`. Problems are "
+                   "paired by the content of their tasks, or by name if a content is unknown. The "
+                   "ratio of speedups covers problems that both solved.",
+    .examples = "kforge bench compare b7k2m last\ttwo benches of the store\n"
+                "kforge bench compare old.db new.db --json\tthe latest of two stores\n",
     .least_arguments = 2,
     .most_arguments = 2,
     .options = compare_options,

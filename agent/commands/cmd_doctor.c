@@ -344,8 +344,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "SPEC",
      .offset = offsetof(settings, model),
-     .help = "Ask this model something tiny, for real, and say what works; it costs what some 100 "
-             "tokens cost."},
+     .help = "Send this model a tiny request and report the result. It costs about 100 tokens."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -353,18 +352,14 @@ static const kf_option options[] = {
 const kf_command kf_command_doctor = {
     .name = "doctor",
     .synopsis = "",
-    .summary = "Tell what this machine can do, and what to do about what it can't",
-    .description = "Looks at the processor, GPUs, compilers, the layers of the sandbox, the store, "
-                   "the cache, keys of model "
-                   "providers (whether they are "
-                   "set, never what they are) and kforge.json. Each line is ok, missing (kforge "
-                   "works without it, with less) or "
-                   "fault (to be mended). The "
-                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, "
-                   "or when the model of --llm "
-                   "does not answer.",
-    .examples = "kforge doctor --llm openai:gpt-5-mini\twhether key, model and network work\n"
-                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
+    .summary = "Check this machine, and say how to repair faults",
+    .description = "Checks processor, GPUs, compilers, sandbox, store, cache, API keys (only "
+                   "whether they are set) and kforge.json. A line is ok, missing (kforge works "
+                   "with fewer features) or fault (needs repair).\n\nExit status: 0, or 3 if no "
+                   "device can judge kernels, or the model of --llm does not answer.",
+    .examples = "kforge doctor --llm openai:gpt-5-mini\ttests key, model and network\n"
+                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\tlists all that "
+                "is missing",
     .options = options,
     .settings_size = sizeof(settings),
     .tolerant = true,

@@ -317,8 +317,8 @@ static const kf_option options[] = {
      .offset = offsetof(settings, seconds),
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing all workloads (CPU 0.9, GPU 3); it ends earlier once the "
-             "interval is within 1 %."},
+     .help = "Time limit for timing all workloads (CPU 0.9, GPU 3). Timing ends early at an "
+             "interval within 1 %."},
     {.name = "timeout",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -326,22 +326,20 @@ static const kf_option options[] = {
      .fallback = "120",
      .low = 0.1,
      .high = 86400,
-     .help = "Most time for the candidate from loading to the last result."},
+     .help = "Time limit for the candidate, from loading to the last result."},
     {.name = "check-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, check_only),
-     .help = "Check the results, time nothing."},
+     .help = "Check the results without timing."},
     {.name = "asan",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, asan),
-     .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times "
-             "nothing."},
+     .help = "CPU device: build with AddressSanitizer, without timing."},
     {.name = "sanitize",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, sanitize),
-     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a "
-             "correct candidate. CPU device: as "
-             "--asan."},
+     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer on a correct "
+             "candidate. CPU device: as --asan."},
     {.name = "verify",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, verify),
@@ -350,18 +348,15 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, kernelbench),
-     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes "
-             "some seconds more (the default; "
-             "--no-kernelbench "
-             "does not)."},
+     .help = "Solution in Python: add the result of KernelBench's own protocol (default; "
+             "--no-kernelbench omits it)."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",
      .fallback = "none",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of a correct candidate's kernels, taken after the verdict in a run "
-             "of their own: all, none, or "
-             "CUPTI's names with commas between them."},
+     .help = "Hardware counters of a correct candidate's kernels, from a separate run: all, none, "
+             "or names of CUPTI, separated by commas."},
     {.name = "flag",
      .letter = 'f',
      .type = KF_OPTION_LIST,
@@ -374,24 +369,20 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "VERDICT",
      .offset = offsetof(settings, replay),
-     .help = "Repeat a verdict that --json wrote: the same inputs, orders, choices, flags and "
-             "options. Not stored: its inputs were "
-             "known "
-             "beforehand."},
+     .help = "Repeat a verdict of --json: same inputs, orders, choices, flags and options. The "
+             "result is not stored."},
     {.name = "sign",
      .type = KF_OPTION_PATH,
      .argument = "KEYFILE",
      .offset = offsetof(settings, sign),
      .config = true,
-     .help = "Sign the verdict with this key (`kforge verdict keygen`); what is printed with "
-             "--json and stored is the signed text."},
+     .help = "Sign the verdict with this key (`kforge verdict keygen`)."},
     KF_ROW_WORKERS(settings),
     {.name = "keep",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep),
      .fallback = "true",
-     .help = "Keep candidate and verdict in the store, outside any run (the default; --no-keep "
-             "does not)."},
+     .help = "Keep candidate and verdict in the store (default; --no-keep does not)."},
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
     {0},
@@ -400,25 +391,20 @@ static const kf_option options[] = {
 const kf_command kf_command_eval = {
     .name = "eval",
     .synopsis = "TASK FILE.cu",
-    .summary = "Judge one candidate: is it correct, and how fast is it",
-    .description = "The candidate is compiled, run on fresh inputs in a sandbox, compared with the "
-                   "oracle and timed against the baseline. "
-                   "TASK is a task.json, the folder that holds one, or a name: that of a folder in "
-                   "tasks/, or of a task that comes with "
-                   "kforge (`kforge list --tasks`).\n\n"
-                   "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the "
-                   "machine's or the judge's fault.",
+    .summary = "Judge one candidate: check it and measure its speed",
+    .description = "Compiles the candidate, runs it on fresh inputs in a sandbox, compares it with "
+                   "the oracle, and times it against the baseline. TASK is a task.json, its "
+                   "folder, or the name of a task in tasks/ or of one that comes with kforge "
+                   "(`kforge list --tasks`).\n\nExit status: 0 correct, 1 not correct, 2 bad input "
+                   "or a broken task, 3 the machine or the judge failed.",
     .examples =
-        "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
-        "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
-        "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what "
-        "their warps wait for\n"
-        "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
-        "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
-        "kforge eval tasks/axpy mine.cu --sanitize\tlooks for accesses out of bounds and races, "
-        "with the source's lines\n"
-        "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its "
-        "tunables, for a script\n",
+        "kforge eval tasks/axpy mine.cu\tchecks and times mine.cu\n"
+        "kforge eval tasks/axpy mine.cu --sanitize\tfinds accesses out of bounds and races, with "
+        "source lines\n"
+        "kforge eval tasks/axpy mine.cu --counters all\tshows the limits and stalls of its "
+        "kernels\n"
+        "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\twrites a signed verdict\n"
+        "kforge eval tasks/axpy mine.cu --replay verdict.json\trepeats it with the same inputs\n",
     .least_arguments = 2,
     .most_arguments = 2,
     .options = options,

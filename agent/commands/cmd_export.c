@@ -482,25 +482,22 @@ static const kf_option options[] = {
      .offset = offsetof(settings, format),
      .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench",
      .fallback = "raw",
-     .help = "What a row is; docs/reference/datasets.md describes every field."},
+     .help = "Content of a row (docs/reference/datasets.md)."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
      .fallback = "-",
-     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for a "
-             "data set with shards and a card, "
-             "or - for "
-             "standard output."},
+     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for "
+             "shards and a card, or - for standard output."},
     {.name = "as",
      .type = KF_OPTION_CHOICE,
      .argument = "KIND",
      .offset = offsetof(settings, as),
      .choices = "jsonl|jsonl.gz|jsonl.zst|parquet",
-     .help = "Kind of file where the name does not tell; in a folder jsonl.gz. Reading zst takes "
-             "the Python package zstandard. "
-             "Parquet needs a Python with pyarrow."},
+     .help = "File type if the name does not show it; in a folder jsonl.gz. Parquet needs Python "
+             "with pyarrow."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -508,11 +505,11 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(SHARD_ROWS),
      .low = 0,
      .high = 1e12,
-     .help = "Rows a file in a folder; 0: all in one."},
+     .help = "Rows in each file of a folder; 0: one file."},
     {.name = "force",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, force),
-     .help = "Replace what has that name; of folders only those that an export made."},
+     .help = "Replace an existing file, or a folder that an export made."},
     {.name = "task",
      .letter = 't',
      .type = KF_OPTION_TEXT,
@@ -523,22 +520,21 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "FILE.cu",
      .offset = offsetof(settings, candidate),
-     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task is its "
-             "task, as for eval."},
+     .help = "modelnew, kernelbench: this source instead of the store's fastest, for --task."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Only this run, by its id, the beginning of it, or \"last\" (\"latest\")."},
+     .help = "Only this run: its id, the beginning of its id, or \"last\"."},
     {.name = "only",
      .type = KF_OPTION_CHOICE,
      .argument = "WHICH",
      .offset = offsetof(settings, only),
      .choices = "all|correct|faster|failed|cheating",
-     .help = "Which attempts: faster ones are correct with their whole interval above 1, failed "
-             "ones failed by their own fault. "
-             "Default: correct for sft, modelnew and kernelbench, faster for package, all else."},
+     .help = "Which attempts. faster: correct, with the whole interval above 1. failed: by their "
+             "own fault. Default: correct for sft, modelnew and kernelbench, faster for package, "
+             "else all."},
     {.name = "reward",
      .type = KF_OPTION_CHOICE,
      .argument = "NAME",
@@ -553,7 +549,7 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(DISCOUNT),
      .low = 0,
      .high = 1,
-     .help = "multiturn: what a turn's reward is worth to the turn before it."},
+     .help = "multiturn: factor on the reward of the next turn."},
     {.name = "margin",
      .type = KF_OPTION_NUMBER,
      .argument = "RATIO",
@@ -561,12 +557,12 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(MARGIN),
      .low = 1,
      .high = 1e6,
-     .help = "dpo: the chosen one is at least so many times as fast as a correct rejected one."},
+     .help = "dpo: minimum speed ratio of the chosen reply to a correct rejected one."},
     {.name = "significant",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, significant),
      .fallback = "true",
-     .help = "No preference where intervals overlap, no reward for a speedup whose interval "
+     .help = "Make no preference from overlapping intervals. Give no reward if the interval "
              "contains 1."},
     {.name = "group",
      .type = KF_OPTION_CHOICE,
@@ -574,7 +570,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, group),
      .choices = "prompt|task",
      .fallback = "prompt",
-     .help = "dpo, grpo: compare replies to one prompt, or all on one task."},
+     .help = "dpo, grpo: compare replies to one prompt, or to one task."},
     {.name = "least-group",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -582,7 +578,7 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(MIN_GROUP),
      .low = 1,
      .high = 1e6,
-     .help = "grpo: leave smaller groups out."},
+     .help = "grpo: minimum size of a group."},
     {.name = "pairs",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -597,25 +593,23 @@ static const kf_option options[] = {
      .offset = offsetof(settings, dedup),
      .choices = "auto|on|off",
      .fallback = "auto",
-     .help = "Of candidates with equal normalised source or machine code only the first; auto: not "
+     .help = "Keep the first of candidates with equal normalised source or machine code. auto: not "
              "for raw, multiturn and cassette."},
     {.name = "held-out",
      .type = KF_OPTION_LIST,
      .argument = "TASK",
      .offset = offsetof(settings, held_out),
-     .help = "A task (name or hash) or family that must not appear, nor its code in prompts; may "
-             "be given again. Tasks that declare "
-             "held_out always are."},
+     .help = "A task (name or hash) or family to exclude, also from prompts; may be given again. "
+             "Tasks that declare held_out are always excluded."},
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
-     .help = "Tasks that declare held_out go to the test split; package, modelnew and kernelbench "
-             "take them as others."},
+     .help = "Put tasks that declare held_out into the test split, or into the package."},
     {.name = "test-family",
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
      .offset = offsetof(settings, test_family),
-     .help = "A family of tasks that goes to the test split; may be given again."},
+     .help = "A family of tasks for the test split; may be given again."},
     {.name = "test-share",
      .type = KF_OPTION_NUMBER,
      .argument = "SHARE",
@@ -623,20 +617,18 @@ static const kf_option options[] = {
      .fallback = "0",
      .low = 0,
      .high = 1,
-     .help = "Share of the other families that goes to the test split, chosen by the hash of their "
-             "names."},
+     .help = "Share of the other families in the test split, by the hash of their names."},
     {.name = "keep-leaks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep_leaks),
-     .help = "Count rows that hold code of test or held-out tasks, but keep them."},
+     .help = "Keep rows with code of test or held-out tasks."},
     {.name = "license",
      .type = KF_OPTION_TEXT,
      .argument = "SPDX",
      .offset = offsetof(settings, license),
      .fallback = "unknown",
-     .help = "Licence of what is written, for card, README and provenance. What models wrote is "
-             "under their providers' terms: "
-             "kforge can't know."},
+     .help = "Licence of the output. Code of models is under their providers' terms, which kforge "
+             "does not know."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -645,36 +637,21 @@ const kf_command kf_command_export = {
     .name = "export",
     .synopsis = "[STORE…]",
     .summary = "Write training data, cassettes or a library of the winners",
-    .description = "Reads one store, or several as if they were merged. Labels are those of the "
-                   "verdicts that stand; wrong, failed "
-                   "and cheating attempts "
-                   "are there with theirs unless --only leaves them out, and verdicts that blame "
-                   "the machine are no label. Files "
-                   "appear under their "
-                   "name only when they are complete.\n\n"
-                   "package writes a C library with CMake files: for each task the fastest "
-                   "candidate that was measured twice and is faster "
-                   "with "
-                   "its whole interval, dispatched by shape.\n\n"
-                   "modelnew writes Python files that KernelBench's evaluator takes: class "
-                   "ModelNew, made as the problem's Model is, whose "
-                   "forward calls the CUDA candidate through "
-                   "torch.utils.cpp_extension.load_inline; of each task the fastest that was "
-                   "measured "
-                   "twice, else the fastest correct one. kernelbench writes them as a run's "
-                   "folder, with kforge's figures in "
-                   "kforge_results_level_L.json.\n\n"
-                   "These three take --task, --run, --only, --held-out and --include-held-out; "
-                   "what is about rows, splits or shards they "
-                   "refuse. "
-                   "Of several devices a GPU comes before the CPU device.",
+    .description =
+        "Reads one store, or several as if they were merged. Wrong, failed and cheating attempts "
+        "are included unless --only excludes them. A file appears under its name when it is "
+        "complete.\n\npackage writes a C library with CMake files: for each task the fastest "
+        "candidate that was measured twice and has its whole interval above 1, dispatched by "
+        "shape.\n\nmodelnew writes a class ModelNew for KernelBench's evaluator around the fastest "
+        "candidate of each task. kernelbench writes such files as a run's folder.\n\nThese three "
+        "take --task, --run, --only, --held-out and --include-held-out, and refuse options about "
+        "rows, splits or shards. They prefer a GPU to the CPU device (docs/reference/datasets.md).",
     .examples = "kforge export --format raw | head -1\tone attempt\n"
                 "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
                 "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db "
-                "b.db\tpreferences out of two stores\n"
-                "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
+                "b.db\tpreferences from two stores\n"
                 "kforge export --format modelnew -t tasks/relu --candidate relu.cu -o "
-                "relu_new.py\tfor KernelBench's own evaluator\n"
+                "relu_new.py\tfor KernelBench's evaluator\n"
                 "kforge export --format package -o kernels\ta library of the winners",
     .most_arguments = SIZE_MAX,
     .options = options,

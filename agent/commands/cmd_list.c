@@ -226,12 +226,12 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "TASK",
      .offset = offsetof(settings, task),
-     .help = "Only runs of this task: its name, or its hash or the beginning of it."},
+     .help = "Only runs of this task: its name, its hash, or the beginning of the hash."},
     {.name = "tasks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tasks),
-     .help = "List tasks instead: those in the folder tasks/, those that come with kforge, and "
-             "those that only the store has."},
+     .help = "List tasks: those in tasks/, those that come with kforge, and those that only the "
+             "store has."},
     {.name = "limit",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -240,11 +240,11 @@ static const kf_option options[] = {
      .fallback = "20",
      .low = 0,
      .high = 1e9,
-     .help = "List so many runs at most, the latest; 0 lists all."},
+     .help = "Number of runs to list, the latest first; 0: all."},
     {.name = "ids",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, ids),
-     .help = "Write the ids of the runs alone, for scripts."},
+     .help = "Write only the ids of the runs, for scripts."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -253,15 +253,11 @@ const kf_command kf_command_list = {
     .name = "list",
     .synopsis = "",
     .summary = "List runs, or tasks",
-    .description = "The latest run comes first, with its best candidate's speedup over the "
-                   "baseline and the 95 % interval of it: "
-                   "of those that were measured again in fresh processes, where there are such "
-                   "ones. A run that died "
-                   "was ended without a word, by a crash or a signal; it can be resumed like an "
-                   "interrupted one.",
+    .description =
+        "The latest run comes first, with the best candidate's speedup over the baseline and its "
+        "95 % interval. A run that died ended by a crash or a signal; --resume continues it.",
     .examples = "kforge list --task row_softmax\truns of one task\n"
-                "kforge list --tasks\twhat there is to work on\n"
-                "kforge list --json | jq '.runs[0].best_speedup'\tthe latest run's figure",
+                "kforge list --json | jq '.runs[0].best_speedup'\tspeedup of the latest run",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

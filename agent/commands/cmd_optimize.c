@@ -324,13 +324,9 @@ static const kf_option options[] = {
      .offset = offsetof(settings, models),
      .config = true,
      .help = "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, "
-             "openrouter:MODEL, azure:DEPLOYMENT, "
-             "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or "
-             "none (docs/guide/models.md); may be "
-             "given "
-             "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, "
-             "or last), with its task, settings and "
-             "replies."},
+             "openrouter:MODEL, azure:DEPLOYMENT, MODEL@http://HOST:PORT/v1, exec:COMMAND, "
+             "replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md); may be given "
+             "again. Without a model the tuner works alone. replay:RUN repeats a stored run."},
     KF_ROW_LLM(settings),
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
@@ -339,9 +335,8 @@ static const kf_option options[] = {
      .offset = offsetof(settings, strategy),
      .fallback = "auto",
      .config = true,
-     .help = "What models are asked for and from which parents: auto, sample, evolve, contrast, "
-             "critic, fsr, tune, or a JSON file with "
-             "settings of your own (docs/internals/search.md)."},
+     .help = "Strategy of the search: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON "
+             "file with settings (docs/internals/search.md)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -350,11 +345,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop searching after this time, earlier sessions of the run included; measuring the "
-             "best again comes on top. "
-             "Default, when no "
-             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests "
-             "are budgets of models alone."},
+     .help = "Time limit of the search, without the final measurement. Default, without any "
+             "budget: 40s, with a model 30m and 64 candidates."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -363,7 +355,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Stop when this many candidates have been judged."},
+     .help = "Maximum of judged candidates."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
@@ -371,8 +363,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Stop before the models cost more than this; what a request may cost is set aside "
-             "before it leaves."},
+     .help = "Maximum cost of the models. Each request's maximum is reserved before it is sent."},
     {.name = "tokens",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -380,7 +371,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e15,
      .config = true,
-     .help = "Stop before the models read and write more than this many tokens."},
+     .help = "Maximum of tokens that the models read and write."},
     {.name = "budget-usd",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
@@ -388,7 +379,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "The same as --cost, which it replaces where both are given."},
+     .help = "Same as --cost, and takes precedence over it."},
     {.name = "budget-tokens",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -396,7 +387,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e15,
      .config = true,
-     .help = "The same as --tokens, which it replaces where both are given."},
+     .help = "Same as --tokens, and takes precedence over it."},
     {.name = "budget-requests",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -404,7 +395,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Send no more than this many requests to models, retries included."},
+     .help = "Maximum of requests to models, with retries."},
     {.name = "gpu-seconds",
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
@@ -412,10 +403,7 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop when workers have held their devices for so long, all of them together, to "
-             "build and judge candidates; "
-             "measuring the best "
-             "again at the end comes on top."},
+     .help = "Maximum of device time of all workers, without the final measurement."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
@@ -423,23 +411,21 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their "
-             "numbers as in 0,2."},
+     .help = "GPUs of this machine, one worker each: all, or numbers as in 0,2."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the "
-             "last that is not finished, with "
-             "its own settings; budgets and models given here replace its own."},
+     .help = "Continue a run: its id, the beginning of its id, or \"last\" for the last unfinished "
+             "run. Budgets and models given here replace its own."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
-     .help = "Where the best candidate is written, tried before anything else is done; default "
-             "kforge-out/TASK/RUN/best.cu."},
+     .help =
+         "File for the best candidate, checked at the start; default kforge-out/TASK/RUN/best.cu."},
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -448,8 +434,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 9e15,
      .config = true,
-     .help =
-         "Of the random choices; the same seed and the same verdicts give the same candidates."},
+     .help = "Seed of the random choices."},
     {.name = "calls",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -457,7 +442,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 64,
      .config = true,
-     .help = "Model calls at a time; default as many as workers."},
+     .help = "Concurrent model calls; default as many as workers."},
     {.name = "seconds",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -465,17 +450,15 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing a candidate while searching; the best is measured again for "
-             "longer."},
+     .help = "Time limit for timing a candidate during the search."},
     KF_ROW_TIMEOUT(settings),
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's "
-             "names with commas between them. "
-             "Each takes about a "
-             "second. Default: on a GPU all of every best candidate that is measured again."},
+     .help =
+         "Hardware counters of every correct candidate, for prompts: all, none, or names of CUPTI, "
+         "separated by commas. Default: on a GPU all, for candidates that are measured again."},
     KF_ROW_BASELINE(settings),
     KF_ROW_SANDBOX(settings),
     {.name = "flags",
@@ -485,9 +468,8 @@ static const kf_option options[] = {
      .fallback = "all",
      .offset = offsetof(settings, flags),
      .config = true,
-     .help = "Which compiler flags the tuner tries: those that a source declares and those known "
-             "to matter on the device, or only "
-             "the former."},
+     .help = "Compiler flags for the tuner: declared flags and those that matter on the device, or "
+             "only declared ones."},
     KF_ROW_PROMPTS(settings),
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
@@ -498,35 +480,23 @@ const kf_command kf_command_optimize = {
     .name = "optimize",
     .synopsis = "[TASK]",
     .summary = "Search for a faster implementation of a task's kernel",
-    .description = "It measures the baseline and the task's seeds, tunes what they declare as "
-                   "tunable, and has models, where some "
-                   "are given, draft, repair "
-                   "and improve candidates. Every candidate is judged in a sandbox and stored. "
-                   "What is reported as best was "
-                   "measured again in fresh "
-                   "processes. TASK is a task.json, the folder that holds one, or a name: that of "
-                   "a folder in tasks/, or of a "
-                   "task that comes with kforge.\n\n"
-                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. "
-                   "Either way nothing that was "
-                   "judged is lost, and the "
-                   "command that goes on is shown.\n\n"
-                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
-                   "the machine or a model failed, 4 "
-                   "the budget was spent "
-                   "before anything was correct, 130 interrupted.",
+    .description =
+        "Measures the baseline and the task's seeds, and tunes their tunables. Models draft, "
+        "repair and improve candidates. Every candidate is judged in a sandbox and stored. The "
+        "reported best was measured again in fresh processes. TASK is a task.json, its folder, or "
+        "the name of a task in tasks/ or of one that comes with kforge.\n\nCtrl-C once waits for "
+        "pending verdicts and stops; twice stops at once. Both keep all verdicts and print the "
+        "command that continues the run.\n\nExit status: 0 a candidate was correct, 1 no candidate "
+        "was correct, 2 bad input, 3 the machine or a model failed, 4 the budget ended before a "
+        "correct candidate, 130 interrupted.",
     .examples = "kforge optimize row_softmax\ttunes the seeds of a task for 40 seconds\n"
-                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at "
-                "most $5, with the key in "
-                "ANTHROPIC_API_KEY\n"
-                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks "
-                "a server of your own\n"
-                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of "
-                "yours ask a model, for at most $2 by "
-                "what it says\n"
-                "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
-                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on "
-                "another machine\n",
+                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tspends "
+                "at most $5, with the key in ANTHROPIC_API_KEY\n"
+                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tuses "
+                "your own model server\n"
+                "kforge optimize --resume last --time 5m\tcontinues an interrupted run\n"
+                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker'\tjudges on another "
+                "machine\n",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

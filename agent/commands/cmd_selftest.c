@@ -214,18 +214,18 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "TEXT",
      .offset = offsetof(settings, filter),
-     .help = "Only cases whose path contains this: hostile/, scale/graph, …"},
+     .help = "Only cases with this text in their path: hostile/, scale/graph, …"},
     {.name = "folder",
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, folder),
-     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
+     .help = "Your own cases: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
              "DIR/selftest/TASK/task.json."},
     {.name = "all",
      .letter = 'a',
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, all),
-     .help = "List every case, not only those that went wrong."},
+     .help = "List every case, not only failed ones."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -233,19 +233,12 @@ static const kf_option options[] = {
 const kf_command kf_command_selftest = {
     .name = "selftest",
     .synopsis = "",
-    .summary = "Prove that this machine's judge catches cheats and leaves honest candidates alone",
-    .description = "Judges a collection of cheating candidates and one of odd but honest ones as "
-                   "any other, and tells which did "
-                   "not get the verdict that "
-                   "they must get. What it prints belongs beside every leaderboard that this "
-                   "machine's verdicts enter.\n\n"
-                   "The exit status is 0 when every hostile candidate was caught, no honest one "
-                   "accused, and none held the judge "
-                   "for longer than its "
-                   "limits or left a process, an open descriptor or a file behind, else 1.",
-    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ "
-                "--all\twhat is done with the "
-                "honest ones\n",
+    .summary = "Prove that this machine's judge catches cheats and accepts honest candidates",
+    .description = "Judges a collection of cheating candidates and one of unusual honest ones, and "
+                   "lists wrong verdicts. Publish its output with each leaderboard of this "
+                   "machine's verdicts.\n\nExit status: 0 if all verdicts are right and no "
+                   "candidate left a process, descriptor or file behind, else 1.",
+    .examples = "kforge selftest --device cpu\ton the processor\n",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

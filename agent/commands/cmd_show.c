@@ -152,17 +152,17 @@ static const kf_option options[] = {
      .letter = 's',
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, source),
-     .help = "Of a candidate: its source alone."},
+     .help = "Of a candidate: only its source."},
     {.name = "samples",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, samples),
-     .help = "Of a candidate: all raw timings as well."},
+     .help = "Of a candidate: also all raw timings."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Of a candidate with a number: as it stands in this run (id, the beginning of one, or "
+     .help = "Of a candidate given by number: its state in this run (id, the beginning of one, or "
              "last)."},
     {.name = "top",
      .type = KF_OPTION_INTEGER,
@@ -171,7 +171,7 @@ static const kf_option options[] = {
      .fallback = "5",
      .low = 0,
      .high = 100000,
-     .help = "Of a run: so many of its best candidates."},
+     .help = "Of a run: number of best candidates."},
     {.name = "attempts",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -179,7 +179,7 @@ static const kf_option options[] = {
      .fallback = "10",
      .low = 0,
      .high = 1e9,
-     .help = "Of a run: so many of its latest attempts."},
+     .help = "Of a run: number of latest attempts."},
     {.name = "tree",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tree),
@@ -199,17 +199,12 @@ const kf_command kf_command_show = {
     .name = "show",
     .synopsis = "[RUN|CANDIDATE|TASK]",
     .summary = "Show a run, a candidate or a task",
-    .description = "RUN is an id or the beginning of one; \"last\" or \"latest\", also no argument "
-                   "at all, is the one that was started last. "
-                   "CANDIDATE is c and its "
-                   "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, "
-                   "the folder that holds one, or the name or "
-                   "hash of "
-                   "a task in the store.\n\n"
-                   "A speedup is the baseline's time divided by the candidate's, with its 95 % "
-                   "interval behind it. FLOOR is the time that the "
-                   "memory traffic and arithmetic of the workload take at the device's measured "
-                   "peak: nothing can be faster.",
+    .description =
+        "RUN is an id, the beginning of one, or \"last\" (the default). CANDIDATE is c and its "
+        "number, or at least 4 digits of its hash. TASK is a task.json, its folder, or the name or "
+        "hash of a task in the store.\n\nSpeedup is the baseline's time divided by the "
+        "candidate's, with a 95 % interval. FLOOR is the time of the workload's memory traffic and "
+        "arithmetic at the measured peak of the device.",
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
                 "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"

@@ -224,8 +224,8 @@ static const kf_option stats_options[] = {
     {.name = "digest",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, digest),
-     .help = "A hash over all content as well, which is equal for equal content however it came "
-             "together. Reads everything."},
+     .help = "Add a hash over all content. Stores with equal content have equal hashes. This reads "
+             "the whole store."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -234,7 +234,7 @@ static const kf_option vacuum_options[] = {
     {.name = "drop-samples",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, samples),
-     .help = "Drop old raw timings. Verdicts that are correct and stand keep theirs."},
+     .help = "Delete old raw timings, but not those of valid correct verdicts."},
     {.name = "older-than",
      .type = KF_OPTION_DURATION,
      .argument = "TIME",
@@ -242,24 +242,19 @@ static const kf_option vacuum_options[] = {
      .fallback = "720h",
      .low = 0,
      .high = 1e10,
-     .help = "What --drop-samples takes for old."},
+     .help = "Age of raw timings that --drop-samples deletes."},
     {0},
 };
 
 const kf_command kf_command_store_merge = {
     .name = "store merge",
     .synopsis = "FILE…",
-    .summary = "Put everything that other stores hold into one",
-    .description = "A union by content: what has the same content hash, run id or text is there "
-                   "once, whichever stores it came from and "
-                   "in whichever order. Merging again changes nothing, so after an interruption "
-                   "simply run it again: each FILE is in "
-                   "completely or not at all. The FILEs are only read; --store is made when it is "
-                   "missing, once all of them "
-                   "could be opened, and goes again where the first turns out to be damaged.\n\n"
-                   "A run that went on in two copies of a store keeps the longer history. Tasks of "
-                   "one name and different content "
-                   "are different tasks and both stay.",
+    .summary = "Copy everything that other stores hold into one",
+    .description =
+        "A union by content: each content hash, run id or text is there once, in any order of "
+        "merging. After an interruption, run it again: each FILE is in completely or not at all. A "
+        "missing --store is made.\n\nIf a run continued in two copies of a store, the longer "
+        "history is kept. Tasks with the same name and different content stay different.",
     .examples = "kforge store merge node1.db node2.db --store all.db\ttwo stores into one",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
@@ -272,8 +267,7 @@ const kf_command kf_command_store_check = {
     .name = "store check",
     .synopsis = "",
     .summary = "Check every page, reference, count and hash of a store",
-    .description = "Says \"sound\" and ends with status 0, or names the first thing that is not as "
-                   "it should be.",
+    .description = "Prints \"sound\" with status 0, or names the first fault.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_check,
@@ -282,9 +276,9 @@ const kf_command kf_command_store_check = {
 const kf_command kf_command_store_stats = {
     .name = "store stats",
     .synopsis = "",
-    .summary = "Say how much of what a store holds",
-    .description = "Bytes are those of the file and its log; unused ones can be given back with "
-                   "\"kforge store vacuum\".",
+    .summary = "Count the contents of a store",
+    .description =
+        "Bytes are those of the file and its log. \"kforge store vacuum\" frees unused ones.",
     .options = stats_options,
     .settings_size = sizeof(settings),
     .run = run_stats,
@@ -294,8 +288,7 @@ const kf_command kf_command_store_backup = {
     .name = "store backup",
     .synopsis = "FILE",
     .summary = "Copy a store, also while a run writes to it",
-    .description = "FILE holds one moment of the store, and is there completely or not at all. It "
-                   "must not exist.",
+    .description = "FILE must not exist. It is a consistent copy, complete or not there at all.",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = store_options,
@@ -306,9 +299,9 @@ const kf_command kf_command_store_backup = {
 const kf_command kf_command_store_vacuum = {
     .name = "store vacuum",
     .synopsis = "",
-    .summary = "Give unused space back, drop old raw timings",
-    .description = "Texts that nothing refers to go, and the file is written anew without gaps, "
-                   "for which it needs as much free space again.",
+    .summary = "Free unused space, delete old raw timings",
+    .description = "Deletes texts without a reference and rewrites the file, which needs as much "
+                   "free space again.",
     .options = vacuum_options,
     .settings_size = sizeof(settings),
     .run = run_vacuum,
@@ -317,9 +310,8 @@ const kf_command kf_command_store_vacuum = {
 const kf_command kf_command_store_migrate = {
     .name = "store migrate",
     .synopsis = "",
-    .summary = "Bring a store that an older kforge wrote up to date",
-    .description = "Commands that write do this on their own; commands that only read ask for it. "
-                   "All or nothing.",
+    .summary = "Update a store that an older kforge wrote",
+    .description = "Commands that write do this automatically. Commands that only read ask for it.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_migrate,

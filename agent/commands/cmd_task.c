@@ -30,11 +30,9 @@ const kf_command kf_command_task_new = {
     .name = "task new",
     .synopsis = "DIRECTORY",
     .summary = "Make a task folder to start from",
-    .description = "The task is called like the folder. It holds a small elementwise operation "
-                   "that loads, lints and is correct, "
-                   "with an oracle, a "
-                   "baseline and a seed; change them step by step into yours. "
-                   "docs/reference/task-format.md has every key.",
+    .description = "The folder holds a small elementwise operation that loads, lints and is "
+                   "correct, with oracle, baseline and seed. Change them step by step into your "
+                   "own (docs/reference/task-format.md).",
     .examples = "kforge task new tasks/my_kernel\tthen edit tasks/my_kernel/task.json",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -148,7 +146,7 @@ static const kf_option lint_options[] = {
     {.name = "read-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(lint_settings, only_read),
-     .help = "Only read the task; run nothing."},
+     .help = "Read the task without running it."},
     KF_ROW_JSON(lint_settings),
     {0},
 };
@@ -156,14 +154,11 @@ static const kf_option lint_options[] = {
 const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
-    .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
-    .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few "
-                   "inputs and looks at the outputs: "
-                   "would zeros, a copy "
-                   "of an input, a mean or a table pass? Errors are findings that keep the task "
-                   "from telling a right candidate "
-                   "from a wrong one: then "
-                   "the exit status is 2. docs/reference/task-format.md lists the rules.",
+    .summary = "Find faults of tasks, and ways to cheat on them",
+    .description = "Checks the task by rules, then runs oracle and baseline on a few inputs: would "
+                   "zeros, a copy of an input, a mean or a table pass? Errors make verdicts "
+                   "unreliable. docs/reference/task-format.md lists the rules.\n\nExit status: 0, "
+                   "or 2 if there are errors.",
     .examples = "kforge task lint tasks/*\tall of them",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
@@ -191,12 +186,11 @@ static const kf_option show_options[] = {KF_ROW_JSON(show_settings), {0}};
 const kf_command kf_command_task_show = {
     .name = "task show",
     .synopsis = "TASK",
-    .summary = "Show a task's signature, and what its workloads come to",
-    .description = "BUFFERS is the memory of one set of arguments, WORK the memory traffic that no "
-                   "implementation can avoid, FLOP "
-                   "the arithmetic of one "
-                   "call. --json holds the task in canonical form and all shapes.",
-    .examples = "kforge task show tasks/row_softmax\tthe signature that a candidate has to have",
+    .summary = "Show a task's signature and workloads",
+    .description =
+        "BUFFERS is the memory of one set of arguments, WORK the least memory traffic of a call, "
+        "FLOP its arithmetic. --json holds the task in canonical form and all shapes.",
+    .examples = "kforge task show tasks/row_softmax\tthe signature of a candidate",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = show_options,
