@@ -93,10 +93,10 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
     if (c->count) return true;
     if (c->other)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "the two have no problem in common: %zu have the same name and other "
-                       "content, such as %s; --by-name compares them",
+                       "the two benches have no problem in common: %zu problems have the same name "
+                       "and different content, for example %s; --by-name compares them",
                        c->other, c->other_name);
-    return kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
+    return kf_fail(error, KF_ERROR_INPUT, "the two benches have no problem in common");
 }
 
 bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, bool by_name,
@@ -280,14 +280,12 @@ bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation
     fputc('\n', out);
     if (c->other)
         fprintf(out,
-                "%zu have the same name and other content (such as %s): not compared; --by-name "
-                "compares them\n",
+                "%zu have the same name and different content (for example %s): not compared; "
+                "--by-name compares them\n",
                 c->other, c->other_name);
     if (c->by_name)
-        fprintf(
-            out,
-            "%zu are paired by name: their content differs, or is not known of one of the two\n",
-            c->by_name);
+        fprintf(out, "%zu are paired by name: their content differs, or is unknown in one bench\n",
+                c->by_name);
     if (c->both) {
         fprintf(out, "%-22s %.3f", "ratio of speedups", c->ratio.value);
         if (!isnan(c->ratio.low)) fprintf(out, " [%.3f, %.3f]", c->ratio.low, c->ratio.high);

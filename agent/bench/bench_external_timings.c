@@ -59,7 +59,7 @@ static void compare(kf_bench_result *result, size_t extra, const cJSON *json)
             result->extra_baselines[extra].hardware =
                 kf_bench_text(result, text_of(entry, "hardware"));
         if (row->scaled) {
-            versus->why = "its shapes are scaled: another problem";
+            versus->why = "its shapes are scaled, so it is a different problem";
         } else if (!(milliseconds > 0)) {
             versus->why = "the file has no time for it";
         } else {
@@ -86,7 +86,7 @@ bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *res
         const char *path = files->items[i], *slash = strrchr(path, '/');
         if (result->extra_baseline_count == KF_BENCH_EXTRA_BASELINES)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "--baseline-times: more than %d further baselines",
+                           "--baseline-times: more than %d extra baselines; leave some out",
                            KF_BENCH_EXTRA_BASELINES);
         kf_autofree char *text = kf_file_read(path, FILE_BYTES, &size, error);
         kf_auto(cJSON) json = text ? kf_json_parse(text, size, FILE_BYTES, path, error) : NULL;

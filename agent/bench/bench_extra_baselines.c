@@ -217,7 +217,7 @@ static bool measure(measuring *m, kf_error *error)
     if (!workers || !kf_workers_expect(workers, hardware))
         return workers ? kf_fail_memory(error, "the extra baselines") : false;
     m->workers = workers;
-    fprintf(m->how->log, "measuring the best of each problem against further baselines: %zu\n",
+    fprintf(m->how->log, "measuring the best of each problem against extra baselines: %zu\n",
             m->count);
     return measure_all(m, error);
 }

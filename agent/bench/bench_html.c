@@ -72,7 +72,7 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     tile(out, text, "problems solved");
     if (r->judged < r->count) {
         snprintf(text, sizeof text, "%zu of %zu", s->solved, r->judged);
-        tile(out, text, "solved of those judged");
+        tile(out, text, "solved of the judged ones");
     }
     snprintf(text, sizeof text, "%.1f %%",
              100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
@@ -87,7 +87,7 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
              100 * s->correct_rate.value);
     tile(out, text, "of samples correct");
     snprintf(text, sizeof text, "%zu", r->frozen);
-    if (r->frozen) tile(out, text, "of the correct with frozen weights");
+    if (r->frozen) tile(out, text, "correct samples with frozen weights");
     snprintf(text, sizeof text, "%zu", s->cheating);
     tile(out, text, s->cheating == 1 ? "cheat" : "cheats");
     if (r->spent.cost_usd > 0) {
@@ -368,9 +368,9 @@ static void write_claims(const kf_bench_result *r, kf_buffer *out)
         length += snprintf(about + length, sizeof about - (size_t)length,
                            ": %.2fx where %.2fx was claimed", claims.verified, claims.claimed);
     snprintf(about + length, sizeof about - (size_t)length, "%s",
-             claims.other_text ? ". * claimed for another text of the problem than the task has, "
-                                 "so perhaps for other sizes."
-                               : ".");
+             claims.other_text
+                 ? ". * The claim is for another text of the problem, so perhaps for other sizes."
+                 : ".");
     begin_table(out, "Claimed and verified", about, columns);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].count; k++)
@@ -384,8 +384,8 @@ static void write_extra_baselines(const kf_bench_result *r, kf_buffer *out)
     static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", ":", NULL};
     if (!r->extra_baseline_count) return;
     begin_table(out, "Further baselines",
-                "The best of each solved problem, measured again beside another baseline, or set "
-                "against times that a file gives.",
+                "The best of each solved problem, measured again with another baseline, or "
+                "compared with times from a file.",
                 columns);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->extra_baseline_count && r->rows[i].best.candidate; k++) {
@@ -414,8 +414,8 @@ static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
         if (!*row->fault) continue;
         if (!listed++)
             begin_table(out, "Not judged",
-                        "Refused by the import, with the rule; or tasks that can&#39;t be loaded. "
-                        "They count as unsolved of all problems.",
+                        "Problems that the import refused, with the rule, and tasks that can&#39;t "
+                        "be loaded. They count as unsolved.",
                         columns);
         kf_buffer_string(out, "<tr>");
         text_cell(out, "problem", row->task);
@@ -504,7 +504,7 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     speedup_range(out, s->median);
     kf_buffer_string(out, "</td></tr>\n");
     begin_plain(r, out, "samples");
-    kf_buffer_format(out, "%zu, and %zu that nobody could judge</td></tr>\n", s->samples,
+    kf_buffer_format(out, "%zu, and %zu that could not be judged</td></tr>\n", s->samples,
                      s->voided);
 }
 

@@ -308,8 +308,9 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
 {
     const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
     if (strcmp(text_of(json, "schema"), KF_BENCH_REPORT_SCHEMA) != 0 || !cJSON_IsArray(rows))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is no report of a bench (\"schema\": \"%s\")",
-                       where, KF_BENCH_REPORT_SCHEMA);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: not a report of a bench: \"schema\" is not \"%s\"", where,
+                       KF_BENCH_REPORT_SCHEMA);
     snprintf(result->id, sizeof result->id, "%.10s", text_of(json, "id"));
     result->setup.name = kf_bench_text(result, text_of(json, "name"));
     result->setup.suite = kf_bench_text(result, text_of(json, "suite"));

@@ -248,7 +248,7 @@ static bool await_hello(judging *j, kf_error *error)
     while (!kf_workers_hardware(j->workers)) {
         kf_workers_result result;
         if (*j->how->interrupts)
-            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was ready");
         if (kf_workers_wait(j->workers, WAIT_SECONDS, &result, error) < 0) return false;
     }
     j->environment_id =

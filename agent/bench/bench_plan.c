@@ -128,7 +128,9 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
         return kf_fail(error, KF_ERROR_INPUT,
                        "several benches begin with \"%s\"; give more of the id", word);
     if (*id) return true;
-    return last ? kf_fail(error, KF_ERROR_INPUT, "%s holds no bench", kf_store_path(store))
+    return last ? kf_fail(error, KF_ERROR_INPUT,
+                          "%s: the store holds no bench; \"kforge bench SUITE\" starts one",
+                          kf_store_path(store))
                 : kf_fail(error, KF_ERROR_INPUT,
                           "no bench \"%s\" in %s; \"kforge bench report\" lists them", word,
                           kf_store_path(store));
@@ -234,10 +236,9 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
         kf_bench_task *task = &plan->suite.tasks[i], *there = task_named(&found, task->name);
         if (task->fault || task->run[0]) continue;
         if (!there) {
-            loaded =
-                kf_fail(error, KF_ERROR_INPUT,
-                        "task %s was planned and is not in %s any more; give the suite's folder",
-                        task->name, found.path);
+            loaded = kf_fail(error, KF_ERROR_INPUT,
+                             "task %s of the bench is missing from %s; give the suite's folder",
+                             task->name, found.path);
             continue;
         }
         free(task->folder);
@@ -276,10 +277,10 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
 bool kf_bench_conditions_changed(const kf_bench_plan *plan, kf_error *error)
 {
     const kf_error why = *error;
-    return kf_fail(
-        error, KF_ERROR_INPUT,
-        "bench %s was begun under other conditions: %s; resume it there, or begin another here",
-        plan->id, why.text);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "bench %s was started under other conditions: %s; resume it there, or start "
+                   "another one here",
+                   plan->id, why.text);
 }
 
 void kf_bench_plan_clear(kf_bench_plan *plan)

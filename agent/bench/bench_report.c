@@ -91,8 +91,8 @@ static void list_extra_baselines(const lister *l)
         }
         if (extra->known && !extra->measured) {
             snprintf(name, sizeof name, "%.80s", extra->name);
-            snprintf(value, sizeof value, "times that a file gives, taken on %s; not measured here",
-                     *extra->hardware ? extra->hardware : "hardware that it does not name");
+            snprintf(value, sizeof value, "times from a file, taken on %s; not measured here",
+                     *extra->hardware ? extra->hardware : "unknown hardware");
             list_text(l, name, value);
         }
         if (!unknown && extra->known) continue;
@@ -123,8 +123,7 @@ static void list_claims(const lister *l)
     }
     if (!claims.other_text) return;
     snprintf(value, sizeof value,
-             "%zu claims are for another text of the problem than the task has, so perhaps for "
-             "other sizes",
+             "%zu claims are for another text of the problem, so perhaps for other sizes",
              claims.other_text);
     list_text(l, "other text", value);
 }
@@ -144,15 +143,14 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     list_text(&l, "surely faster", value);
     snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
     if (s->voided)
-        snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples,
+        snprintf(value, sizeof value, "%zu, and %zu that could not be judged", s->samples,
                  s->voided);
     list_text(&l, "samples", value);
     list_text(&l, "compile rate", percent(s->compile_rate, figure));
     list_text(&l, "correctness rate", percent(s->correct_rate, figure));
     list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
     snprintf(value, sizeof value,
-             "%zu of the correct ones, which make others of their weights and keep them",
-             r->frozen);
+             "%zu correct ones, which transform their weights once and keep the result", r->frozen);
     if (r->frozen) list_text(&l, "frozen weights", value);
     kf_autobuffer rules = {0};
     kf_bench_broken_rules(r, &rules);
@@ -299,7 +297,7 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
             kf_table_cell(&table, "%s", sample->text);
         }
     if (!listed) return;
-    fprintf(out, "\ncheats and what is too fast to be true\n");
+    fprintf(out, "\ncheats, and speeds that are impossible\n");
     kf_table_print(&table, out, width, 2, bold);
 }
 
@@ -362,7 +360,7 @@ static void print_extra_baselines(const kf_bench_result *result, FILE *out, int 
                           row->versus[k].speedup.value > 0 ? times(row->versus[k].speedup, text)
                                                            : row->versus[k].why);
     }
-    fprintf(out, "\nbest of each solved problem against further baselines\n");
+    fprintf(out, "\nbest of each solved problem against extra baselines\n");
     kf_table_print(&table, out, width, 2, bold);
 }
 
@@ -457,7 +455,7 @@ static void markdown_extra_baselines(const kf_bench_result *result, kf_buffer *o
     char speedup[KF_FIGURE];
     if (!result->extra_baseline_count) return;
     kf_buffer_string(
-        out, "\n## Further baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
+        out, "\n## Extra baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->extra_baseline_count && result->rows[i].best.candidate;
              k++) {

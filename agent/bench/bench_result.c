@@ -566,7 +566,9 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     }
     if (got < 0) return false;
     if (!result->rows)
-        return kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s", id, kf_store_path(store));
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "no bench \"%s\" in %s; \"kforge bench report\" lists them", id,
+                       kf_store_path(store));
     return kf_bench_score(result, error);
 }
 
@@ -657,7 +659,7 @@ bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf
             return kf_fail(error, KF_ERROR_INPUT, "--fast %s: expected a number of at least 0",
                            fast->items[i]);
         if (result->fast_count == KF_BENCH_FAST)
-            return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d", KF_BENCH_FAST);
+            return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d thresholds", KF_BENCH_FAST);
         result->fast[result->fast_count++] = p;
     }
     if (result->fast_count) return true;

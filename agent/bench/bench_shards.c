@@ -152,7 +152,7 @@ static bool agree(work *w, kf_error *error)
     shard_answer answer;
     while (!kf_workers_environment_id(w->workers)) {
         if (*w->how->interrupts)
-            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was ready");
         if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
         w->report.foreign = kf_workers_strangers(w->workers) > 0;
         return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
@@ -160,12 +160,12 @@ static bool agree(work *w, kf_error *error)
     if (w->agreed) return true;
     kf_fail(&w->report.text, KF_ERROR_NONE, "%s", kf_workers_environment_id(w->workers));
     if (!send_report(w, REPORT_HELLO) || !kf_read_all(w->orders, &answer, sizeof answer))
-        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this shard is of has ended");
+        return kf_fail(error, KF_ERROR_MACHINE, "the bench of this shard has ended");
     w->agreed = strcmp(answer.environment_id, w->report.text.text) == 0;
     w->report.foreign = !w->agreed;
     return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
-                                "worker %.200s: it judges on %.300s, this bench on %.300s: their "
-                                "times can't be compared",
+                                "worker %.200s: it judges on %.300s, but this bench on %.300s: "
+                                "their times can't be compared",
                                 w->shard->worker, w->report.text.text, answer.environment_id);
 }
 
@@ -180,8 +180,9 @@ static bool expect_environment_id(work *w, const char *run, kf_error *error)
         more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
     if (!environment_id) return kf_fail_memory(error, "the shards of a bench");
     if (here && strcmp(here, environment_id) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s",
-                       environment_id, here);
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "the run was started on %s, but this worker judges on %s", environment_id,
+                       here);
     return here || kf_workers_expect(w->workers, environment_id) ||
            kf_fail_memory(error, "the shards of a bench");
 }
@@ -297,10 +298,12 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
 {
     int orders[2], reports[2];
     if (pipe2(orders, O_CLOEXEC))
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a shard: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot make a pipe for a worker: %s",
+                       strerror(errno));
     if (pipe2(reports, O_CLOEXEC)) {
         close(orders[0]), close(orders[1]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a shard: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot make a pipe for a worker: %s",
+                       strerror(errno));
     }
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
@@ -311,7 +314,8 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
     close(orders[0]), close(reports[1]);
     if (pid < 0) {
         close(orders[1]), close(reports[0]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no process for a shard: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot start a process for a worker: %s",
+                       strerror(errno));
     }
     setpgid(pid, pid);
     self->pid = pid;
@@ -332,7 +336,8 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
     if (local && l->how->device_count) times = l->how->device_count;
     for (size_t i = 0; i < times; i++) {
         if (l->count == KF_BENCH_SHARDS)
-            return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
+            return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d workers",
+                           KF_BENCH_SHARDS);
         one_shard *next = &l->shards[l->count++];
         next->worker = strdup(one);
         if (!next->worker) return kf_fail_memory(error, "the shards of a bench");
@@ -532,8 +537,7 @@ static void take_report(shards *l, one_shard *shard)
         }
         kf_bench_task *task = &l->plan->suite.tasks[shard->task];
         report lost = {.kind = REPORT_FAILED, .task = shard->task, .best = NAN};
-        kf_fail(&lost.text, KF_ERROR_MACHINE,
-                "the process that searched it ended (%s %d); --resume takes it up again",
+        kf_fail(&lost.text, KF_ERROR_MACHINE, "its process ended (%s %d); --resume continues it",
                 WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         memcpy(lost.run, task->run, sizeof lost.run);

@@ -61,7 +61,7 @@ static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_lan
     kf_bench_solutions *found = f->found;
     char *name = kf_text_clean(file, strlen(file), true);
     if (source && language == KF_LANGUAGE_PYTHON && !f->suite->tasks[task].torch)
-        why = strdup("a Python solution (ModelNew), and the task has no problem file for PyTorch");
+        why = strdup("a Python solution (ModelNew), but the task has no problem file for PyTorch");
     bool grown = kf_list_grow(&found->items, found->count);
     if (!grown || !name || (!source && !why)) {
         free(name), free(source), free(why);
@@ -147,7 +147,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_visible, by_name);
-    if (count < 0) return kf_fail(f->error, KF_ERROR_INPUT, "%s: can't be read", folder);
+    if (count < 0) return kf_fail(f->error, KF_ERROR_INPUT, "%s: cannot read it", folder);
     bool added = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
@@ -248,7 +248,7 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
     return add(
         f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA,
         given ? strdup(code->valuestring) : NULL, given ? strlen(code->valuestring) : 0,
-        given ? NULL : strdup("its release has no code for this problem"), claim_of(line),
+        given ? NULL : strdup("the release has no code for this problem"), claim_of(line),
         is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
 }
 
@@ -295,7 +295,7 @@ static bool add_lines(finder *f, const char *path)
             kf_auto(cJSON) line = kf_json_parse(at, length, LINE_BYTES, where, f->error);
             if (!line) return kf_fail_prefix(f->error, "%s", path);
             if (!cJSON_IsObject(line))
-                return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
+                return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is not an object", path, where);
             if (!add_line(f, line, whole_number(line, "level_id"), number)) return false;
         }
         at += length + 1;
@@ -319,12 +319,12 @@ bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite,
     struct stat status;
     finder f = {.suite = suite, .found = solutions, .error = error};
     if (stat(path, &status) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", path);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no such file or folder of solutions", path);
     if (S_ISDIR(status.st_mode) ? !add_folder(&f, path, NULL) : !add_lines(&f, path)) return false;
     if (!solutions->count)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: no solution of a task of the suite; %zu of others%s%s", path,
-                       solutions->strangers, solutions->strangers ? ", such as " : "",
+                       "%s: no solution is for a task of the suite; %zu are for other tasks%s%s",
+                       path, solutions->strangers, solutions->strangers ? ", for example " : "",
                        solutions->stranger);
     qsort(solutions->items, solutions->count, sizeof *solutions->items, by_task);
     int64_t next = 0;

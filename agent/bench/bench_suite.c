@@ -133,7 +133,7 @@ static bool add_folder(loader *l, const char *folder, int depth)
     if (exists(folder, "task.json")) return add_task(l, folder);
     if (depth == 0) return true;
     int count = scandir(folder, &entries, is_visible, by_name);
-    if (count < 0) return kf_fail(l->error, KF_ERROR_INPUT, "%s: can't be read", folder);
+    if (count < 0) return kf_fail(l->error, KF_ERROR_INPUT, "%s: cannot read it", folder);
     bool added = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
@@ -156,12 +156,12 @@ static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, c
     if (!*name || strchr(name, '/') || *name == '.')
         return kf_json_complain(
             reader, "problems",
-            "expected objects with \"task\", the name of a folder beside the file");
+            "expected objects with \"task\", the name of a folder next to the file");
     kf_autofree char *path = kf_path_join(folder, name);
     if (!path) return kf_fail_memory(l->error, "the suite");
     if (!*rule || exists(path, "task.json")) return add_task(l, path);
     if (!is_wanted(l, name, name)) return true;
-    kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "no reason is given");
+    kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "without a reason");
     if (!t) return false;
     t->rule = kf_text_clean(rule, strlen(rule), true);
     double level = kf_json_get_number(entry, "level", -1),
@@ -231,8 +231,7 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
     suite->path = realpath(path, NULL);
     if (!suite->path)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: there is no such suite; expected a folder of tasks or a suite.json",
-                       path);
+                       "%s: no such suite; expected a folder of tasks or a suite.json", path);
     suite->name = strdup(last_part(suite->path));
     if (!suite->name) return kf_fail_memory(error, "the suite");
     bool folder = is_folder(suite->path), listed = folder && exists(suite->path, "suite.json");
@@ -250,7 +249,8 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
                        "%s: none of its %zu tasks can be judged; the first: %s", path, suite->count,
                        suite->tasks[0].fault);
     return kf_fail(error, KF_ERROR_INPUT,
-                   only_count ? "%s: no task has a name that fits --only" : "%s: it holds no task",
+                   only_count ? "%s: no task has a name that matches --only"
+                              : "%s: the suite holds no task",
                    path);
 }
 

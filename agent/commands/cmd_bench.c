@@ -78,12 +78,11 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
         return kf_fail_memory(error, "the bench");
     if (wanted->solutions) {
         if (wanted->models.count || wanted->llms.count)
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "--solutions and --model: existing solutions are judged, or models are asked");
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "--solutions and --model exclude each other; give one of them");
         plan->source = realpath(wanted->solutions, NULL);
         if (!plan->source)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions",
+            return kf_fail(error, KF_ERROR_INPUT, "%s: no such file or folder of solutions",
                            wanted->solutions);
     }
     if (!set_models(plan, wanted, error)) return false;
@@ -140,7 +139,8 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
                        wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
@@ -149,7 +149,8 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
 static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *solutions, FILE *log)
 {
     if (solutions->strangers)
-        fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n",
+        fprintf(log,
+                "%zu solutions are for no task of the suite and are left out, for example %s\n",
                 solutions->strangers, solutions->stranger);
     for (size_t i = 0; i < plan->suite.count; i++)
         if (plan->suite.tasks[i].fault)
@@ -195,7 +196,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return -1;
     if (!path && !wanted->resume)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "bench: expected a SUITE, a folder of tasks; or --resume BENCH") -
+                       "bench: expected SUITE_DIR, a folder of tasks, or --resume BENCH") -
                1;
     if (!kf_bench_outputs_check(&wanted->outputs, error) ||
         !open_devices(wanted, &devices, &how.device, error))
@@ -225,7 +226,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!begun)
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
                        outcome.why.text[0] ? outcome.why.text
-                                           : "interrupted before a task was begun") -
+                                           : "interrupted before a task was started") -
                1;
     if (!outcome.gave_up && !kf_bench_extra_baselines(&plan, &how, error)) {
         if (error->code != KF_ERROR_MACHINE) return -1;
@@ -237,15 +238,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *option = wanted->store ? " --store " : "",
                *other = wanted->store ? wanted->store : "";
     if (outcome.gave_up && !outcome.interrupted) {
-        fprintf(invocation->log,
-                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench "
-                "--resume %s%s%s\n",
-                outcome.why.text, outcome.settled, outcome.total,
-                plan.source ? "solutions" : "tasks", plan.id, option, other);
+        fprintf(
+            invocation->log,
+            "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s%s\n",
+            outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks",
+            plan.id, option, other);
         return KF_EXIT_MACHINE;
     }
     if (outcome.interrupted || outcome.failed || outcome.spent)
-        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option,
+        fprintf(invocation->log, "continue with: kforge bench --resume %s%s%s\n", plan.id, option,
                 other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {

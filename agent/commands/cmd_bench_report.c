@@ -87,7 +87,7 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         cJSON_AddItemToArray(array, item);
     }
     if (json) return kf_print_json(invocation->output, kf_steal(&array), error);
-    if (!count) fprintf(invocation->output, "no bench yet; \"kforge bench SUITE\" begins one\n");
+    if (!count) fprintf(invocation->output, "no bench yet; \"kforge bench SUITE\" starts one\n");
     kf_table_print(&table, invocation->output, invocation->width, 0, invocation->color);
     return true;
 }

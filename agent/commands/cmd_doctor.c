@@ -59,9 +59,9 @@ static void gpu_tools(kf_doctor *doctor)
     if (kf_sanitizer_find(path))
         kf_doctor_add(doctor, "sanitizer", KF_FACT_GOOD, "", "%s", path);
     else
-        kf_doctor_add(
-            doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
-            "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
+        kf_doctor_add(doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
+                      "no compute-sanitizer in the CUDA toolkit: the best candidates are not "
+                      "checked for memory errors");
 }
 
 static bool gpu_judges(kf_doctor *doctor, cJSON *judges)
@@ -86,7 +86,8 @@ static void sandbox(kf_doctor *doctor)
         refused ? "verdicts name the layers that were active; --sandbox=strict refuses to judge "
                   "without all of them"
                 : "",
-        "%s", granted.size ? granted.data : "no layer at all: candidates run with your own rights");
+        "%s",
+        granted.size ? granted.data : "no layer is available: candidates run with your own rights");
     for (char *rest = reasons.data, *line; rest && (line = strsep(&rest, "\n"));) {
         char *remedy = strstr(line, "remedy: ");
         if (!*line) continue;
@@ -100,10 +101,9 @@ static void sandbox(kf_doctor *doctor)
     }
     if (!kf_sandbox_same_addresses())
         kf_doctor_add(doctor, "addresses", KF_FACT_MISSING,
-                      "in a container run it with --security-opt seccomp=unconfined",
-                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are "
-                      "wider, for what two "
-                      "processes differ by");
+                      "start the container with --security-opt seccomp=unconfined",
+                      "personality(ADDR_NO_RANDOMIZE) is refused: processes differ in their "
+                      "addresses, so intervals on the CPU device are wider");
 }
 
 /* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder
@@ -134,13 +134,13 @@ static void store_health(kf_doctor *doctor, const settings *wanted, const char *
     kf_error error = {0};
     if (stat(path, &status) != 0 && errno == ENOENT) {
         kf_doctor_add(doctor, "store", KF_FACT_GOOD, "",
-                      "%s: not there yet; the first run makes it", path);
+                      "%s: does not exist yet; the first run creates it", path);
         return;
     }
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &error);
     if (!store || (wanted->full && !kf_store_check(store, &error))) {
-        kf_doctor_add(doctor, "store", KF_FACT_FAULT, store ? "restore it from a copy" : "", "%s",
-                      error.text);
+        kf_doctor_add(doctor, "store", KF_FACT_FAULT,
+                      store ? "restore the store from a backup" : "", "%s", error.text);
         return;
     }
     kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s, %s, %s", path,
@@ -157,11 +157,12 @@ static void space(kf_doctor *doctor, const char *subject, const char *path)
     double bytes = free_bytes(path, &writable);
     if (!writable)
         kf_doctor_add(doctor, subject, KF_FACT_FAULT,
-                      "name another place, or make the folder writable", "%s: cannot be written",
+                      "choose another place, or make the folder writable", "%s: cannot be written",
                       path);
     else if (bytes >= 0)
         kf_doctor_add(doctor, subject, bytes < LOW_SPACE ? KF_FACT_FAULT : KF_FACT_GOOD,
-                      bytes < LOW_SPACE ? "make room: verdicts with their samples need some" : "",
+                      bytes < LOW_SPACE ? "free some space: verdicts with their samples need it"
+                                        : "",
                       "%s: %s free", path, kf_figure_bytes(bytes, figure));
 }
 
@@ -185,7 +186,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
         space(doctor, "cache", folder);
     else
         kf_doctor_add(doctor, "cache", KF_FACT_MISSING, "set HOME or XDG_CACHE_HOME",
-                      "no place for built oracles and baselines: they are built anew for each run");
+                      "no cache folder: each run builds its oracles and baselines again");
 }
 
 /* Whether, never what. */
@@ -207,16 +208,15 @@ static void keys(kf_doctor *doctor)
         if (value && *value) kf_buffer_format(&set, "%s%s", set.size ? ", " : "", places[i]);
     }
     if (error.code)
-        kf_doctor_add(doctor, "models", KF_FACT_FAULT, "keys in this file are not used", "%s",
-                      error.text);
+        kf_doctor_add(doctor, "models", KF_FACT_FAULT,
+                      "repair the file; until then its keys are not used", "%s", error.text);
     if (set.size)
         kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data,
                       unset.size ? "; not set: " : "", unset.size ? unset.data : "");
     else
         kf_doctor_add(doctor, "models", KF_FACT_MISSING,
-                      "set the key of a provider (docs/guide/models.md); a server of your own, the "
-                      "tuner, exec:COMMAND and "
-                      "replay:FILE need none",
+                      "set the key of a provider (docs/guide/models.md). Your own server, the "
+                      "tuner, exec:COMMAND and replay:FILE need no key",
                       "not set: %s", unset.data ? unset.data : "");
 }
 
@@ -279,13 +279,14 @@ static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *
                       reply.model, kf_figure_seconds(reply.seconds, seconds), tokens, cost,
                       text ? text : "");
     else
-        kf_doctor_add(
-            doctor, "model", KF_FACT_FAULT,
-            reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "",
-            "%s",
-            reply.error.text[0] ? reply.error.text
-            : reply.model       ? kf_llm_outcome_name(reply.outcome)
-                                : "interrupted");
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT,
+                      reply.outcome == KF_LLM_EMPTY
+                          ? "the model can be reached; a larger max_tokens may help"
+                          : "",
+                      "%s",
+                      reply.error.text[0] ? reply.error.text
+                      : reply.model       ? kf_llm_outcome_name(reply.outcome)
+                                          : "interrupted");
     kf_llm_reply_free(&reply);
     return answered;
 }
@@ -295,10 +296,10 @@ static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
     const kf_config *config = invocation->config;
     if (invocation->config_error)
         kf_doctor_add(doctor, "settings", KF_FACT_FAULT,
-                      "all other commands refuse to run until this is mended", "%s",
+                      "repair this setting; until then all other commands refuse to run", "%s",
                       invocation->config_error->text);
     else if (config && config->count == 0)
-        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json in force");
+        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json is used");
     for (size_t i = 0; config && i < config->count; i++)
         kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "%s", config->files[i].path);
 }

@@ -48,15 +48,17 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     const char *baseline =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
     if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is about another task, or another version of it (%.12s, not %.12s)",
-                       path, verdict->task_hash, kf_task_hash((*job)->task));
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: the verdict is about another task, or another version of it (%.12s, not %.12s)",
+            path, verdict->task_hash, kf_task_hash((*job)->task));
     if (strcmp(verdict->source_hash, hex) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another source (%.12s, not %.12s)",
-                       path, verdict->source_hash, hex);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the verdict is about another source (%.12s, not %.12s)", path,
+                       verdict->source_hash, hex);
     if (!key || !options)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: holds no key or no options to repeat it with",
-                       path);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the verdict lacks the key or the options that --replay needs", path);
 
     const char *flags[KF_JOB_FLAGS];
     size_t flag_count = 0;
@@ -239,8 +241,8 @@ static void print(const kf_view *view, const kf_verdict *verdict, const char *fi
     char speedup[KF_FIGURE], interval[KF_FIGURE];
     fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
     if (is_lost_in_noise(verdict))
-        fputs(", speed not measured: its calls took less than batches differ by on this machine; "
-              "--seconds gives it more of them",
+        fputs(", speed not measured: its calls are shorter than this machine's timing noise; retry "
+              "with a larger --seconds",
               view->out);
     else if (verdict->status == KF_CORRECT && !isnan(verdict->speedup.value))
         fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
@@ -268,7 +270,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *wanted = values;
     if (wanted->verify && (wanted->check_only || wanted->asan))
-        return kf_fail(error, KF_ERROR_INPUT, "--verify times the candidate, %s does not",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--verify times the candidate, but %s does not; give one of them",
                        wanted->asan ? "--asan" : "--check-only") -
                1;
     if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;

@@ -112,7 +112,8 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
         return kf_fail(error, KF_ERROR_INPUT,
                        "Parquet can't be streamed: name a file or folder with --output");
     if (cassette && (output->folder || output->packing != KF_PACK_NONE))
-        return kf_fail(error, KF_ERROR_INPUT, "a cassette is one plain file: name it .jsonl");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "a cassette is one plain file; give a name that ends in .jsonl");
     bool splits = options->test_family_count || options->test_share > 0 || options->keep_held_out;
     if (splits && !output->folder)
         return kf_fail(error, KF_ERROR_INPUT,
@@ -237,13 +238,13 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
     const struct {
         int64_t count;
         const char *what;
-    } parts[] = {{r->test, "of them to test"},
+    } parts[] = {{r->test, "of them in the test split"},
                  {r->filtered, "filtered"},
                  {r->unlabelled, "without a label"},
                  {r->duplicates, "duplicates"},
                  {r->leaks, "with code of test or held-out tasks"},
                  {r->held_out, "of held-out tasks"},
-                 {r->scrubbed, "secrets and places taken out"}};
+                 {r->scrubbed, "secrets and paths removed"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
             fprintf(invocation->log, ", %lld %s", (long long)parts[i].count, parts[i].what);
@@ -310,7 +311,7 @@ static bool is_winners(const settings *s)
 
 static bool refuse(const char *option, const char *format, const char *why, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "--%s says nothing to --format %s: %s", option, format,
+    return kf_fail(error, KF_ERROR_INPUT, "--%s has no effect on --format %s: %s", option, format,
                    why);
 }
 
@@ -330,7 +331,7 @@ static bool check_winners(const settings *s, kf_error *error)
         {s->discount != DISCOUNT, "discount", rows},
         {s->margin != MARGIN, "margin", rows},
         {!s->significant, "no-significant",
-         "winners are faster without doubt, or --only does not ask for it"},
+         "winners always have their whole interval above 1, unless --only says otherwise"},
         {strcmp(s->group, "prompt") != 0, "group", rows},
         {s->least_group != MIN_GROUP, "least-group", rows},
         {s->pairs != PAIRS, "pairs", rows},
@@ -351,7 +352,7 @@ static bool check_winners(const settings *s, kf_error *error)
                              "a package is a folder: name one with --output");
     bool package = !is_modelnew(s);
     if (s->only && strcmp(s->only, "faster") != 0 && (package || strcmp(s->only, "correct") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "--only %s says nothing to --format %s: it takes %s",
+        return kf_fail(error, KF_ERROR_INPUT, "--only %s has no effect on --format %s: it takes %s",
                        s->only, s->format,
                        package ? "candidates that are faster"
                                : "the fastest of each task, correct or faster");
@@ -366,11 +367,9 @@ static bool check_winners(const settings *s, kf_error *error)
 static bool check_cassette(const settings *s, kf_error *error)
 {
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
-        return refuse("only", s->format, "a run is repeated with all its replies, or not at all",
-                      error);
+        return refuse("only", s->format, "a cassette has all replies of a run", error);
     if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
-        return refuse("dedup", s->format, "a run is repeated with all its replies, or not at all",
-                      error);
+        return refuse("dedup", s->format, "a cassette has all replies of a run", error);
     return true;
 }
 
@@ -387,11 +386,11 @@ static void tell_winners(const settings *s, const kf_invocation *invocation, con
              : "tasks have no candidate that was measured twice and is faster than the baseline"},
         {r->held_out, "held_out", "tasks are held out"},
         {r->changed, "changed",
-         "sources are no longer what was judged: secrets or places were taken out; provenance.json "
-         "marks them"},
+         "sources differ from the judged ones, because secrets or paths were removed; "
+         "provenance.json marks them"},
         {scaled, "scaled",
          "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
-        {r->scrubbed, "scrubbed", "secrets and places taken out"}};
+        {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
         fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,
                 (long long)count);
@@ -450,8 +449,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "--candidate goes with --format modelnew or kernelbench"),
+        return kf_fail(error, KF_ERROR_INPUT, "--candidate needs --format modelnew or kernelbench"),
                -1;
     if (!(is_winners(s) ? check_winners(s, error) : check_cassette(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;

@@ -208,7 +208,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
         /* the tasks are there: no reason to fail */
         if (!kf_import_record(suite, &options, results, &why))
             fprintf(invocation->log,
-                    "suite.json is not written, so a bench will not know of what was refused: %s\n",
+                    "suite.json is not written, so a bench will not count refused problems: %s\n",
                     why.text);
         if (s->json)
             printed = print_results_json(&view, suite, results, kf_now() - started, error);

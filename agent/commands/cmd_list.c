@@ -198,8 +198,7 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     if (!good || more < 0) return false;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
     if (!table.cell_count)
-        fprintf(log, "kforge: no tasks: neither in tasks/, nor in %s, nor in the store\n",
-                installed);
+        fprintf(log, "kforge: no tasks in tasks/, in %s or in the store\n", installed);
     kf_table_print(&table, view->out, view->width, 0, view->color);
     return true;
 }

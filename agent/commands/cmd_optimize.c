@@ -139,10 +139,10 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         }
         if (strcmp(old[i], "none") == 0) continue;
         if (twice)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "run %s has two models that are both called \"%s\": it can't be told "
-                           "what each said",
-                           run, name);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "run %s has two models with the name \"%s\": their replies can't be told apart",
+                run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
         kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
@@ -150,7 +150,7 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
     }
     return p->search.model_count ||
-           kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
+           kf_fail(error, KF_ERROR_INPUT, "run %s has no model calls to replay", run);
 }
 
 /* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
@@ -218,9 +218,10 @@ static bool find_run(kf_store *store, const kf_invocation *invocation, const cha
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
         return false;
     return found ||
-           kf_fail(error, KF_ERROR_INPUT,
-                   "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one",
-                   word);
+           kf_fail(
+               error, KF_ERROR_INPUT,
+               "--resume %s: no unfinished run; give the id of a run (\"kforge list\" shows them)",
+               word);
 }
 
 static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation,
@@ -250,7 +251,8 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
                        wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
@@ -289,7 +291,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_view view = {
         .log = invocation->log,
         .terminal = invocation->terminal,
-        .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
+        .note = alone ? "no model given (--model): the tuner works alone" : NULL,
         .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
     kf_search_result result;
@@ -307,8 +309,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         /* What was found is in the store; say how to go on. */
         if (result.progress.run[0] &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
-            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n",
-                    o.resume);
+            fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;

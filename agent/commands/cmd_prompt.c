@@ -52,8 +52,7 @@ static bool find_hardware(preview *p, const settings *wanted, const kf_invocatio
         kf_workers_result result;
         if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
         if (kf_now() > until)
-            return kf_fail(error, KF_ERROR_MACHINE,
-                           "no device has said what it is; give --hardware");
+            return kf_fail(error, KF_ERROR_MACHINE, "no device was found; give --hardware");
         if (kf_workers_wait(workers, 0.1, &result, error) < 0) return false;
     }
     p->hardware = workers ? strdup(kf_workers_hardware(workers)) : NULL;
@@ -103,7 +102,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->run) {
         if (!kf_open_to_read(wanted->store, &store, error)) return -1;
         if (!store)
-            return kf_fail(error, KF_ERROR_INPUT, "--run %s: there are no runs yet", wanted->run),
+            return kf_fail(error, KF_ERROR_INPUT, "--run %s: the store has no runs yet",
+                           wanted->run),
                    -1;
         if (!read_run(&p, store, wanted, error)) return -1;
     } else {

@@ -103,7 +103,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         done = kf_print_json(view.out, kf_steal(&json), error);
     } else if (done) {
         if (l.count) kf_table_print(&l.table, view.out, view.width, 0, view.color);
-        if (!l.count) fputs("nothing to look at\n", view.out);
+        if (!l.count) fputs("nothing found\n", view.out);
     }
     kf_table_free(&l.table);
     return done ? KF_EXIT_DONE : -1;

@@ -198,10 +198,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
             fprintf(view.out, "left behind: %s", left.data);
         else if (news.others)
             fprintf(view.out,
-                    "nothing left behind; new on this machine, perhaps by other programs:\n%s",
+                    "candidates left nothing behind; new on this machine, perhaps from other "
+                    "programs:\n%s",
                     left.data);
         else
-            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n",
+            fputs("candidates left nothing behind: no process, descriptor, file, shared memory or "
+                  "socket\n",
                   view.out);
     }
     kf_table_free(&r.table);

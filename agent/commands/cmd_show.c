@@ -31,10 +31,10 @@ static bool is_path(const char *word)
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
     if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, and this is a candidate",
+        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, but this is a candidate",
                        wanted->tree ? "--tree" : "--format");
     if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
-    return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, and this is a %s",
+    return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, but this is a %s",
                    wanted->source    ? "--source"
                    : wanted->samples ? "--samples"
                                      : "--run",
@@ -118,8 +118,8 @@ static bool show_named(const kf_view *view, kf_store *store, const settings *wan
         if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
             return kf_fail_copy(error, all[i]);
     return kf_fail(error, KF_ERROR_INPUT,
-                   "%s: no run, candidate or task of that name; \"kforge list\" and \"kforge list "
-                   "--tasks\" show what there is",
+                   "%s: no run, candidate or task has this name; \"kforge list\" and \"kforge list "
+                   "--tasks\" list them",
                    word);
 }
 
@@ -137,7 +137,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!store) {
         kf_autofree char *path = latest || numbered ? NULL : kf_named_task_path(word, NULL);
         if (path) return show_task_at(&view, wanted, path, error) ? KF_EXIT_DONE : -1;
-        kf_fail(error, KF_ERROR_INPUT, "%s: there are no runs yet", word);
+        kf_fail(error, KF_ERROR_INPUT, "%s: the store has no runs yet", word);
         return -1;
     }
     bool good = latest     ? show_latest(&view, store, wanted, word, error)

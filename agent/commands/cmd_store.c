@@ -49,8 +49,7 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
             return -1;
         }
         if (one.same)
-            fprintf(invocation->log, "%s: is the store that is merged into\n",
-                    invocation->arguments[i]);
+            fprintf(invocation->log, "%s: is the target store itself\n", invocation->arguments[i]);
         else if (invocation->argument_count > 1 && !wanted->json)
             fprintf(invocation->log, "%s: %lld candidates, %lld verdicts were new\n",
                     invocation->arguments[i], (long long)(one.candidates - total.candidates),

@@ -118,10 +118,10 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 p->best_reverified ? ", measured again in fresh processes"
                                    : ", not measured again");
         if (!is_faster(o) && p->best_speedup.value > 1)
-            fprintf(out, "          the interval reaches below 1: not shown to be faster; a "
-                         "quieter machine measures better\n");
+            fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
+                         "with less load measures better\n");
         else if (!is_faster(o))
-            fprintf(out, "          that is not faster than the baseline\n");
+            fprintf(out, "          not faster than the baseline\n");
         fprintf(out, "source    %s\n", o->path);
         if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
         fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best,

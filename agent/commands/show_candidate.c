@@ -158,15 +158,16 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        fprintf(
-            view->out, "  %s: %s\n",
-            strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
-            : strcmp(flag, KF_FLAG_TF32) == 0 ? "as exact as tf32, which PyTorch allows "
-                                                "convolutions, where the baseline was more so"
-            : strcmp(flag, KF_FLAG_FULL_F32) == 0 ? "convolutions in f32 on both sides: in tf32 "
-                                                    "the baseline is too far from the truth"
-                                                  : "suspicious, no conviction",
-            flag);
+        fprintf(view->out, "  %s: %s\n",
+                strcmp(flag, KF_FLAG_FROZEN) == 0
+                    ? "with frozen weights: it transforms them once and keeps the result"
+                : strcmp(flag, KF_FLAG_TF32) == 0 ? "as exact as tf32, which PyTorch allows for "
+                                                    "convolutions; the baseline was more exact"
+                : strcmp(flag, KF_FLAG_FULL_F32) == 0
+                    ? "convolutions in f32 on both sides: with tf32 the baseline differs too much "
+                      "from the oracle"
+                    : "suspicious, no conviction",
+                flag);
     }
 }
 
@@ -244,7 +245,7 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
     kf_autobuffer text = {0};
     kf_counters_words(verdict->counters, &text);
     if (!text.size) return;
-    kf_heading(view, "What the GPU's counters say (of a run of their own; no part of the verdict)");
+    kf_heading(view, "Hardware counters (from a separate run; not part of the verdict)");
     for (const char *line = text.data; *line; line += *line == '\n') {
         size_t size = strcspn(line, "\n"), indent = strspn(line, " ");
         fprintf(view->out, "  %*s", (int)indent, "");
@@ -281,7 +282,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
         fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
     if (why) fprintf(view->out, ": %.200s", why);
     fprintf(view->out,
-            "\n  (a claim: its protocol runs in the solution's own process)\nkforge says: %s\n",
+            "\n  (unverified: its protocol runs in the solution's own process)\nkforge says: %s\n",
             kf_status_name(verdict->status));
 }
 
@@ -406,8 +407,8 @@ static bool print_flags(const kf_view *view, kf_store *store, const kf_store_can
     kf_table_add_column(&list.table, "", KF_LEFT, true);
     bool done = source && kf_scan_source(source, size, take_flag, &list, error);
     if (done && list.table.cell_count) {
-        kf_heading(
-            view, "Worth a look in the source (kforge scan; no verdict, and each has honest uses)");
+        kf_heading(view, "Constructs to review in the source (kforge scan; not a verdict, each has "
+                         "honest uses)");
         kf_table_print(&list.table, view->out, view->width, 2, view->color);
     }
     kf_table_free(&list.table);

@@ -73,7 +73,7 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                 run->best_reverified ? ", measured again in fresh processes"
                                      : ", not measured again");
     else
-        fprintf(view->out, "best      nothing correct and timed beside the baseline\n");
+        fprintf(view->out, "best      no correct and timed candidate\n");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};

@@ -61,7 +61,7 @@ bool kf_starter_write(const char *folder, kf_error *error)
     const char *name = slash ? slash + 1 : target;
     struct stat status;
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "\"%s\" names no new folder", folder);
+        return kf_fail(error, KF_ERROR_INPUT, "\"%s\": give the name of a new folder", folder);
     if (lstat(target, &status) == 0)
         return kf_fail(error, KF_ERROR_INPUT, "%s: exists already; choose another name", target);
     kf_autofree char *parent = slash == target ? strdup("/")

@@ -24,7 +24,8 @@ bool kf_atomic_output_failed(const char *path, kf_error *error)
     int code = errno;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space", path);
+                       "%s: the disk is full and the partial file was removed; free some space",
+                       path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
@@ -155,27 +156,27 @@ static bool check(const kf_atomic_output *p, kf_error *error)
     const char *name = name_of(p->path);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no name that a new file or folder can have: name another", p->path);
+                       "%s: not a possible name of a new file or folder; choose another", p->path);
     if (lstat(p->path, &status) != 0)
         return errno == ENOENT || errno == ENOTDIR ||
                kf_fail(error, KF_ERROR_IO, "%s: %s", p->path, strerror(errno));
     if (!p->force)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: exists already: name another, or give --force to replace it", p->path);
+                       "%s: exists already; choose another name, or give --force to replace it",
+                       p->path);
     if (S_ISDIR(status.st_mode) != p->folder)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is a %s, and a %s is to be written: name another", p->path,
-                       S_ISDIR(status.st_mode) ? "folder" : "file", p->folder ? "folder" : "file");
+                       "%s: a %s has this name, but the output is a %s; choose another name",
+                       p->path, S_ISDIR(status.st_mode) ? "folder" : "file",
+                       p->folder ? "folder" : "file");
     /* a pipe, a device */
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no regular file, which nothing replaces: write to it with -o - and "
-                       "a redirection",
-                       p->path);
+                       "%s: not a regular file; write to it with -o - and a redirection", p->path);
     if (p->folder && !kf_atomic_output_is_export(p->path))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: holds other things than an export, which --force does not replace: "
-                       "name another, or remove it yourself",
+                       "%s: holds other files than an export, so --force does not replace it; "
+                       "choose another name, or remove it",
                        p->path);
     return true;
 }
@@ -274,7 +275,8 @@ bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const v
 
 static bool made_meanwhile(const kf_atomic_output *p, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "%s: somebody else made it meanwhile", p->path);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s: another process created it meanwhile; run the export again", p->path);
 }
 
 /* Where nothing has the name: what comes meanwhile stays. */

@@ -336,7 +336,7 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     const kf_task_file *problem_file = kf_task_is_torch(task) ? kf_task_oracle(task) : NULL;
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no task for PyTorch: only those have a Model to be like",
+                       "%s: not a task for PyTorch; only PyTorch tasks can be exported as modelnew",
                        kf_task_name(task)),
                NULL;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);

@@ -60,9 +60,9 @@ static void tell(const kf_question *q, FILE *log)
         if (q->known[i]) continue;
         const char *near =
             kf_nearest(q->list->items[i], (const char *const *)q->all.items, q->all.count);
-        fprintf(log, "--%s \"%s\" does nothing: no %s of the store is called so%s%s%s\n", q->option,
-                q->list->items[i], q->what, near ? "; did you mean " : "", near ? near : "",
-                near ? "?" : "");
+        fprintf(log, "--%s \"%s\" has no effect: no %s of the store has this name%s%s%s\n",
+                q->option, q->list->items[i], q->what, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
     }
 }
 

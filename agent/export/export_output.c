@@ -80,10 +80,11 @@ static bool cannot_write(const kf_output *o, kf_error *error)
     const char *path = o->path ? o->path : "standard output";
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space, or add "
-                       ".zst to the name",
+                       "%s: the disk is full and the partial file was removed; free some space, or "
+                       "add .zst to the name",
                        path);
-    if (code == EPIPE) return kf_fail(error, KF_ERROR_IO, "%s: its reader has gone", path);
+    if (code == EPIPE)
+        return kf_fail(error, KF_ERROR_IO, "%s: the reader of the output has ended", path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 

@@ -210,10 +210,10 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
         const char *hash =
             cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
         if (strcmp(name, kf_task_name(task)) == 0)
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "several tasks called %s have winners: choose one with --task %.12s or %.12s", name,
-                hash, kf_task_hash(task));
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "several tasks with the name %s have winners; choose one with --task "
+                           "%.12s or %.12s",
+                           name, hash, kf_task_hash(task));
         if (strcmp(entry, kf_task_entry(task)) == 0)
             return kf_fail(error, KF_ERROR_INPUT,
                            "tasks %s and %s both define %s(): leave one out with --held-out", name,
@@ -253,20 +253,17 @@ static bool finish(kf_package *p, const cJSON *json, const kf_package_options *o
     if (!text) return kf_fail_memory(error, "the package");
     kf_package_end(p);
     if (report->changed)
-        kf_buffer_format(&p->readme,
-                         "\nSecrets and places were taken out of %lld of the kernels, which are no "
-                         "longer the texts that were judged: "
-                         "`\"as_judged\": false`\nin `provenance.json` marks them.\n",
-                         (long long)report->changed);
+        kf_buffer_format(
+            &p->readme,
+            "\nSecrets or paths were removed from %lld of the kernels, so they differ from the "
+            "judged texts:\n`provenance.json` has `\"as_judged\": false` for them.\n",
+            (long long)report->changed);
     if (report->on_cpu)
         kf_buffer_format(&p->readme,
-                         "\nOf %lld of the entries the figures are those of kforge's CPU device, a "
-                         "processor that runs CUDA C: "
-                         "they say nothing of a "
-                         "GPU.\n",
+                         "\nThe figures of %lld of the entries come from kforge's CPU device, a "
+                         "processor that runs CUDA C. They say nothing about a GPU.\n",
                          (long long)report->on_cpu);
-    kf_buffer_format(&p->readme,
-                     "\nLicence: %s. What models wrote is under their providers' terms.\n",
+    kf_buffer_format(&p->readme, "\nLicence: %s. Code of models is under their providers' terms.\n",
                      options->license);
     return kf_winner_put(&p->files, "provenance.json", text, strlen(text), error) &&
            put(p, "CMakeLists.txt", &p->cmake, error) &&
@@ -289,9 +286,8 @@ static bool build_package(kf_package *p, kf_store *store, const kf_selected_task
         if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;
     if (!report->tasks)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "nothing to package%s: no candidate that was measured again is faster than "
-                       "its baseline; \"kforge optimize\" "
-                       "finds some",
+                       "nothing to package%s: no candidate that was measured twice is faster than "
+                       "its baseline; search with \"kforge optimize\"",
                        tasks->held_out ? " but held-out tasks" : "");
     return finish(p, json, options, report, error);
 }

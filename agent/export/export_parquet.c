@@ -155,7 +155,8 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
     int status = reap(p);
     if (says(answer, "full", &rest))
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space", p->shown);
+                       "%s: the disk is full and the partial file was removed; free some space",
+                       p->shown);
     if (says(answer, "memory", &rest))
         return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory",
                        p->shown, python());
@@ -166,8 +167,8 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
                        "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory "
                        "short? .jsonl.zst needs none",
                        p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return kf_fail(error, KF_ERROR_MACHINE,
-                   "%s: %s, which writes Parquet, ended before it was done", p->shown, python());
+    return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended too early",
+                   p->shown, python());
 }
 
 static bool missing(const char *answer, kf_error *error)

@@ -38,9 +38,8 @@ static bool add(kf_store *store, const kf_selection *s, const char *hash, bool n
         tasks->held_out++;
         return !named ||
                kf_fail(error, KF_ERROR_INPUT, "task %s is held out%s", kf_task_name(task),
-                       kf_task_held_out(task)
-                           ? ", as its task.json says: --include-held-out takes it all the same"
-                           : " by --held-out: there is nothing to export");
+                       kf_task_held_out(task) ? " by its task.json; --include-held-out includes it"
+                                              : " by --held-out, so nothing is left to export");
     }
     if (!kf_list_grow(&tasks->hashes, tasks->count))
         return kf_fail_memory(error, "the list of tasks");

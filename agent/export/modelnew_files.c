@@ -85,8 +85,8 @@ static void write_notes(const exporting *e, const item *it, kf_buffer *text)
                          w->reverified ? "twice" : "once");
     }
     if (it->changed)
-        kf_buffer_string(text, "# kforge took secrets, places or bytes that are no UTF-8 out of "
-                               "it: this is not the text that was judged.\n");
+        kf_buffer_string(text, "# kforge removed secrets, paths or bytes that are not UTF-8: this "
+                               "is not the judged text.\n");
     if (strcmp(e->options->license, "unknown") != 0 && !kf_modelnew_is_python(it->source))
         kf_buffer_format(text, "# Licence: %s\n", e->options->license);
 }
@@ -165,7 +165,8 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
             0)
             return kf_fail(
                 error, KF_ERROR_INPUT,
-                "several tasks of the store would be %s: choose one by its hash with --task", name);
+                "several tasks of the store would become %s; choose one by its hash with --task",
+                name);
     }
     if (is_file_name(o->output) && e->report->files)
         return kf_fail(
@@ -285,8 +286,7 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
         .store = store, .options = options, .report = report, .told = cJSON_CreateArray()};
     bool folder = options->kernelbench || !is_file_name(options->output), good = e.told;
     if (options->candidate && !options->selection.task)
-        good =
-            kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --task: the folder of its task");
+        good = kf_fail(error, KF_ERROR_INPUT, "--candidate needs --task, the folder of its task");
     good = good &&
            (options->candidate || kf_select_tasks(store, &options->selection, &e.tasks, error));
     report->held_out = (int64_t)e.tasks.held_out;
@@ -300,7 +300,7 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
     good = place && (options->candidate ? export_file(&e, error) : export_all(&e, error));
     if (good && options->candidate && !report->files)
         good = kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no task of KernelBench: --format modelnew writes its file",
+                       "%s: not a task of KernelBench; --format modelnew writes its file",
                        options->selection.task);
     good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) &&
            kf_atomic_output_commit(place, error);

@@ -51,9 +51,8 @@ static cJSON *describe_problem(const kf_import_problem *problem, const kf_import
                             !tried            ? "interrupted"
                             : result->rule[0] ? result->rule
                                               : "unknown");
-    cJSON_AddStringToObject(json, "reason",
-                            tried ? result->reason
-                                  : "the import was interrupted before this problem's turn");
+    cJSON_AddStringToObject(
+        json, "reason", tried ? result->reason : "the import was interrupted before this problem");
     return json;
 }
 
@@ -109,7 +108,7 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
         json = text ? kf_json_parse(text, size, SUITE_BYTES, path, error) : NULL;
         if (json && strcmp(text_of(json, "schema"), KF_SUITE_SCHEMA) == 0) return json;
         if (json)
-            kf_fail(error, KF_ERROR_INPUT, "%s: is no suite (\"schema\": \"%s\")", path,
+            kf_fail(error, KF_ERROR_INPUT, "%s: not a suite: \"schema\" is not \"%s\"", path,
                     KF_SUITE_SCHEMA);
         cJSON_Delete(json);
         return NULL;

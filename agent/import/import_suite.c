@@ -239,9 +239,9 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
     if (!any_level) {
         kf_autofree char *robust = kf_path_join(suite->folder, "robust_kbench");
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no checkout of KernelBench: it has no level1/ … folders%s", folder,
+                       "%s: not a checkout of KernelBench: it has no folders level1/ …%s", folder,
                        robust && is_folder(robust)
-                           ? "; it is one of robust-kbench: kforge import robust-kbench"
+                           ? "; it looks like robust-kbench: use kforge import robust-kbench"
                            : "");
     }
     if (!suite->count)
@@ -474,7 +474,7 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
         return false;
     if (!suite->count)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no checkout of robust-kbench and no task of it: no folder has "
+                       "%s: not a checkout or a task of robust-kbench: no folder has "
                        "config_forward.json and func_forward.py",
                        folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
@@ -519,7 +519,7 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
 {
     if (!begin(suite, "cuda-l1", file, error)) return false;
     if (!is_file(suite->folder))
-        return kf_fail(error, KF_ERROR_INPUT, "%s is no file of CUDA-L1's release", file);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a file of CUDA-L1's release", file);
     size_t size, number = 0;
     kf_autofree char *text = kf_file_read(suite->folder, RELEASE_BYTES, &size, error);
     if (!text) return false;
@@ -569,7 +569,8 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
         }
         if (listing) closedir(listing);
         if (!good) return false;
-        if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no Python files in it", path);
+        if (!suite->count)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: the folder has no Python files", path);
         qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
         return tell_apart(suite, error);
     }

@@ -327,7 +327,8 @@ static bool loads(const char *folder, kf_error *error)
     kf_auto(kf_task) task = kf_task_load(folder, &reason);
     if (task) return true;
     const char *behind = strstr(reason.text, "task.json: ");
-    return kf_fail(error, reason.code, "it makes no task: %s", behind ? behind + 11 : reason.text);
+    return kf_fail(error, reason.code, "it cannot become a task: %s",
+                   behind ? behind + 11 : reason.text);
 }
 
 /* Moves `temporary` to `target`; what was there before is removed afterwards. */
@@ -365,10 +366,10 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
                      (!copied || is_same(target, PROBLEM_FILE, text, size));
         if (*unchanged) return true;
         if (!options->force)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "%s is there already and differs; --force makes it anew, --output names "
-                           "another folder",
-                           target);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "%s exists and differs; --force replaces it, --output names another folder",
+                target);
     }
     if (!kf_directory_make(options->output, error)) return false;
     if (!mkdtemp(temporary))

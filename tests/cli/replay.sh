@@ -160,5 +160,5 @@ expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store none.db
 complains "asked no model"
 expect 0 optimize "$task" --workers "$fake" --llm "exec:python3 model.py" --llm "exec:python3 other.py" --candidates 3 --store twins.db --json
 expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store twins.db
-complains "two models that are both called"
+complains "two models with the name"
 finish

@@ -290,7 +290,7 @@ static void force_replaces_exports_alone(void **state)
             assert_non_null(place);
             assert_true(kf_file_write(late, "first", 5, NULL));
             assert_false(kf_atomic_output_commit(place, &error));
-            assert_non_null(strstr(error.text, "somebody else made it meanwhile"));
+            assert_non_null(strstr(error.text, "another process created it meanwhile"));
             assert_true(holds(late, false, "first"));
             unlink(late);
         }
