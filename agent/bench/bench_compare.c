@@ -1,5 +1,5 @@
-/* Comparing is paired: each problem is its own control, so that hard problems, which are hard for
- * both, do not blur the difference. */
+/* A paired comparison: each problem is its own control, so problems that are hard for both benches
+ * do not blur the difference. */
 #include "bench_compare.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static const kf_bench_row *row_named(const kf_bench_result *result, const char *
     return NULL;
 }
 
-/* What is the same problem in the other result; NULL none. *named: the one of the same name, which
- * may be another problem. */
+/* Returns the same problem in the other result, or NULL. *named is the problem of the same name,
+ * which may have different content. */
 static const kf_bench_row *partner(const kf_bench_result *result, const kf_bench_row *row,
                                    bool by_name, const kf_bench_row **named)
 {
@@ -35,10 +35,11 @@ static bool is_solved(const kf_bench_row *row)
 
 static bool are_apart(kf_interval a, kf_interval b)
 {
-    return a.high < b.low || b.high < a.low; /* false where one is not known */
+    /* False if one of them is unknown. */
+    return a.high < b.low || b.high < a.low;
 }
 
-/* Of a problem: chance that a sample is correct and faster than p. */
+/* Returns the probability that a sample of the problem is correct and faster than p. */
 static double fast_share(const kf_bench_result *result, const kf_bench_row *row, double p)
 {
     kf_score_problem problem = result->setup.independent
@@ -136,8 +137,8 @@ void kf_bench_comparison_clear(kf_bench_comparison *comparison)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What became of a problem, and why it was not solved: the fault, or its samples with the first
- * one's words. */
+/* Appends the result of a problem and the reason why it was not solved: its fault, or its statuses
+ * with the text of the first sample. */
 static const char *why(const kf_bench_row *row)
 {
     if (*row->fault) return row->fault;

@@ -1,11 +1,12 @@
-/* A result as CSV (RFC 4180): a line a sample, and one for each problem without any, so that
- * whoever sums up the lines has the whole suite. */
+/* A result as CSV (RFC 4180). It has one line for each sample, and one for each problem without
+ * samples, so that sums over all lines cover the whole suite. */
 #include <math.h>
 #include <string.h>
 
 #include "bench_result.h"
 
-/* A leading =, +, - or @ would be a formula in a spreadsheet; a quote before it makes it text. */
+/* Quotes a text. A leading =, +, - or @ would be a formula in a spreadsheet; an apostrophe makes it
+ * text. */
 static void csv_text(kf_buffer *out, const char *text)
 {
     kf_buffer_string(out, "\"");
@@ -45,7 +46,7 @@ static void csv_sample(const kf_bench_row *row, const kf_bench_sample *s, kf_buf
     csv_text(out, s->text);
 }
 
-/* A problem without a sample: refused, at fault, or not begun. */
+/* a problem without a sample: refused, with a fault, or not begun */
 static void csv_without(const kf_bench_row *row, kf_buffer *out)
 {
     kf_buffer_format(out, ",\"\",%s,",
@@ -65,7 +66,7 @@ static void csv_begin(const kf_bench_row *row, kf_buffer *out)
     csv_number(out, row->problem < 0 ? NAN : (double)row->problem);
 }
 
-/* Of the best sample; of the others nothing is known. */
+/* Writes the columns of extra baselines. Only the best sample has figures. */
 static void csv_extra_baselines(const kf_bench_result *result, const kf_bench_row *row,
                                 const kf_bench_sample *s, kf_buffer *out)
 {

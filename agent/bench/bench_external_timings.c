@@ -1,14 +1,12 @@
-/* Times of baselines that others have measured, in the form of KernelBench's
+/* Times of baselines from another machine, in the form of KernelBench's
  * results/timing/HARDWARE/baseline_time_torch….json:
  *
- *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "min": …, "max": …, "num_trials": 100,
- * "hardware": "NVIDIA …"}, …}, "level2": {…}}
+ *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "hardware": "NVIDIA …"}, …}, …}
  *
- * in milliseconds. What a candidate comes to against such a time is no measurement: another
- * machine, another clock (means of CUDA events on one warm input), perhaps another PyTorch. Reports
- * show it apart, under the file's name and hardware, and say that it was not measured here. A task
- * whose shapes were scaled is another problem, and gets none.
- */
+ * in milliseconds. A comparison with them is not a measurement: the machine, the clock (means of
+ * CUDA events on one warm input) and perhaps PyTorch differ. Reports show it under the file's name
+ * and hardware, and say that it was not measured here. A task with scaled shapes is a different
+ * problem and gets no figure. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +24,7 @@ static const char *text_of(const cJSON *json, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* The number that a name begins with, as in "19_ReLU.py"; -1. */
+/* Returns the number at the start of a name like "19_ReLU.py", or -1. */
 static int64_t number_before(const char *name)
 {
     char *end;

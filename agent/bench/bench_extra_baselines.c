@@ -1,13 +1,11 @@
-/* Measuring what a bench has found against further baselines of the tasks (`--against NAME`): each
- * candidate is timed beside what it is compared with, so another baseline is another measurement.
- * Only the best candidate of each problem gets one, after everything else. The verdict is stored
- * outside of the bench's runs under conditions of its own (kf_search_environment_id), as `kforge
- * eval --baseline` would store it; bench_result.c looks for it there. So what was measured before
- * is not measured again, here or when a bench goes on.
+/* Measurements against extra baselines of the tasks (`--against NAME`). Candidate and baseline are
+ * timed in pairs, so another baseline needs another measurement. Only the best candidate of each
+ * problem gets one, after the bench. The verdict is stored outside the bench's runs, under an
+ * environment id of its own (kf_search_environment_id), as `kforge eval --baseline` stores it.
+ * bench_result.c finds it there. So a resumed bench does not measure it again.
  *
- * A baseline may be impossible to judge, as torch.compile's is by PyTorch 1. Then it is for all
- * tasks; after a few such answers in a row nobody is asked any more, and the report says why.
- */
+ * A baseline may be impossible to run, for example torch.compile with PyTorch 1. After HOPELESS
+ * failures in a row no further task tries it, and the report gives the reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +20,8 @@
 
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
-#define HOPELESS 3 /* answers in a row that a baseline can't run */
+/* failures in a row after which a baseline is given up */
+#define HOPELESS 3
 
 typedef struct measurement {
     size_t row, extra;
@@ -31,7 +30,7 @@ typedef struct measurement {
     size_t size;
     const char *flags[KF_MAX_TUNE_FLAGS];
     size_t flag_count;
-    cJSON *flag_list; /* that `flags` point into */
+    cJSON *flag_list; /* `flags` points into it */
     bool python;
     int tries;
 } measurement;
@@ -61,7 +60,8 @@ static bool fill_flags(measurement *item, const char *json, kf_error *error)
     return true;
 }
 
-/* The best of each problem, for each baseline that it has no figure for and its task has. */
+/* Lists the best candidate of each problem with each extra baseline of its task that has no figure
+ * yet. */
 static bool list_measurements(measuring *m, kf_error *error)
 {
     kf_bench_result *result = m->result;
@@ -105,7 +105,8 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = item->python;
     job->options.verify = !m->plan->once;
-    job->options.kernelbench = false; /* another baseline changes nothing of what it says */
+    /* KernelBench's protocol does not depend on the baseline */
+    job->options.kernelbench = false;
     job->options.baseline = strdup(m->result->extra_baselines[item->extra].name);
     if (!job->options.baseline) return kf_fail_memory(error, "the extra baselines");
     return kf_workers_submit(m->workers, job, (int64_t)index, error);
@@ -147,7 +148,7 @@ static void tell(measuring *m, const measurement *item, const kf_verdict *verdic
     fflush(m->how->log);
 }
 
-/* `again`: the machine was at fault, and may not be the next time. */
+/* *again is set if the machine failed, so that a second try may succeed. */
 static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_error *error)
 {
     measurement *item = &m->items[result->ticket];
@@ -168,7 +169,7 @@ static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_
     return true;
 }
 
-/* The next one that there is any hope for; false: none is left. */
+/* Finds the next measurement of a baseline that is not given up. False if there is no other. */
 static bool next_one(measuring *m, size_t *index)
 {
     while (m->next < m->count) {

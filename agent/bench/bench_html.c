@@ -1,7 +1,6 @@
-/* A result as one HTML page. The page is a template (report/bench.html) with style and script
- * beside it; what is filled in is made here, from texts that anybody may have written: task names,
- * files, findings, models. All of them pass kf_html_text.
- */
+/* A result as one HTML page. The page is a template (report/bench.html) with a style and a script
+ * from the same folder. This file makes the values of its variables. Their texts come from task
+ * names, files, findings and models, so all of them pass kf_html_text. */
 #include "bench_charts.h"
 #include "html_text.h"
 
@@ -11,7 +10,8 @@
 #include "prompt_template.h"
 #include "table.h"
 
-#define SHOWN_SAMPLES 40 /* of a problem */
+/* samples shown of a problem */
+#define SHOWN_SAMPLES 40
 
 static void percent(kf_buffer *out, double share)
 {
@@ -162,7 +162,8 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
     kf_buffer_string(out, "</li>");
 }
 
-/* Share of the physical limit over the timed workloads of the best; NaN where none is known. */
+/* Returns the share of the physical limit, averaged over the timed workloads of the best candidate;
+ * NaN if unknown. */
 static double limit_share(const kf_bench_row *row)
 {
     double sum = 0;
@@ -306,9 +307,8 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
 
-/* A table of its own below the others; rows follow, and `end_table`. On a phone each row is a
- * block: its cells say what they are (data-label), and those of class wide get a line of their own.
- */
+/* Begins a table in a section of its own. Rows follow, then end_table. On a phone each row is a
+ * block: data-label names a cell, and cells of class "wide" get a line of their own. */
 static void begin_table(kf_buffer *out, const char *title, const char *about,
                         const char *const *columns)
 {
@@ -440,7 +440,7 @@ static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf
     kf_buffer_string(out, "</tr>\n");
 }
 
-/* A row whose value is the same of all problems and of those judged. */
+/* Begins a row with one value for all problems and the judged ones. */
 static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *name)
 {
     kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td%s>", name,
@@ -455,7 +455,7 @@ static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *nam
     kf_buffer_string(out, "</td></tr>\n");
 }
 
-/* Of each further baseline that has figures: fast_p for p from 1. */
+/* Writes fast_p for p from 1 against each extra baseline that has figures. */
 static void write_fast_extra(const kf_bench_result *r, kf_buffer *out)
 {
     for (size_t i = 0; i < r->extra_baseline_count; i++)

@@ -1,4 +1,5 @@
-/* A result as JSON ("kforge-bench-report/1"), and what a comparison needs of one, read back. */
+/* A result as JSON ("kforge-bench-report/1"), and the reader of those parts that a comparison
+ * needs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static cJSON *sample_json(const kf_bench_sample *s)
     return json;
 }
 
-/* The best against each further baseline, in their order. */
+/* Adds the best candidate's figures against each extra baseline, in their order. */
 static void add_extra_baselines(cJSON *json, const kf_bench_result *result, const kf_bench_row *row)
 {
     cJSON *list = result->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
@@ -160,7 +161,7 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     }
 }
 
-/* Scores of the best candidates against further baselines. */
+/* Adds the scores of the best candidates against extra baselines. */
 static void add_against(cJSON *json, const kf_bench_result *r)
 {
     cJSON *list = r->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;

@@ -1,11 +1,10 @@
-/* Judging existing solutions: one run a task, an attempt a solution, in one process with all
- * workers. A solution that has its attempt is done, so that a bench which was killed goes on where
- * it was. What the store knows of a candidate on this hardware counts here, too, as in a search.
+/* Judges existing solutions in one process with all workers. Each task has a run, and each solution
+ * an attempt. A solution with an attempt is done, so an interrupted bench continues there. If the
+ * store has a verdict on the candidate for this hardware, it counts, as in a search.
  *
- * A solution that the machine failed with is not judged: its run stays open, so that it is judged
- * when the bench goes on, after those that nobody has tried; or by another worker, when the one
- * that failed is given up. Without a worker left the bench ends with what it has.
- */
+ * If the machine fails with a solution, the solution stays unjudged and its run open. It is tried
+ * again after all others, by another worker if its worker is given up, or when the bench is
+ * resumed. Without any worker the bench ends early. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,16 @@
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
 
-/* Of a solution. */
+/* State of a solution. */
 typedef struct state {
-    bool done;     /* judged, or there is nothing to judge */
-    bool begun;    /* in this session */
-    bool flying;   /* with a worker */
-    bool unjudged; /* the machine failed with it, in this session or an earlier one */
-    int tries;     /* verdicts that blamed the machine */
+    /* judged, or it can't be judged */
+    bool done;
+    bool begun;  /* in this session */
+    bool flying; /* sent to a worker */
+    /* the machine failed with it, now or in an earlier session */
+    bool unjudged;
+    /* verdicts that blamed the machine */
+    int tries;
 } state;
 
 typedef struct judging {
@@ -36,17 +38,19 @@ typedef struct judging {
     kf_store *store;
     kf_workers *workers;
     char *environment_id;
-    state *states;   /* of each solution */
-    size_t worn;     /* workers that were given up for their machine's faults */
-    size_t *left;    /* of each task, solutions still to be judged */
-    kf_task **tasks; /* loaded */
+    state *states; /* one for each solution */
+    /* workers given up for failures of their machines */
+    size_t worn;
+    /* solutions to judge, for each task */
+    size_t *left;
+    kf_task **tasks; /* loaded tasks */
     int width;
     size_t judged, planned, submitted;
     double started;
     char session[16];
 } judging;
 
-/* What the run's options tell of its solutions: bench_result.c reads it. */
+/* Describes the task's solutions in the options of its run. bench_result.c reads them. */
 static cJSON *describe(const judging *j, size_t task)
 {
     cJSON *bench = cJSON_Duplicate(j->plan->description, true),
@@ -89,7 +93,7 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
                               task->run, error);
 }
 
-/* Attempts of an earlier session are done. */
+/* Marks solutions with attempts of an earlier session as done. */
 static bool read_done(judging *j, size_t index, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -153,7 +157,7 @@ static void put_unjudged(judging *j, size_t index, const char *why)
     kf_fail(&j->outcome->why, KF_ERROR_MACHINE, "%s: %s", j->solutions->items[index].file, why);
 }
 
-/* Judged before on this hardware? Then that verdict counts. */
+/* True if the store has a verdict for this hardware. Then that verdict counts. */
 static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
 {
     const kf_bench_solution *s = &j->solutions->items[index];
@@ -202,7 +206,8 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = s->language == KF_LANGUAGE_PYTHON;
     job->options.kernelbench = j->plan->protocol;
-    job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
+    /* Each verdict is final, because no search measures the best again. */
+    job->options.verify = !j->plan->once;
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
         return kf_fail_memory(error, "the judging of solutions");
     j->states[index].flying = true;
@@ -256,7 +261,7 @@ static bool await_hello(judging *j, kf_error *error)
     return j->environment_id || kf_fail_memory(error, "the judging of solutions");
 }
 
-/* Runs are begun or taken up, tasks loaded, what is done is left out. */
+/* Loads the tasks, begins or resumes their runs, and skips solutions that are done. */
 static bool prepare(judging *j, kf_error *error)
 {
     for (size_t t = 0; t < j->plan->suite.count; t++) {
@@ -288,7 +293,7 @@ static bool prepare(judging *j, kf_error *error)
         j->left[s->task]++;
         j->planned++;
     }
-    /* all of it was done, or nothing of it can be judged */
+    /* all solutions are done, or none can be judged */
     for (size_t t = 0; t < j->plan->suite.count; t++)
         if (j->tasks[t] && !j->left[t] &&
             !kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
@@ -296,8 +301,8 @@ static bool prepare(judging *j, kf_error *error)
     return true;
 }
 
-/* Those that nobody has tried come first, lest those that a machine can't judge keep it from the
- * others. */
+/* Finds the next solution. Those that a machine failed with come last, so that they do not keep it
+ * from the others. */
 static bool next_one(const judging *j, size_t *index)
 {
     for (int unjudged = 0; unjudged < 2; unjudged++)
@@ -308,7 +313,7 @@ static bool next_one(const judging *j, size_t *index)
     return false;
 }
 
-/* A worker was given up for its machine's faults: what it failed with is for the others. */
+/* If a worker was given up, returns its unjudged solutions to the queue of the others. */
 static void retry_unjudged(judging *j)
 {
     size_t worn = kf_workers_worn(j->workers);
@@ -320,7 +325,7 @@ static void retry_unjudged(judging *j)
     }
 }
 
-/* No worker is left: what was judged stays, and is all there is. */
+/* Ends the bench without workers and keeps all verdicts. */
 static bool give_up(judging *j, const kf_error *why)
 {
     j->outcome->gave_up = true;
@@ -381,7 +386,7 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
     bool all = true;
     *outcome = (kf_bench_outcome){0};
     for (size_t i = 0; i < count; i++) all &= plan->suite.tasks[solutions->items[i].task].finished;
-    if (all) return true; /* no worker need be waited for */
+    if (all) return true; /* do not wait for a worker */
     judging j = {.plan = plan, .solutions = solutions, .how = how, .outcome = outcome};
     kf_auto(kf_store) store = kf_store_open(how->store, KF_STORE_CREATE, error);
     kf_workers_options options = {

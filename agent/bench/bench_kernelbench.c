@@ -1,8 +1,7 @@
-/* The two files that KernelBench's own programs leave in runs/RUN/, for those who read them with
- * theirs: eval_results.json, one list of samples a problem, times in milliseconds, -1 where there
- * is none; and the analysis, which looks at sample 0 alone. Problem numbers are unique within a
- * level only, so a suite of several levels gets a folder a level.
- */
+/* The two files that KernelBench's own programs write into runs/RUN/. eval_results.json has a list
+ * of samples for each problem, with times in milliseconds or -1. The analysis covers only sample 0.
+ * Problem numbers are unique within a level only, so a suite of several levels gets one folder for
+ * each level. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a bench is going to do, as its runs remember it: begun, or taken up again from them. */
+/* The plan of a bench: made for a new one, read from the options of its runs for a resumed one. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,8 +15,8 @@
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they
- * began. */
+/* Makes an id: 'b', then the time and three random characters in Crockford's base32. So ids sort by
+ * their start. */
 static bool make_id(char id[KF_RUN_ID], kf_error *error)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -64,7 +64,7 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     for (size_t i = 0; i < plan->search.model_count; i++)
         cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
     if (plan->once) cJSON_AddTrueToObject(json, "once");
-    /* left out in older ones, which all ran it */
+    /* Older benches lack this field. They all ran the protocol. */
     if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol");
     cJSON *against = plan->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
     for (size_t i = 0; i < plan->extra_baseline_count; i++)
@@ -100,7 +100,8 @@ static const char *text_of(const cJSON *json, const char *key)
 const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
 {
     *memory = NULL;
-    if (!strstr(options, KF_BENCH_SCHEMA)) return NULL; /* most runs: not parsed */
+    /* Most runs have no bench. Do not parse them. */
+    if (!strstr(options, KF_BENCH_SCHEMA)) return NULL;
     *memory = kf_json_parse(options, strlen(options), OPTION_BYTES, "options of the run", NULL);
     const cJSON *bench = cJSON_GetObjectItemCaseSensitive(*memory, "bench");
     return strcmp(text_of(bench, "schema"), KF_BENCH_SCHEMA) == 0 ? bench : NULL;
@@ -119,7 +120,7 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
         if (!*found || strlen(found) >= KF_RUN_ID ||
             (!last && strncmp(found, word, strlen(word)) != 0))
             continue;
-        /* ids sort by when they began */
+        /* ids sort by their start */
         if (last ? strcmp(found, id) > 0 : !*id) snprintf(id, KF_RUN_ID, "%s", found);
         several |= !last && strcmp(found, id) != 0;
     }
@@ -171,13 +172,14 @@ static kf_bench_task *task_named(kf_bench_suite *suite, const char *name)
     return NULL;
 }
 
-/* The first of its runs that is seen: settings and description are the same in all. */
+/* The first run of a bench gives settings and description. They are equal in all its runs. */
 static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error *error)
 {
     if (!kf_search_options_read(run->options, &plan->search, plan->models, &plan->options, error))
         return false;
     plan->description = cJSON_Duplicate(plan->search.bench, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(plan->description, "solutions"); /* that run's own */
+    cJSON_DeleteItemFromObjectCaseSensitive(plan->description,
+                                            "solutions"); /* belongs to that run only */
     plan->search.bench = plan->description;
     const char *source = text_of(plan->description, "source");
     const cJSON *cost = cJSON_GetObjectItemCaseSensitive(plan->description, "cost"), *model;
@@ -195,7 +197,7 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
         if (cJSON_IsString(model) && plan->search.model_count < KF_SEARCH_MODELS)
             plan->models[plan->search.model_count++] = model->valuestring;
     }
-    /* The device as the store calls it may say more than the hardware does. */
+    /* The store's name of the device may have text after the hardware's name. */
     const char *more = plan->search.baseline ? strstr(run->device, ", against baseline ") : NULL;
     plan->hardware =
         more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
@@ -223,7 +225,7 @@ static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
     return row == 0;
 }
 
-/* Tasks that were not begun come from their folders. */
+/* Loads tasks that were not begun from their folders. */
 static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
 {
     kf_bench_suite found = {0};
@@ -250,8 +252,8 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
     return loaded;
 }
 
-/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or
- * counts none. */
+/* True if a budget ended the search early, so that it can continue: it drew fewer replies than
+ * wanted, or has no number of replies. */
 static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
 {
     for (size_t i = 0; i < plan->suite.count; i++) {

@@ -1,4 +1,4 @@
-/* A result as text: for terminals and as Markdown; and the files that a report is written to. */
+/* A result as text for terminals and as Markdown, and the function that writes all output files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const char *times(kf_interval speedup, char text[KF_FIGURE])
     return text;
 }
 
-/* The largest k for which pass@k means something. */
+/* Returns the largest meaningful k of pass@k. */
 static size_t most_samples(const kf_bench_result *result)
 {
     size_t most = 0;
@@ -39,8 +39,8 @@ static size_t most_samples(const kf_bench_result *result)
     return result->setup.independent ? most : 1;
 }
 
-/* Each score as a line: its name, its value over all problems of the suite, and over those that
- * were judged ("" where that is the same). */
+/* Lists each score with its name, its value over all problems, and its value over judged problems
+ * ("" if it is the same). */
 typedef void (*score_line)(void *context, const char *name, const char *value, const char *judged);
 
 typedef struct lister {
@@ -68,7 +68,7 @@ static void list_fast(const lister *l, const char *name, double p, size_t k)
                kf_score_fast(r->judged_outcomes, r->judged, p, k, &r->scoring));
 }
 
-/* fast_p against further baselines, each under its name; why there is none where that is so. */
+/* Lists fast_p against extra baselines, or the reason why it is missing. */
 static void list_extra_baselines(const lister *l)
 {
     const kf_bench_result *r = l->result;
@@ -193,8 +193,8 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     list_text(&l, "cost", value);
 }
 
-/* "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded"; "" where
- * all were judged. */
+/* Appends "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded",
+ * or nothing if all were judged. */
 static const char *tell_unjudged(const kf_bench_result *r, char text[256])
 {
     size_t faults = 0, waiting = 0;
@@ -224,7 +224,7 @@ static const char *tell_unjudged(const kf_bench_result *r, char text[256])
     return text;
 }
 
-/* What stands for a row's samples: why there are none, or what became of them. */
+/* Returns the text for a row's samples: their statuses, or the reason why there are no samples. */
 static const char *outcome_of(const kf_bench_row *row)
 {
     return *row->fault ? row->fault : *row->statuses ? row->statuses : row->state;
@@ -273,7 +273,7 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
     kf_table_print(&table, out, width, 0, bold);
 }
 
-/* What was claimed and not confirmed, and who cheated how. */
+/* Prints unconfirmed claims, and cheats with their rules. */
 static void print_cheats(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
@@ -301,7 +301,7 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
     kf_table_print(&table, out, width, 2, bold);
 }
 
-/* Every solution whose author claims a speedup, beside what was found. */
+/* Prints each solution with a claimed speedup and its verified figure. */
 static void print_claims(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
@@ -339,7 +339,7 @@ static void print_claims(const kf_bench_result *result, FILE *out, int width, bo
     kf_table_print(&table, out, width, 2, bold);
 }
 
-/* The best of each problem against the bench's own baseline and the further ones. */
+/* Prints the best of each problem against the bench's own baseline and the extra ones. */
 static void print_extra_baselines(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
@@ -398,7 +398,7 @@ void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bo
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-/* In a cell of a table: nothing of the text is markup. */
+/* Appends a text for a table cell, with all markup escaped. */
 static void markdown_text(kf_buffer *out, const char *text)
 {
     for (; *text; text++) {

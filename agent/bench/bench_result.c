@@ -1,4 +1,4 @@
-/* A result out of the store. One run a task; its attempts are the samples. */
+/* Reads a result from the store: one run for each task. Its attempts are the samples. */
 #include "bench_result.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 #include "llm.h"
 #include "output.h"
 
-#define SKIPPED 64 /* baseline and seeds of a run that its best candidate may not be */
+/* attempts beyond the samples: baseline and seeds */
+#define SKIPPED 64
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -71,7 +72,7 @@ static kf_bench_times times_of(const kf_workload_verdict *workload, char side, d
         if (sample->side != side || sample->pair < 0 || sample->calls < 1) continue;
         double seconds = fmax(0, sample->seconds - workload->batch_cost_seconds) / sample->calls;
         sum += seconds, squares += seconds * seconds;
-        times.least = fmin(seconds, times.least); /* of a NaN and a number the number */
+        times.least = fmin(seconds, times.least); /* fmax and fmin ignore NaN */
         times.most = fmax(seconds, times.most);
         times.batches++;
     }
@@ -110,7 +111,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     const kf_workload_verdict *timed = first_timed(verdict);
     if (finding && verdict->status != KF_CORRECT)
         sample->rule = kf_bench_text(result, finding->rule);
-    /* the last says most */
+    /* the last finding is the most exact */
     static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i]))
@@ -130,8 +131,8 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     if (!(result->setup.bytes_per_second >= bandwidth)) result->setup.bytes_per_second = bandwidth;
 }
 
-/* Of a call of the problem that a task was imported from, at the size it has: the module's own
- * operations, which a candidate may do with less of. 0: not known. */
+/* Returns the operations of a call of the imported module at the task's size. A candidate may need
+ * fewer. 0 if unknown. */
 static double reference_flops(const kf_task *task)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
@@ -169,14 +170,16 @@ typedef struct reader {
     kf_store *store;
     kf_bench_result *result;
     kf_bench_row *row;
-    const cJSON *solutions; /* of this run's task; NULL: models were asked */
-    bool models;            /* any was asked */
+    /* of this run's task; NULL for a bench of models */
+    const cJSON *solutions;
+    bool models; /* True if any model was called */
     int64_t skipped[SKIPPED];
     size_t skipped_count;
     kf_error *error;
 } reader;
 
-/* A place for another sample, or the one of the same reply or solution, which was judged again. */
+/* Returns the sample of the same reply or solution, which was judged again, or a new one. NULL
+ * without memory. */
 static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
 {
     kf_bench_row *row = r->row;
@@ -226,7 +229,7 @@ static bool fill_candidate(reader *r, int64_t id, kf_bench_sample *sample)
     return true;
 }
 
-/* Was there no answer at all? Then it is no sample: the provider failed, not the model. */
+/* True if the provider failed and there is no reply: then there is no sample. */
 static bool is_no_answer(reader *r, int64_t call, bool *none)
 {
     kf_autoresult kf_store_model_call stored = {0};
@@ -235,7 +238,7 @@ static bool is_no_answer(reader *r, int64_t call, bool *none)
     return true;
 }
 
-/* Solutions are told apart by their files. */
+/* Finds a solution by its file. */
 static int64_t number_of_solution(const cJSON *solutions, const char *file)
 {
     const cJSON *solution;
@@ -281,7 +284,7 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     return true;
 }
 
-/* Names what is known of each solution, and adds those that were not judged. */
+/* Labels the samples of solutions, and adds solutions that were not judged. */
 static bool take_solutions(reader *r)
 {
     const cJSON *solution;
@@ -309,7 +312,7 @@ static bool take_solutions(reader *r)
 
 /* ---- a problem ------------------------------------------------------------------------------- */
 
-/* "2 correct, 1 wrong_result", most first. */
+/* "2 correct, 1 wrong_result", the most frequent first */
 static const char *count_statuses(kf_bench_result *result, const kf_bench_row *row)
 {
     kf_autobuffer text = {0};
@@ -383,8 +386,8 @@ static bool conclude_row(reader *r, kf_task *task)
     return true;
 }
 
-/* What the best is against further baselines. Such a verdict is one like any other on that
- * candidate, under other conditions (bench_extra_baselines.c). */
+/* Reads the verdicts on the best candidate against extra baselines. They are stored under
+ * environment ids of their own (bench_extra_baselines.c). */
 static bool read_extra_baselines(reader *r, const kf_task *task)
 {
     const kf_bench_result *result = r->result;
@@ -444,7 +447,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
         if (!take_attempt(&r, &attempt)) return false;
     kf_store_cursor_free(kf_steal(&cursor));
     if (got < 0 || !take_solutions(&r)) return false;
-    /* only for its work: none is none */
+    /* needed only for its work: NULL is allowed */
     kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL);
     if (task) {
         const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
@@ -457,7 +460,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …" */
+/* Returns "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …". */
 static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
 {
     kf_autobuffer text = {0};
@@ -577,7 +580,8 @@ static bool is_frozen(const kf_bench_sample *sample)
     return sample->score.correct && strcmp(sample->rule, KF_FLAG_FROZEN) == 0;
 }
 
-/* Only the best, which has been measured again: of many samples one may be above 1 by chance. */
+/* Only the best counts, because it was measured again. One of many samples may be above 1 by
+ * chance. */
 static bool is_surely_faster(const kf_bench_row *row)
 {
     return row->best.candidate && row->best.score.correct && row->best.speedup.low > 1;

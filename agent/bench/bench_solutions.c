@@ -1,4 +1,4 @@
-/* Finding solutions and what they are solutions of. */
+/* Finds existing solutions and their tasks. */
 #include "bench_solutions.h"
 
 #include <ctype.h>
@@ -54,7 +54,7 @@ static void count_stranger(finder *f, const char *file)
     if (!f->found->strangers++) snprintf(f->found->stranger, sizeof f->found->stranger, "%s", file);
 }
 
-/* Takes source and why over; a solution without either is out of memory. */
+/* Adds a solution and takes ownership of source and why. Both NULL means lack of memory. */
 static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language,
                 char *source, size_t size, char *why, double claimed, bool other_text)
 {
@@ -117,7 +117,7 @@ static bool add_file(finder *f, const char *path, const char *file, const char *
     if (kf_bench_kernelbench_name(name, &level, &problem, &sample, &language))
         task = task_of_origin(f->suite, level, problem);
     else if (!dot || !language_of(dot, &language))
-        return true; /* some other file */
+        return true; /* another kind of file */
     else
         task = folder_name ? task_of_name(f->suite, folder_name, strlen(folder_name))
                            : task_of_name(f->suite, name, (size_t)(dot - name));
@@ -142,7 +142,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* `within`: the folder's own name below the top, NULL at the top. */
+/* `within` is the name of the folder below the top, or NULL at the top. */
 static bool add_folder(finder *f, const char *folder, const char *within)
 {
     struct dirent **entries;
@@ -169,7 +169,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
 
 /* ---- CUDA-L1 --------------------------------------------------------------------------------- */
 
-/* A number, or digits as text: both occur. */
+/* Reads a number, or digits in a text. */
 static int64_t whole_number(const cJSON *line, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
@@ -183,7 +183,7 @@ static int64_t whole_number(const cJSON *line, const char *key)
                : -1;
 }
 
-/* A figure, or one as text. */
+/* Reads a figure, or a figure in a text. */
 static double figure_of(const cJSON *item)
 {
     char *end;
@@ -193,8 +193,8 @@ static double figure_of(const cJSON *item)
     return end > item->valuestring && !*end && value > 0 && value < 1e9 ? value : NAN;
 }
 
-/* score_default, and score alone, are against eager PyTorch; where a release has others only, the
- * first. */
+/* score_default, and score alone, are against eager PyTorch. A release with only other scores gives
+ * the first of them. */
 static double claim_of(const cJSON *line)
 {
     double claim = figure_of(cJSON_GetObjectItemCaseSensitive(line, "score_default"));
@@ -208,8 +208,8 @@ static double claim_of(const cJSON *line)
     return claim;
 }
 
-/* What a solution was written for is another text than the task's problem file; a last line break
- * more or less makes none. */
+/* True if the solution's problem text differs from the task's problem file, without regard to a
+ * last line break. */
 static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
 {
     char hash[KF_HASH_HEX];
@@ -219,7 +219,8 @@ static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
     while (bare && text[bare - 1] == '\n') bare--;
     kf_autofree char *ended = strndup(text, bare + 1);
     if (!ended) return false;
-    ended[bare] = '\n'; /* strndup has copied one more, or ended there: both leave room for it */
+    /* strndup has copied the byte behind the text, or ended there, so there is room for it */
+    ended[bare] = '\n';
     kf_hash hashes[] = {kf_hash_bytes(text, size), kf_hash_bytes(text, bare),
                         kf_hash_bytes(ended, bare + 1)};
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
@@ -242,7 +243,7 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
         return true;
     }
     bool given = cJSON_IsString(code) && *code->valuestring &&
-                 strcmp(code->valuestring, "None") != 0; /* as Python has written it */
+                 strcmp(code->valuestring, "None") != 0; /* in Python's syntax */
     bool python = given && (strstr(code->valuestring, "import torch") ||
                             strstr(code->valuestring, "class ModelNew"));
     return add(
@@ -252,7 +253,7 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
         is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
 }
 
-/* {"1": [{"task_id": 1, …}, …], "2": …}: one value over many lines. */
+/* Reads {"1": [{"task_id": 1, …}, …], "2": …}, one value over many lines. */
 static bool add_levels(finder *f, const char *path, const char *text, size_t size)
 {
     int64_t number = 0;
@@ -283,7 +284,7 @@ static bool add_lines(finder *f, const char *path)
     kf_autofree char *text = kf_file_read(path, LINES_BYTES, &size, f->error);
     if (!text) return false;
     size_t opening = strspn(text, "{ \t\r");
-    /* no whole value in its first line */
+    /* the first line is not a whole value */
     if (opening && opening == strcspn(text, "\n")) return add_levels(f, path, text, size);
     for (const char *at = text; at < text + size;) {
         const char *end = memchr(at, '\n', (size_t)(text + size - at));

@@ -1,5 +1,5 @@
-/* Finding the tasks of a suite. One that can't be loaded costs nobody else anything: it is listed
- * with its fault, and counts as unsolved. */
+/* Finds the tasks of a suite. A task that can't be loaded is listed with its fault and counts as
+ * unsolved. The others are not affected. */
 #include <dirent.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "kforge/json.h"
 #include "kforge/list.h"
 
-/* of a suite.json: an import of thousands of problems, each with its reason */
+/* maximum of a suite.json, for an import of thousands of problems with reasons */
 #define SUITE_BYTES ((size_t)64 << 20)
 
 static const char *last_part(const char *path)
@@ -50,7 +50,8 @@ typedef struct loader {
     kf_bench_suite *suite;
     const char *const *only;
     size_t only_count;
-    bool listed; /* suite.json was read, and now what lies beside it */
+    /* True once suite.json was read, while its folder is searched */
+    bool listed;
     kf_error *error;
 } loader;
 
@@ -69,7 +70,7 @@ static bool is_taken(const kf_bench_suite *suite, const char *name)
     return false;
 }
 
-/* A place for another one, at fault where `fault` is not "". */
+/* Adds a task, with a fault unless `fault` is "". */
 static kf_bench_task *new_entry(loader *l, const char *name, const char *folder, const char *fault)
 {
     kf_bench_suite *suite = l->suite;
@@ -94,8 +95,7 @@ static bool add_task(loader *l, const char *folder)
 {
     kf_error why = {0};
     for (size_t i = 0; l->listed && i < l->suite->count; i++)
-        if (strcmp(l->suite->tasks[i].folder, folder) == 0)
-            return true; /* suite.json has named it */
+        if (strcmp(l->suite->tasks[i].folder, folder) == 0) return true; /* already in suite.json */
     kf_auto(kf_task) task = kf_task_load(folder, &why);
     const char *name = task ? kf_task_name(task) : last_part(folder);
     if (!is_wanted(l, name, folder)) return true;
@@ -147,8 +147,8 @@ static bool add_folder(loader *l, const char *folder, int depth)
 
 /* ---- suite.json ------------------------------------------------------------------------------ */
 
-/* {"task", "folder"} of what an import made, {"task", "rule", "reason", "level", "problem"} of what
- * it refused. What was made since by other means is there all the same. */
+/* Adds the problems of an import: {"task", "folder"} for imported ones, {"task", "rule", "reason",
+ * "level", "problem"} for refused ones. A refused problem that got a folder later is a task. */
 static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, const cJSON *entry)
 {
     const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"),
