@@ -112,8 +112,7 @@ typedef struct shards {
     shard_answer environment_id;
 } shards;
 
-/* ---- in a shard -------------------------------------------------------------------------------
- */
+/* ---- in a shard ------------------------------------------------------------------------------ */
 
 typedef struct work {
     const kf_bench_plan *plan;
@@ -289,8 +288,7 @@ static int serve(work *w, int orders)
     return 0;
 }
 
-/* ---- starting shards --------------------------------------------------------------------------
- */
+/* ---- starting shards ------------------------------------------------------------------------- */
 
 static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
 {

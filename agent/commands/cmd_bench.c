@@ -1,4 +1,4 @@
-/* `kforge bench`: a suite from its settings to its report. */
+/* `kforge bench`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,11 @@
 #include "llm.h"
 #include "named_task.h"
 
-#define TUNER_SECONDS 40.0 /* of a task without a model, as `optimize` has it */
+/* for a task without a model, as for `optimize` */
+#define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0
-#define CALLS 4 /* of independent samples at a time: a device need not wait for a model */
+/* concurrent calls of independent samples, so that the device need not wait for a model */
+#define CALLS 4
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts,
@@ -42,8 +44,8 @@ static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
     if (strcmp(spec, "none") == 0) return true;
     if (index == KF_SEARCH_MODELS)
         return kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS);
-    /* One that is another for each task has no price to be frozen; the first is tried, so that a
-     * wrong one is told at once. */
+    /* A model that differs for each task has no price to freeze. The first one is opened to find
+     * errors at once. */
     const char *first = "";
     for (size_t i = plan->suite.count; i-- > 0;)
         if (!plan->suite.tasks[i].fault) first = plan->suite.tasks[i].name;
@@ -173,7 +175,7 @@ static bool report(const kf_bench_plan *plan, const settings *wanted,
     return kf_bench_write(&result, &wanted->outputs, invocation, error);
 }
 
-/* As the writer of these files will see it in the end (bench_kernelbench.c). */
+/* Finds the error early that kf_bench_kernelbench would give at the end. */
 static bool has_origins(const kf_bench_suite *suite, kf_error *error)
 {
     for (size_t i = 0; i < suite->count; i++)
@@ -230,7 +232,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                1;
     if (!outcome.gave_up && !kf_bench_extra_baselines(&plan, &how, error)) {
         if (error->code != KF_ERROR_MACHINE) return -1;
-        outcome.gave_up = true; /* what was judged is reported all the same */
+        /* report all verdicts even after an error */
+        outcome.gave_up = true;
         outcome.why = *error;
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;

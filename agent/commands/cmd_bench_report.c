@@ -31,7 +31,7 @@ typedef struct entry {
 
 #define LISTED 256
 
-/* Benches, latest first, of the latest runs. */
+/* Lists the latest benches, the latest first. */
 static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf_error *error)
 {
     static entry entries[LISTED];
@@ -137,7 +137,7 @@ typedef struct compare_settings {
     bool json, by_name;
 } compare_settings;
 
-/* A report that --json wrote, a store (its latest bench, or FILE#ID), or a bench of the store. */
+/* Loads a report of --json, a store (its latest bench, or FILE#ID), or a bench of the store. */
 static bool load(const char *word, const compare_settings *wanted, kf_bench_result *result,
                  kf_error *error)
 {

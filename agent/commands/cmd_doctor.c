@@ -1,4 +1,4 @@
-/* `kforge doctor`: what this machine can do, and what to do about what it can't. */
+/* `kforge doctor`: collects facts about this machine and prints them with remedies. */
 #include "doctor.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ typedef struct settings {
     bool full, json;
 } settings;
 
-/* Does a judge start on `device`? Adds what it says of itself to `judges`. */
+/* True if a judge starts on `device`. Adds its description to `judges`. */
 static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
 {
     kf_error error = {0};
@@ -92,7 +92,8 @@ static void sandbox(kf_doctor *doctor)
         char *remedy = strstr(line, "remedy: ");
         if (!*line) continue;
         if (remedy) {
-            char *end = remedy; /* "…; remedy: …": without what joins the two */
+            /* "…; remedy: …": cut the text before the separator */
+            char *end = remedy;
             while (end > line && strchr("; ,(", end[-1])) end--;
             *end = '\0';
             remedy += 8;
@@ -106,8 +107,8 @@ static void sandbox(kf_doctor *doctor)
                       "addresses, so intervals on the CPU device are wider");
 }
 
-/* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder
- * that exists can be written. */
+/* Returns the free bytes on the file system of `path`. *writable is true if the nearest existing
+ * folder can be written. */
 static double free_bytes(const char *path, bool *writable)
 {
     kf_autofree char *folder = strdup(path);
@@ -189,7 +190,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
                       "no cache folder: each run builds its oracles and baselines again");
 }
 
-/* Whether, never what. */
+/* Reports which keys are set, never their values. */
 static void keys(kf_doctor *doctor)
 {
     static const char *const names[] = {"OPENAI_API_KEY",       "ANTHROPIC_API_KEY",
@@ -220,7 +221,7 @@ static void keys(kf_doctor *doctor)
                       "not set: %s", unset.data ? unset.data : "");
 }
 
-/* The reply on one line in quotes, cut between two characters. */
+/* Returns the reply on one line in quotes, cut between two characters. */
 static char *quote_reply(const char *text, size_t size)
 {
     enum { MOST = 48 };
@@ -235,8 +236,7 @@ static char *quote_reply(const char *text, size_t size)
                                                                                      : quoted;
 }
 
-/* Waits for the reply; on a terminal with a line that says so, since a model may think for minutes.
- */
+/* Waits for the reply. On a terminal it shows a line, because a model may take minutes. */
 static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_reply *reply)
 {
     double start = kf_now(), said = 0;
@@ -250,8 +250,8 @@ static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_rep
     if (said > 0) fputs("\r\033[K", invocation->log);
 }
 
-/* One tiny real call: name, connection, certificate, key, model, stream and books all have to work
- * for it. */
+/* Sends one small request, which tests name, connection, certificate, key, model, stream and
+ * accounting. */
 static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *invocation)
 {
     kf_error error = {0};

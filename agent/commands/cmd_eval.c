@@ -1,4 +1,4 @@
-/* `kforge eval`: one candidate, judged once, by the same worker and protocol as in a search. */
+/* `kforge eval`: judges one candidate with the same worker and protocol as a search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static kf_verdict *read_verdict(const char *path, kf_error *error)
     return verdict;
 }
 
-/* Makes the job ask for what the verdict answers: same task and source or it is refused, same keys,
- * flags and options. */
+/* Sets up the job so that it repeats the verdict: same keys, flags and options. Refuses another
+ * task or source. */
 static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf_error *error)
 {
     char hex[KF_HASH_HEX];
@@ -104,7 +104,7 @@ static const char *rule_of(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings[0].rule : "";
 }
 
-/* What came out again, in one line. */
+/* Prints the comparison with the repeated verdict in one line. */
 static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
 {
     bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
@@ -170,7 +170,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     return o->baseline ? kf_steal(&job) : NULL;
 }
 
-/* The one verdict. False: an error, or interrupted. */
+/* Gets the verdict. False on an error or an interrupt. */
 static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job,
                   kf_workers_result *result, kf_error *error)
 {
@@ -184,7 +184,7 @@ static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf
     return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", result->error.text);
 }
 
-/* What is printed and stored is the signed text. */
+/* Signs the text that is printed and stored. */
 static bool sign(kf_workers_result *result, const char *key, kf_error *error)
 {
     kf_auto(cJSON) json =
@@ -228,7 +228,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
                            recorded, error);
 }
 
-/* Were pairs made that told nothing? */
+/* True if the timed pairs gave no figure. */
 static bool is_lost_in_noise(const kf_verdict *verdict)
 {
     int pairs = 0;
@@ -280,8 +280,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_verdict) before = job && wanted->replay ? read_verdict(wanted->replay, error) : NULL;
     if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error))))
         return -1;
-    /* A check is no measurement, and a sanitised build another program: neither may stand for the
-     * candidate. A store that can't be opened is better told before the time is spent. */
+    /* A check without timing or a sanitised build is not stored, because its verdict must not
+     * replace a measurement. The store is opened before the judging to find errors early. */
     bool kept = wanted->keep && !job->options.check_only && !job->options.asan && !before;
     kf_auto(kf_store) store = kept ? kf_store_open(wanted->store, KF_STORE_CREATE, error) : NULL;
     if (kept && !store) return -1;
@@ -301,7 +301,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     else
         print(&view, result.verdict, invocation->arguments[1]);
     fflush(view.out);
-    /* On the CPU device a sanitised candidate was another program, and not timed. */
+    /* On the CPU device a sanitised candidate is another program without timing. */
     if (wanted->sanitize && strncmp(result.verdict->device, "cpu", 3) == 0) kept = false;
     if (!kept) return status_of(result.verdict);
     kf_store_recorded recorded;

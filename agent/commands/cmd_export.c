@@ -1,4 +1,4 @@
-/* `kforge export`: training data, cassettes and libraries of winners out of stores. */
+/* `kforge export`. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,7 +13,7 @@
 #include "api_key.h"
 #include "output.h"
 
-/* Defaults that other formats than theirs refuse to see changed. */
+/* Defaults of options that other formats refuse. */
 #define SHARD_ROWS 100000
 #define DISCOUNT 0.4
 #define MARGIN 1.05
@@ -32,7 +32,7 @@ typedef struct settings {
 } settings;
 
 static const char *const only_words[] = {"all", "correct", "faster", "failed", "cheating", NULL};
-/* as kf_packing */
+/* in the order of kf_packing */
 static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL};
 
 static int index_of(const char *const *words, const char *word)
@@ -66,8 +66,7 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
     if (!known)
         return kf_fail(error, KF_ERROR_INTERNAL,
                        "export: format or reward is not known: this is a bug in kforge");
-    /* Imitating what failed is asked for by name only; elsewhere failures are half of what there is
-     * to learn. */
+    /* Failed attempts are imitated only on request. Other formats need failures, too. */
     bool imitation = options->format == KF_EXPORT_SFT;
     options->only = s->only     ? (kf_export_only)index_of(only_words, s->only)
                     : imitation ? KF_ONLY_CORRECT
@@ -105,7 +104,8 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
         output->packing = (kf_packing)index_of(packing_words, s->as);
     else if (output->folder)
         output->packing =
-            KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
+            /* Every reader takes gzip. zstd needs another package in Python. */
+            KF_PACK_GZIP;
     else if (!standard)
         kf_packing_of_name(s->output, &output->packing);
     if (standard && output->packing == KF_PACK_PARQUET)
@@ -123,8 +123,7 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
-/* Several stores are read as one: merged into a temporary one first. *folder is to be removed
- * afterwards. */
+/* Merges several stores into a temporary one. The caller removes *folder. */
 static kf_store *open_stores(const settings *s, const kf_invocation *invocation, char **folder,
                              kf_error *error)
 {
@@ -171,8 +170,8 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What makes the same data set again, where stores of these names lie and this folder is not there
- * yet: places are nobody's business. */
+/* Returns the command that makes the same data set from stores with these names in an empty place.
+ * It has no paths. */
 static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store,
                         const kf_export_options *options, kf_packing packing, kf_error *error)
 {
@@ -253,8 +252,8 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
 
 #define KEYS 64
 
-/* Keys of the usual names are looked for in key files too; a file that may not be used is none of
- * our business. */
+/* Keys of the usual names are also read from key files. A key file with wrong permissions is
+ * ignored. */
 static size_t known_keys(const char *keys[KEYS])
 {
     static const char *const names[] = {
@@ -275,7 +274,7 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
         !read_output(s, invocation, &options, &output_settings, error))
         return false;
     if (s->run && !kf_store_find_run(store, s->run, &run, error)) return false;
-    /* "last" is another run tomorrow, which the card's command would name */
+    /* "last" may be another run tomorrow, so the card names the run */
     if (s->run) options.run = run.id;
     const char *keys[KEYS];
     options.secrets = keys;
@@ -315,8 +314,7 @@ static bool refuse(const char *option, const char *format, const char *why, kf_e
                    why);
 }
 
-/* Options that are about rows, splits or shards, where there are none, would be ignored: they are
- * refused by name. */
+/* Refuses options about rows, splits or shards for formats without them. */
 static bool check_winners(const settings *s, kf_error *error)
 {
     static const char rows[] = "it writes the winners' files, no rows",
@@ -363,7 +361,7 @@ static bool check_winners(const settings *s, kf_error *error)
     return true;
 }
 
-/* Options that a cassette would ignore: it is the conversation, whole. */
+/* Refuses options that have no effect on a cassette. */
 static bool check_cassette(const settings *s, kf_error *error)
 {
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
@@ -464,8 +462,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
-    if (!ok && ferror(invocation->output) && strstr(error->text, "reader has gone")) {
-        clearerr(invocation->output); /* `kforge export | head` has what it wanted */
+    if (!ok && ferror(invocation->output) &&
+        strstr(error->text, "the reader of the output has ended")) {
+        /* `kforge export | head` needs no message */
+        clearerr(invocation->output);
         return KF_EXIT_MACHINE;
     }
     return ok ? KF_EXIT_DONE : -1;

@@ -1,4 +1,4 @@
-/* `kforge help`: what the tables say, in whatever form. */
+/* `kforge help`: the option tables as help text, man page, Markdown or completion. */
 #include <string.h>
 
 #include "help.h"

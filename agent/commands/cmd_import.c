@@ -1,4 +1,4 @@
-/* `kforge import kernelbench|robust-kbench|torch`: problems for PyTorch become tasks. */
+/* `kforge import kernelbench|robust-kbench|cuda-l1|torch`. */
 #include <string.h>
 #include <unistd.h>
 
@@ -123,7 +123,7 @@ static void take_finding(void *context, const kf_lint_finding *finding)
              finding->path && finding->path[0] ? ": " : "", finding->text);
 }
 
-/* Tasks that lint refuses are taken away again and become unfit. */
+/* Removes tasks with lint errors and marks them as unfit. */
 static bool lint_made(const settings *s, const kf_invocation *invocation,
                       const kf_import_suite *suite, kf_import_result *results, kf_error *error)
 {
@@ -205,7 +205,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     if (good || interrupted) {
         bool printed = true;
         kf_error why = {0};
-        /* the tasks are there: no reason to fail */
+        /* the tasks are written, so this is only a warning */
         if (!kf_import_record(suite, &options, results, &why))
             fprintf(invocation->log,
                     "suite.json is not written, so a bench will not count refused problems: %s\n",
@@ -275,7 +275,7 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     return status;
 }
 
-/* Options of all three. */
+/* Options of all imports. */
 #define OUTPUT_ROW(FALLBACK)                                                        \
     {                                                                               \
         .name = "output", .letter = 'o', .type = KF_OPTION_PATH, .argument = "DIR", \

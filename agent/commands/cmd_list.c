@@ -1,4 +1,4 @@
-/* `kforge list`: runs of the store, latest first; or the tasks at hand. */
+/* `kforge list`: the runs of the store, or tasks. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -77,7 +77,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
 
 typedef struct task_list {
     kf_table table;
-    cJSON *array;    /* NULL: text */
+    cJSON *array;    /* NULL for text */
     kf_store *store; /* may be NULL */
     FILE *log;
 } task_list;
@@ -122,7 +122,7 @@ static int has_task(const struct dirent *entry)
 
 #define MAX_FOLDERS 1024
 
-/* Hashes of the tasks that are in the list. */
+/* hashes of the tasks in the list */
 typedef struct seen_tasks {
     char (*hashes)[KF_HASH_HEX];
     size_t count;
@@ -135,8 +135,8 @@ static bool has_seen(const seen_tasks *seen, const char *hash)
     return false;
 }
 
-/* Adds every folder in `folder` that holds a task.json, unless the task is in the list. One that
- * does not load is named on the log and left out. */
+/* Adds every task folder in `folder`, unless the list has the task. Names folders that do not load
+ * on the log. */
 static bool list_folders(task_list *list, const char *folder, seen_tasks *seen, kf_error *error)
 {
     struct dirent **entries;

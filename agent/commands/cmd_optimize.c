@@ -1,4 +1,4 @@
-/* `kforge optimize`: a search from its settings to its result. */
+/* `kforge optimize`: settings, search, result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +31,13 @@ typedef struct settings {
 typedef struct plan {
     kf_search_settings search;
     const char *models[KF_SEARCH_MODELS];
-    char *frozen[KF_SEARCH_MODELS]; /* those given now, with the prices they have now */
-    cJSON *options;                 /* of the run that goes on; texts of `search` point into it */
+    /* models of this command line, with their present prices */
+    char *frozen[KF_SEARCH_MODELS];
+    /* of a resumed run; texts of `search` point into it */
+    cJSON *options;
     kf_task *task;
-    char run[KF_RUN_ID]; /* "" a new one */
-    char *hardware;      /* that the run was judged on */
+    char run[KF_RUN_ID]; /* "" for a new run */
+    char *hardware;      /* hardware that judged the run */
 } plan;
 
 static void plan_clear(plan *p)
@@ -61,7 +63,7 @@ static bool add_model(plan *p, char *spec, kf_error *error)
     return true;
 }
 
-/* The i-th of --model and --llm; NULL behind the last. */
+/* Returns the i-th of --model and --llm; NULL after the last. */
 static const char *model_given(const settings *wanted, size_t i)
 {
     if (i < wanted->models.count) return wanted->models.items[i];
@@ -99,8 +101,8 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
-    /* Another budget alone is one, too; time has no default then. What only models spend is none to
-     * the tuner alone: it would end nothing. */
+    /* True if there is a budget. Then --time has no default. Budgets of models do not count without
+     * a model, because they would never end the tuner. */
     bool models = has_model(p),
          of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
     if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
@@ -110,7 +112,7 @@ static void set_budget(plan *p, const settings *wanted)
 
 /* ---- a run that is repeated ------------------------------------------------------------------ */
 
-/* What a spec says of the model's part among several: ",weight=2,role=both". */
+/* Returns the part of a spec with the model's role: ",weight=2,role=both". */
 static void copy_traits(const char *spec, kf_buffer *text)
 {
     static const char *const names[] = {
@@ -123,7 +125,7 @@ static void copy_traits(const char *spec, kf_buffer *text)
                 kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
 }
 
-/* Each model of the run, `old`, becomes one that answers what it answered. */
+/* Replaces each model of the run `old` by a replay of its replies. */
 static bool replay_models(plan *p, const char *options, const char *const *old, size_t count,
                           kf_store *store, const char *run, kf_error *error)
 {
@@ -153,7 +155,7 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
            kf_fail(error, KF_ERROR_INPUT, "run %s has no model calls to replay", run);
 }
 
-/* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
+/* Sets up `--model replay:RUN`: the same task, settings and replies. */
 static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted,
                         const char *spec, const char *word, kf_error *error)
 {
@@ -205,8 +207,8 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     return true;
 }
 
-/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task
- * when there is one. */
+/* Finds the run to resume: by its id, or the latest unfinished one ("last", "latest"), of the task
+ * if there is one. */
 static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word,
                      kf_store_run *run, kf_error *error)
 {
@@ -235,7 +237,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
         return false;
     if (model_given(wanted, 0) && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
-    /* The device as the store calls it may say more than the hardware does. */
+    /* The store's name of the device may have text after the hardware's name. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
     p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
     return p->hardware || kf_fail_memory(error, "the run");
@@ -243,7 +245,7 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Which device the workers of this program judge on, or on which several. */
+/* Sets the device, or several devices, of local workers. */
 static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices,
                            kf_error *error)
 {
@@ -258,7 +260,7 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
-/* Looked for before anything is spent on what could not be written then. */
+/* Checks the output file before the search spends anything. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
     return kf_optimize_result_has_place(wanted->output, kf_task_name(p->task), p->run, error);
@@ -298,7 +300,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers,
                              invocation->interrupts, &observer, &result, error);
     kf_progress_clear(&view);
-    /* before anything is said: nothing is left running then */
+    /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
@@ -306,7 +308,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .store = wanted->store,
                             .output = wanted->output};
     if (!ran) {
-        /* What was found is in the store; say how to go on. */
+        /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
             fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);

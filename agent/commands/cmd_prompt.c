@@ -1,4 +1,4 @@
-/* `kforge prompt`: what a model would be sent, without sending it. */
+/* `kforge prompt`: shows the next prompt without sending it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void preview_clear(preview *p)
     free(p->text.prompt);
 }
 
-/* The device of the run, what was given, or what a worker here says it has. */
+/* Finds the hardware: the run's, the given one, or that of a worker on this machine. */
 static bool find_hardware(preview *p, const settings *wanted, const kf_invocation *invocation,
                           kf_error *error)
 {

@@ -1,4 +1,4 @@
-/* `kforge scan`: what in a candidate somebody may want to look at. */
+/* `kforge scan`: lists constructs that a reviewer may look at. */
 #include <stdlib.h>
 #include <string.h>
 

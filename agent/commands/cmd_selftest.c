@@ -1,4 +1,5 @@
-/* `kforge selftest`: does this machine's judge catch what it has to, and leave the honest alone. */
+/* `kforge selftest`: judges hostile and honest candidates and compares the verdicts with the
+ * expected ones. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,8 +60,8 @@ static void take_case(void *context, const kf_selftest_case *row)
     kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
 }
 
-/* The judge's temporary files go to a folder of their own, so that whatever is left there was left
- * by it or by a candidate. */
+/* The judge's temporary files go to a folder of their own. So everything that is left there comes
+ * from it or from a candidate. */
 typedef struct scratch {
     char *folder, *before_folder; /* $TMPDIR now and before */
     kf_leak_snapshot *before;
@@ -99,8 +100,8 @@ static scratch *scratch_new(kf_error *error)
     return kf_steal(&s);
 }
 
-/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict
- * of the judge's own it is there, and is not left behind: the census is taken anew. */
+/* A GPU's driver keeps descriptors open for the life of this program. The first verdict of the
+ * judge's own opens them, so the leak snapshot is taken again after it. */
 static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
@@ -150,14 +151,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_leak_snapshot_news news = {0};
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
-    /* "0 of 0 caught (100 %)" would read as a proof. */
+    /* "0 of 0 caught (100 %)" would look like a proof */
     if (done && sum.hostile + sum.honest == 0 && wanted->filter)
         done =
             kf_fail(error, KF_ERROR_INPUT,
                     "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
                     wanted->filter, folder);
     if (done && (!device || !hardware)) done = kf_fail_memory(error, "the selftest");
-    if (done) { /* what it still holds is not left behind */
+    /* descriptors that it still holds are not leaks */
+    if (done) {
         kf_judge_free(kf_steal(&judge));
         kf_auto(kf_leak_snapshot) after = kf_leak_snapshot_take(own->folder, error);
         done = after != NULL;

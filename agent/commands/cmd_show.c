@@ -1,4 +1,4 @@
-/* `kforge show`: one run, candidate or task, whichever the word names. */
+/* `kforge show`: finds the run, candidate or task with the given name and shows it. */
 #include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ static bool is_path(const char *word)
     return strchr(word, '/') || (stat(word, &status) == 0);
 }
 
-/* Only for what was asked: --source of a run would be a mistake. */
+/* Refuses options of another kind of object: --source of a run is a mistake. */
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
     if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
@@ -69,7 +69,7 @@ static bool show_numbered(const kf_view *view, kf_store *store, const settings *
            show_candidate(view, store, wanted, &candidate, error);
 }
 
-/* Whatever else has that name. */
+/* Lists all other objects with that name. */
 static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted,
                         const char *word, kf_error *error)
 {
@@ -85,8 +85,8 @@ static bool show_task_at(const kf_view *view, const settings *wanted, const char
     return task && kf_show_task(view, task, error);
 }
 
-/* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits:
- * whichever the store knows; more than one kind is an error that says so. */
+/* A run's id, a candidate's hash and a task's name or hash look alike, so the store decides. A name
+ * of several objects is an error. */
 static bool show_named(const kf_view *view, kf_store *store, const settings *wanted,
                        const char *word, kf_error *error)
 {
@@ -114,7 +114,7 @@ static bool show_named(const kf_view *view, kf_store *store, const settings *wan
     kf_autofree char *path = kf_named_task_path(word, NULL);
     if (path) return show_task_at(view, wanted, path, error);
     const kf_error *all[] = {&run_error, &candidate_error, &task_error};
-    for (int i = 0; i < 3; i++) /* a broken store, or a word that is too short */
+    for (int i = 0; i < 3; i++) /* a broken store, or too short a word */
         if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
             return kf_fail_copy(error, all[i]);
     return kf_fail(error, KF_ERROR_INPUT,

@@ -1,5 +1,4 @@
-/* `kforge store merge|check|vacuum|migrate|stats|backup`: care of databases (kforge/store_care.h).
- */
+/* `kforge store merge|check|vacuum|migrate|stats|backup` (kforge/store_care.h). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +12,7 @@ typedef struct settings {
     double keep_samples;
 } settings;
 
-/* Prints `json` or, without --json, what `text` says. Takes json over. */
+/* Prints `json` or, without --json, `text`. Takes ownership of json. */
 static int answer(const kf_invocation *invocation, const settings *wanted, cJSON *json,
                   kf_error *error)
 {
@@ -22,8 +21,7 @@ static int answer(const kf_invocation *invocation, const settings *wanted, cJSON
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-/* Before a store is made or changed: can all that is to be merged be opened? What only reading
- * finds damaged is found later. */
+/* Opens all stores before one is made or changed. Damage deeper in a file is found later. */
 static bool all_are_stores(const kf_invocation *invocation, kf_error *error)
 {
     for (size_t i = 0; i < invocation->argument_count; i++) {
@@ -41,7 +39,8 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
     if (!store) return -1;
     kf_store_merged total = {0};
     for (size_t i = 0; i < invocation->argument_count; i++) {
-        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED; /* what was merged so far is in */
+        /* everything merged so far is in the store */
+        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
         kf_store_merged one = total;
         one.same = false;
         if (!kf_store_merge(store, invocation->arguments[i], &one, error)) {

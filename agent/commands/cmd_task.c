@@ -48,8 +48,8 @@ typedef struct lint_settings {
 
 typedef struct lint {
     const kf_view *view;
-    const char *task; /* as the user named it */
-    cJSON *findings;  /* NULL: text */
+    const char *task; /* the name on the command line */
+    cJSON *findings;  /* NULL for text */
     int errors, warnings;
 } lint;
 
@@ -78,7 +78,7 @@ static void report(void *context, const kf_lint_finding *finding)
                      4, true);
 }
 
-/* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
+/* Opens one judge for all tasks. *judge stays NULL with --read-only. */
 static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *error)
 {
     *judge = NULL;
@@ -118,7 +118,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         if (task) kf_task_lint_static(task, NULL, report, &l);
         good = good && lint_outputs(judge, task, &l, invocation->interrupts, &reason);
         if (task && !good && reason.code == KF_ERROR_BUSY) break; /* interrupted */
-        if (task && !good && reason.code == KF_ERROR_MACHINE) {   /* no task's fault */
+        if (task && !good && reason.code == KF_ERROR_MACHINE) {   /* not a fault of the task */
             kf_fail_copy(error, &reason);
             return -1;
         }

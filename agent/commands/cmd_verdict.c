@@ -1,5 +1,4 @@
-/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and whether what was signed is
- * still what it was. */
+/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and the check of signatures. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +29,8 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     const char *path = invocation->arguments[0];
     char public_key[KF_PUBLIC_KEY_HEX] = "";
     size_t size;
-    /* A key that is cut off would be "another key", which says something about the verdict. */
+    /* A shortened key would look like another key, which is a statement about the verdict. So it is
+     * an error. */
     if (wanted->key && (strlen(wanted->key) != KF_PUBLIC_KEY_HEX - 1 ||
                         strspn(wanted->key, "0123456789abcdef") != KF_PUBLIC_KEY_HEX - 1))
         return kf_fail(error, KF_ERROR_INPUT,

@@ -1,4 +1,4 @@
-/* `kforge worker`: a judge behind a pipe or a folder. */
+/* `kforge worker`: a judge that takes jobs from a pipe or a folder. */
 #include <string.h>
 #include <unistd.h>
 

@@ -17,7 +17,7 @@ void kf_optimize_result_clear(kf_optimize_result *o)
     kf_buffer_free(&o->flags);
 }
 
-/* Flags but the -D of tunables, which are in the source. */
+/* Returns the flags without the -D of tunables, which are in the source. */
 static void read_flags(kf_optimize_result *o)
 {
     kf_auto(cJSON) flags = cJSON_Parse(o->best.flags);

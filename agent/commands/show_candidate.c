@@ -1,4 +1,4 @@
-/* One candidate: its standing verdict with every figure, where it came from, and what came of it.
+/* Shows one candidate: its latest valid verdict with every figure, its origin and its descendants.
  */
 #include <math.h>
 #include <string.h>
@@ -171,16 +171,16 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
     }
 }
 
-/* "name value, name value" of an object. */
+/* Prints "name value, name value" of an object. */
 static void print_object(const kf_view *view, const char *title, const cJSON *object)
 {
     kf_autobuffer text = {0};
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        static const char *const elsewhere[] = {
-            "log",     "seconds",    "flags",
-            "kernels", "extensions", "dry_run"}; /* shown by others, or only with --json */
+        /* shown elsewhere, or only with --json */
+        static const char *const elsewhere[] = {"log",     "seconds",    "flags",
+                                                "kernels", "extensions", "dry_run"};
         bool skip = false;
         for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
             skip |= strcmp(value->string, elsewhere[i]) == 0;
@@ -197,8 +197,8 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" of a solution that compiles when it
- * is called. */
+/* Prints "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" for a solution that compiles
+ * when it is called. */
 static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
@@ -214,7 +214,8 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
         kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why not. */
+/* Prints "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why it did not
+ * run. */
 static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
@@ -239,7 +240,7 @@ static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
         kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* Each line of the words, broken where the screen ends. */
+/* Prints each line of the text, wrapped at the width of the screen. */
 static void print_counters(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
@@ -255,7 +256,7 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
     }
 }
 
-/* Both verdicts on a solution in Python, the one that is believed last. */
+/* Prints both results for a solution in Python, kforge's last. */
 static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *claim = verdict->kernelbench,
@@ -371,7 +372,7 @@ static bool print_children(const kf_view *view, kf_store *store,
 /* ---- flags of the source --------------------------------------------------------------------- */
 
 typedef struct flag_list {
-    cJSON *array; /* NULL: the table */
+    cJSON *array; /* NULL for the table */
     kf_table table;
 } flag_list;
 
@@ -394,7 +395,7 @@ static void take_flag(void *context, const kf_scan_flag *flag)
     kf_table_cell(&list->table, "%s", flag->text);
 }
 
-/* What `kforge scan --no-compile` says of the source; no part of the verdict. */
+/* Prints the findings of `kforge scan --no-compile`, which are not part of the verdict. */
 static bool print_flags(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
                         cJSON *array, kf_error *error)
 {
@@ -494,7 +495,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
            kf_print_json(view->out, kf_steal(&json), error);
 }
 
-/* What the judge found out, without who proposed it. */
+/* Prints the verdict without the proposer. */
 void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
 {
     print_object(view, "build", verdict->build);

@@ -1,10 +1,8 @@
-/* The family tree of a run: every candidate under the one that it was made from, as text, Graphviz
- * or SVG.
+/* The family tree of a run: every candidate under its parent, as text, Graphviz or SVG.
  *
- * A candidate hangs where it first came up; its parent came up before it, so there are no circles,
- * however often it was proposed again. Exemplars and the second parent of a crossover are told by
- * dotted lines in Graphviz, by a sign in text.
- */
+ * A candidate is placed at its first attempt. Its parent came before it, so there are no circles,
+ * even if it was proposed again. Graphviz shows exemplars and the second parent of a crossover as
+ * dotted lines, the text as a sign. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +12,11 @@
 #include "table.h"
 
 #define STEP_BYTES 24
-#define ROW_HEIGHT 22 /* of the SVG, in pixels */
+/* of the SVG, in pixels */
+#define ROW_HEIGHT 22
 #define COLUMN_WIDTH 190
-#define DEEPEST 512 /* levels that text is indented for */
+/* maximum of indented levels in the text */
+#define DEEPEST 512
 
 typedef struct node {
     int64_t candidate, attempt;
@@ -24,14 +24,15 @@ typedef struct node {
     bool judged, best;
     kf_status status;
     double speedup;
-    int parent, first, last, next; /* indices, -1 none */
-    int others;                    /* candidates that it was shown beside the parent */
+    int parent, first, last, next; /* indices, or -1 */
+    /* other candidates in its prompt */
+    int others;
     int depth, row;
 } node;
 
 typedef struct edge {
     int64_t child, parent, attempt;
-    bool made_from; /* else shown */
+    bool made_from; /* False for exemplars */
 } edge;
 
 typedef struct tree {
@@ -90,7 +91,7 @@ static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error 
     return true;
 }
 
-/* The first attempt of each candidate stays; what was measured again gives its figure. */
+/* Keeps the first attempt of each candidate, with the figures of the latest measurement. */
 static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
@@ -118,7 +119,8 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
         }
         n->candidate = 0; /* not shown */
     }
-    t->count = kept; /* of by_candidate; nodes that are not in it are left out */
+    /* entries of by_candidate; nodes without an entry are left out */
+    t->count = kept;
     return true;
 }
 
@@ -159,8 +161,8 @@ static void link_nodes(tree *t)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* The next node in depth-first order, -1 at the end; `at` -1: the first. Roots are in order of
- * candidates. */
+/* Returns the next node in depth-first order, -1 at the end. `at` -1 gives the first. Roots are in
+ * order of candidates. */
 static int next_root(const tree *t, size_t *root)
 {
     for (; *root < t->count; ++*root)
@@ -190,7 +192,7 @@ static int place_nodes(tree *t)
     return deepest;
 }
 
-/* "c12 improve 1.52x"; of what failed the status. */
+/* "c12 improve 1.52x", or the status of a failed candidate */
 static void label(const node *n, char *text, size_t size)
 {
     char figure[KF_FIGURE];

@@ -12,7 +12,7 @@
 #include "kforge/task.h"
 #include "prompt_template.h"
 
-/* The entry has to be a C identifier: "top-k.v2" gives top_k_v2, "3d_blur" gives task_3d_blur. */
+/* Makes a C identifier for the entry: "top-k.v2" gives top_k_v2, "3d_blur" gives task_3d_blur. */
 static void entry_of(const char *name, kf_buffer *entry)
 {
     if (isdigit((unsigned char)name[0])) kf_buffer_string(entry, "task_");
@@ -45,7 +45,7 @@ static bool write_files(const char *folder, const char *name, kf_error *error)
     kf_error reason = {0};
     kf_auto(kf_task) task = kf_task_load(folder, &reason);
     if (task) return true;
-    /* The reason names the temporary folder; what is wrong can only be the name. */
+    /* The reason names the temporary folder. Only the name can be wrong. */
     const char *behind = strstr(reason.text, "task.json: ");
     return kf_fail(error, reason.code, "\"%s\" cannot be a task's name: %s", name,
                    behind ? behind + 11 : reason.text);

@@ -13,12 +13,13 @@
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* A string literal over several lines. */
+/* Writes a string literal over several lines. */
 static void write_literal(kf_buffer *text, const char *name, const char *value)
 {
     kf_buffer_format(text, "%s = \"\"\"\\\n", name);
     for (const char *c = value; *c; c++) {
-        bool ends = *c == '"' && (c[1] == '"' || !c[1]); /* three of them, or the last character */
+        /* three quotes, or the last character */
+        bool ends = *c == '"' && (c[1] == '"' || !c[1]);
         if (*c == '\\' || ends)
             kf_buffer_format(text, "\\%c", *c);
         else if (*c == '\r')
@@ -46,7 +47,7 @@ static void write_shape(kf_buffer *text, const kf_problem_argument *argument, in
     kf_buffer_string(text, ")");
 }
 
-/* As Python reads it, too; NULL: out of memory. */
+/* Returns the text as a JSON string, which Python also reads. NULL without memory. */
 static char *json_text(const char *value)
 {
     kf_auto(cJSON) string = cJSON_CreateString(value);
@@ -67,8 +68,8 @@ const cJSON *kf_modelnew_origin(const kf_task *task)
     return cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
 }
 
-/* A scalar output of the module is an argument of shape [1]; the import notes how many axes it
- * really has. */
+/* A scalar output of the module is an argument of shape [1]. The import records its real number of
+ * axes. */
 static int real_dims(const kf_task *task, int output, const kf_problem_argument *argument)
 {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "output_dims");
@@ -202,7 +203,8 @@ static const char architecture[] =
 static void write_loading(const kf_task *task, const char *hex, const char *const *flags,
                           kf_buffer *text)
 {
-    /* With the source in the name, candidates of one task do not share a build folder. */
+    /* The name contains the source's hash, so that candidates of one task do not share a build
+     * folder. */
     kf_buffer_string(text, architecture);
     kf_buffer_format(
         text,
@@ -236,8 +238,8 @@ static void write_loading(const kf_task *task, const char *hex, const char *cons
     kf_buffer_string(text, "],\n    with_cuda=True,\n    verbose=False,\n)\n\n\n");
 }
 
-/* "a.0.weight" as getattr(self.a, "0").weight: looked up, since to list all names costs more than
- * many a kernel. */
+/* Writes "a.0.weight" as getattr(self.a, "0").weight. A list of all names would cost more time than
+ * many kernels. */
 static void write_state(kf_buffer *text, const char *name)
 {
     kf_autobuffer path = {0};
@@ -345,8 +347,8 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     if (!problem || !header) return kf_fail_memory(error, "a ModelNew file"), NULL;
     if (!kf_modelnew_resolve(task, given->on_cpu, problem, &patches, error)) return NULL;
     write_binding(task, problem, &binding);
-    /* What the judge includes before a candidate's first line; a pragma would be in the main file
-     * here. */
+    /* The judge includes these headers before a candidate. A pragma is not possible here, because
+     * the file is the main file. */
     const char *pragma = strstr(header, "#pragma once\n");
     kf_buffer_string(&whole, pragma ? pragma + 13 : header);
     kf_buffer_append(&whole, given->text, given->size);

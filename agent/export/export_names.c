@@ -40,9 +40,10 @@ static bool add(kf_names *names, const char *name, kf_error *error)
 typedef struct kf_question {
     const kf_option_list *list;
     const char *option, *what;
-    bool tasks;   /* names and hashes of tasks count, too */
-    bool *known;  /* by place in the list */
-    kf_names all; /* that could be meant */
+    /* True: names and hashes of tasks count, too */
+    bool tasks;
+    bool *known;  /* by index in the list */
+    kf_names all; /* a similar name */
 } kf_question;
 
 static bool ask(kf_question *q, const kf_task *task, kf_error *error)

@@ -16,17 +16,19 @@
 
 #define CHUNK (1u << 18)
 
-/* A file that is being written, through a compressor or Parquet's writer. */
+/* A file that is being written, through a compressor or the Parquet writer. */
 typedef struct stream {
     bool open;
-    FILE *file;    /* NULL: Parquet's writer has it */
+    /* NULL if the Parquet writer has it */
+    FILE *file;
     bool borrowed; /* standard output */
     ZSTD_CCtx *zstd;
     z_stream gzip;
     bool gzip_open;
-    /* serves all files of a split: starting it takes longer than a small file */
+    /* for all files of a split, because its start takes longer than a small file */
     kf_parquet *parquet;
-    kf_buffer pending; /* rows not yet handed on */
+    /* rows that are not written yet */
+    kf_buffer pending;
     int64_t rows;
     int shard;
 } stream;
@@ -36,7 +38,7 @@ enum { TRAIN, TEST, SPLITS };
 struct kf_output {
     kf_output_settings settings;
     kf_atomic_output *place; /* NULL for standard output */
-    /* the place's: the name it gets, the name it has, the same if it is a folder */
+    /* final and temporary name; for a folder, its own */
     const char *path, *part, *folder;
     stream streams[SPLITS];
     kf_output_file *files;
@@ -169,7 +171,7 @@ static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
     return ok;
 }
 
-/* Size and, for the card, hash of a finished file; the page cache still has it. */
+/* Reads size and, for the card, hash of a finished file, which is still in the page cache. */
 static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -277,7 +279,7 @@ kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
         return NULL;
     bool standard = strcmp(settings->path, "-") == 0;
     if (!standard && !open_place(o, error)) return NULL;
-    /* A file without rows is a file all the same; so is the first shard of training. */
+    /* Writes a file also without rows, for example the first shard of the training split. */
     return begin_shard(o, TRAIN, error) ? kf_steal(&o) : NULL;
 }
 

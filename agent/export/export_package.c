@@ -1,22 +1,19 @@
-/* The package: a folder that CMake builds into libraries, one a kernel and one that chooses between
- * them.
+/* The package: a folder that CMake builds into libraries, one for each kernel and one that chooses
+ * between them.
  *
- *     include/kforge_kernels.h         the entries, as the tasks declare them
- *     src/TASK.cu                      chooses by the scalars of the call; the winner over all
- * workloads is the default src/TASK_HASH.cu                 a winner's source, untouched but for
- * secrets and places src/TASK_HASH.h                  its prototype, included before its first line
- *     test/TASK.cu, test/fill.h        calls entry and baseline on the task's smallest workload and
- * compares test/TASK_baseline.cu            the task's baseline CMakeLists.txt  provenance.json
- * README.md
+ *   include/kforge_kernels.h: the entries of the tasks
+ *   src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
+ *   src/TASK_HASH.cu: a winner's source, without secrets and paths
+ *   src/TASK_HASH.h: its prototype, included before its first line
+ *   test/TASK.cu, test/fill.h: calls entry and baseline on the task's smallest workload and
+ * compares test/TASK_baseline.cu: the task's baseline CMakeLists.txt, provenance.json, README.md
  *
- * Candidates were written to be alone in their library and name their kernels as they like. Each
- * therefore becomes a shared object of its own with hidden symbols, whose entry is renamed by a
- * macro (ENTRY -> ENTRY_HASH); nothing in the source is touched.
+ * Candidates may name their kernels freely. So each becomes a shared object with hidden symbols,
+ * and a macro renames its entry (ENTRY -> ENTRY_HASH). The source stays unchanged.
  *
- * A winner was measured again in fresh processes and is faster with its whole interval. Another
- * candidate gets a workload's scalars where its interval there lies above the default's. Everything
- * of a task comes from one device, a GPU where there is one.
- */
+ * A winner was measured again in fresh processes and has its whole interval above 1. Another
+ * candidate gets a workload if its interval there lies above the default's. All kernels of a task
+ * come from one device, a GPU if possible. */
 #include "export_package.h"
 
 #include <cjson/cJSON.h>
@@ -35,7 +32,7 @@ static void read_architecture(kf_package_kernel *kernel, const cJSON *provenance
     const char *capability =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
     int major, minor;
-    /* As the judge compiles: from Hopper on with what only that architecture has. */
+    /* As the judge compiles: from Hopper on with features of exactly that architecture. */
     if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 &&
         major < 1000 && minor >= 0 && minor < 10)
         snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor,
@@ -83,8 +80,8 @@ void kf_winners_free(kf_winners *winners)
     *winners = (kf_winners){0};
 }
 
-/* Which kernel is best for a workload: the default, unless another is faster there without doubt.
- */
+/* Returns the best kernel for a workload: the default, unless the interval of another is above its
+ * own. */
 static size_t best_for(const kf_winners *w, int workload)
 {
     size_t best = 0;
@@ -94,8 +91,8 @@ static size_t best_for(const kf_winners *w, int workload)
     return best;
 }
 
-/* Each workload's kernel. Where the scalars of a call do not tell which workload it is, the default
- * serves. */
+/* Chooses each workload's kernel. If the scalars of a call do not determine the workload, it gets
+ * the default. */
 static void assign(kf_winners *w)
 {
     int count = kf_task_workload_count(w->task);
@@ -110,7 +107,7 @@ static void assign(kf_winners *w)
     }
 }
 
-/* The contenders of a task, the default first; those that win no workload are dropped. */
+/* Chooses the kernels of a task, the default first. Drops those that win no workload. */
 static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *hash,
                    const kf_winner_files *files, kf_winners *w, kf_error *error)
 {
@@ -198,8 +195,7 @@ static cJSON *provenance(const kf_winners *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Two tasks must not have one name, which names their files, nor one entry, which names a symbol.
- */
+/* Two tasks must not share a name, which names their files, or an entry, which names a symbol. */
 static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error)
 {
     const cJSON *other;

@@ -6,7 +6,8 @@
 #include "kforge/list.h"
 #include "output.h"
 
-#define ROWS 10000 /* of the best of a task that are looked at */
+/* best candidates of a task that are read */
+#define ROWS 10000
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ void kf_winner_free(kf_winner *winner)
     *winner = (kf_winner){0};
 }
 
-/* 1 taken, 0 not wanted, -1 error. */
+/* Returns 1 if taken, 0 if not wanted, -1 on an error. */
 static int take(kf_store *store, const kf_store_candidate *candidate, const kf_winner_query *query,
                 const kf_scrubber *scrubber, kf_winner *winner, kf_error *error)
 {
@@ -110,7 +111,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     return 1;
 }
 
-/* The best on one device. */
+/* Reads the best candidates on one device. */
 static bool choose(kf_store *store, const kf_winner_query *query, const char *device,
                    bool reverified, const kf_scrubber *scrubber, kf_winner *winners, size_t *count,
                    kf_error *error)
@@ -137,7 +138,7 @@ static void drop(kf_winner *winners, size_t count)
     for (size_t i = 0; i < count; i++) kf_winner_free(&winners[i]);
 }
 
-/* The device, of those of one kind, on which the best is most times as fast. */
+/* Finds the device of one kind with the largest speedup of its best candidate. */
 static bool choose_device(kf_store *store, const kf_winner_query *query, bool on_cpu,
                           bool reverified, const kf_scrubber *scrubber, kf_winner *winners,
                           size_t *count, kf_error *error)

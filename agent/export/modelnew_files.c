@@ -1,5 +1,5 @@
-/* Files for KernelBench's evaluator: which candidates become one, their names, and what is told of
- * them. */
+/* Files for KernelBench's evaluator: the choice of candidates, the names of files, and their
+ * provenance. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -16,8 +16,9 @@ typedef struct exporting {
     kf_modelnew_report *report;
     kf_selected_tasks tasks;
     kf_winner_files files;
-    cJSON *results[10]; /* what KernelBench's evaluator would write, of each level */
-    cJSON *told;        /* provenance of each file */
+    /* results in the form of KernelBench's evaluator, for each level */
+    cJSON *results[10];
+    cJSON *told; /* provenance of each file */
 } exporting;
 
 static bool is_file_name(const char *path)
@@ -26,7 +27,7 @@ static bool is_file_name(const char *path)
     return length > 3 && strcmp(path + length - 3, ".py") == 0;
 }
 
-/* What KernelBench's evaluator would have noted, with kforge's figures: times in milliseconds. */
+/* Returns kforge's figures in the form of KernelBench's evaluator, with times in milliseconds. */
 static bool note_result(exporting *e, int level, int problem, const kf_winner *winner,
                         kf_error *error)
 {
@@ -60,16 +61,16 @@ static bool note_result(exporting *e, int level, int problem, const kf_winner *w
     return true;
 }
 
-/* A source of a task: one out of the store (`winner`), or a file of the user's. */
+/* A source of a task: from the store (`winner`), or a file of the user. */
 typedef struct item {
     const kf_task *task;
     const char *source, *const *flags;
     size_t size;
     const kf_winner *winner; /* NULL for a file */
-    bool changed;            /* by scrubbing */
+    bool changed;            /* True if scrubbing changed it */
 } item;
 
-/* The first lines of the file, which tell what it is to whoever has only that. */
+/* Writes the first lines of the file, which describe it without provenance.json. */
 static void write_notes(const exporting *e, const item *it, kf_buffer *text)
 {
     const kf_winner *w = it->winner;
@@ -117,7 +118,7 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     return true;
 }
 
-/* Has the exported workload the sizes of the problem itself? Other shapes are refused by forward.
+/* True if the exported workload has the sizes of the problem itself. forward refuses other shapes.
  */
 static bool has_own_sizes(const item *it, bool *own, kf_error *error)
 {
@@ -143,7 +144,7 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
                         cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "problem");
         if (!cJSON_IsNumber(level) || !cJSON_IsNumber(problem) || level->valuedouble < 0 ||
             level->valuedouble > 9)
-            return true; /* not KernelBench's */
+            return true; /* not a task of KernelBench */
         snprintf(name, sizeof name, "level_%d_problem_%d_sample_0_kernel.py", level->valueint,
                  problem->valueint);
         if (it->winner && !note_result(e, level->valueint, problem->valueint, it->winner, error))
@@ -241,7 +242,8 @@ static bool export_file(exporting *e, kf_error *error)
     return write_one(e, &it, error);
 }
 
-/* Not called eval_results.json: KernelBench's evaluator passes over what is in there. */
+/* The name is not eval_results.json, because KernelBench's evaluator skips problems that are in
+ * that file. */
 static bool write_results(exporting *e, kf_error *error)
 {
     for (int i = 0; i < 10; i++) {

@@ -1,4 +1,4 @@
-/* Tests of a package: each runs an entry beside the task's baseline on the smallest workload. */
+/* Tests of a package. Each compares an entry with the task's baseline on the smallest workload. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const char *const fillers[KF_DISTRIBUTION_COUNT] = {
     [KF_SIGNS] = "signs",
 };
 
-/* The applicable workload that needs the least memory. */
+/* Finds the applicable workload that needs the least memory. */
 static bool smallest(const kf_winners *w, kf_problem *problem)
 {
     kf_problem other;
@@ -53,7 +53,7 @@ static void declare(kf_buffer *out, const kf_problem_argument *a)
                          a->distribution.a, a->distribution.b);
 }
 
-/* A call of `name` on fresh inputs. */
+/* Writes a call of `name` on fresh inputs. */
 static void write_call(kf_buffer *out, const kf_problem *problem, const char *name)
 {
     for (int i = 0; i < problem->argument_count; i++)
@@ -72,7 +72,8 @@ static bool is_result(const kf_problem_argument *a)
     return a->kind == KF_OUTPUT || a->kind == KF_INOUT;
 }
 
-/* Names of the task's arguments are locals of main; ours begin with kf_, which they must not. */
+/* Names of the task's arguments are locals of main. Our own names begin with kf_, which the
+ * arguments must not. */
 bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signature,
                            kf_error *error)
 {
@@ -96,7 +97,7 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
     if (compares)
         kf_buffer_format(&out, "#define %s kf_baseline\n#include \"%s_baseline.cu\"\n#undef %s\n",
                          entry, name, entry);
-    /* A function type: "void NAME(…)" with the entry's name replaced. */
+    /* A function type: "void NAME(…)" without the entry's name. */
     kf_buffer_format(&out,
                      "\ntypedef void kf_entry_type%s;\n\nint main(int argc, char **argv)\n{\n",
                      signature + strlen("void ") + strlen(entry));

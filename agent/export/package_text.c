@@ -7,7 +7,8 @@
 #include "kforge/json.h"
 #include "package_internal.h"
 
-#define SHORT 12 /* digits of a hash in names */
+/* digits of a hash in names */
+#define SHORT 12
 
 static const char cmake_text[] =
     "# cmake -B build && cmake --build build && ctest --test-dir build; cmake --install build "
@@ -163,7 +164,7 @@ void kf_package_end(kf_package *p)
     kf_buffer_string(&p->header, "\n#endif\n");
 }
 
-/* "void axpy(const float *x, …)" without the linkage. */
+/* Returns "void axpy(const float *x, …)" without the linkage. */
 static char *signature(const kf_task *task)
 {
     kf_autofree char *prototype = kf_task_prototype(task, false);
@@ -171,7 +172,7 @@ static char *signature(const kf_task *task)
     return strdup(strncmp(prototype, "extern \"C\" ", 11) == 0 ? prototype + 11 : prototype);
 }
 
-/* The same with another name. */
+/* Appends the prototype with another name. */
 static void append_renamed(kf_buffer *out, const char *text, const char *entry,
                            const kf_package_kernel *kernel)
 {
@@ -179,7 +180,7 @@ static void append_renamed(kf_buffer *out, const char *text, const char *entry,
                      text + strlen("void ") + strlen(entry));
 }
 
-/* Names of the arguments, "x, y, n". */
+/* Appends the names of the arguments, "x, y, n". */
 static void append_names(kf_buffer *out, const kf_problem *problem)
 {
     for (int i = 0; i < problem->argument_count; i++)
@@ -196,7 +197,7 @@ static bool put(kf_package *p, const char *folder, const char *name, const char 
     return kf_winner_put(&p->files, path, text->data, text->size, error);
 }
 
-/* src/TASK.cu: scalars of a workload that another kernel wins lead to it. */
+/* Writes src/TASK.cu: the scalars of a workload select its kernel. */
 static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text, kf_error *error)
 {
     kf_autobuffer out = {0};
@@ -269,7 +270,7 @@ static bool write_kernel(kf_package *p, const kf_winners *w, const kf_package_ke
 
 /* ---- the common files ------------------------------------------------------------------------ */
 
-/* Text that may stand in a comment. */
+/* Appends a text that is safe in a comment. */
 static void append_comment(kf_buffer *out, const char *text)
 {
     for (const char *c = text ? text : ""; *c; c++) {
@@ -292,7 +293,7 @@ static void append_shape(kf_buffer *out, const cJSON *argument)
     if (*join == ',') kf_buffer_string(out, "]");
 }
 
-/* What each argument is, and the sizes that were verified. */
+/* Describes each argument and the verified sizes. */
 static bool describe(kf_buffer *out, const kf_winners *w)
 {
     static const char *const kinds[] = {"input", "output", "read and written", "scalar",
@@ -344,7 +345,7 @@ static void append_flags(kf_buffer *cmake, const char *flags)
     }
 }
 
-/* CUDA's libraries that the task allows. */
+/* Links the CUDA libraries that the task allows. */
 static void append_libraries(kf_buffer *cmake, const char *const *names)
 {
     static const struct {

@@ -1,15 +1,14 @@
-/* Finding problems: what makes a folder a checkout of KernelBench, of robust-kbench, or just a file
- * with a Model.
+/* Finds problems, and decides whether a folder is a checkout of KernelBench or of robust-kbench, or
+ * has files with a Model:
  *
- *   KernelBench     [CHECKOUT/][KernelBench/]levelL/ID_Name.py
- *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py,
- * config_backward.json, func_backward.py} CUDA-L1         a file of JSON lines, the problem's text
+ *   KernelBench: [CHECKOUT/][KernelBench/]levelL/ID_Name.py
+ *   robust-kbench: [CHECKOUT/][tasks/]…/NAME/ with config_forward.json, func_forward.py,
+ * config_backward.json, func_backward.py CUDA-L1: a file of JSON lines with the text of a problem
  * in each
  *
- * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few
- * lines behind the file's own text that define both functions anew. For the backward pass a
- * ModelBackward around the Model returns the gradients, so that forward is part of what is timed on
- * the baseline's side: the variant says so. */
+ * A configuration of robust-kbench has arguments for get_inputs and Model. Lines behind the file's
+ * own text redefine both functions for it. For the backward pass, a ModelBackward around Model
+ * returns the gradients. So the baseline's time includes forward, and the variant says so. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -28,10 +27,11 @@
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
-#define NAME_BYTES                                                                          \
-    56          /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
-                 */
-#define DEPTH 5 /* folders below a suite that are searched */
+#define NAME_BYTES                                                                 \
+    56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
+        */
+/* depth of the search for folders in a suite */
+#define DEPTH 5
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ void kf_import_suite_clear(kf_import_suite *suite)
     *suite = (kf_import_suite){0};
 }
 
-/* Letters, digits and _ only, none of them doubled, at most NAME_BYTES. */
+/* Writes a name of letters, digits and single _, at most NAME_BYTES long. */
 static char *task_name(const char *wanted)
 {
     kf_autobuffer name = {0};
@@ -99,7 +99,7 @@ static char *task_name(const char *wanted)
     return name.size ? kf_buffer_take(&name) : strdup("problem");
 }
 
-/* Takes over `append` and `variant`. */
+/* Adds a problem. Takes ownership of `append` and `variant`. */
 static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
                         int64_t problem, char *append, char *variant, kf_error *error)
 {
@@ -132,8 +132,7 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Two names may be cut to the same one: the later ones get a number. Problems are in their order.
- */
+/* Adds numbers to names that were cut to the same text. Problems are in their order. */
 static bool tell_apart(kf_import_suite *suite, kf_error *error)
 {
     for (size_t i = 1; i < suite->count; i++) {
@@ -149,7 +148,7 @@ static bool tell_apart(kf_import_suite *suite, kf_error *error)
                 return kf_fail_memory(error, "the problems of the suite");
             free(suite->problems[i].task);
             suite->problems[i].task = name;
-            k = (size_t)-1; /* again from the first */
+            k = (size_t)-1; /* start again from the first */
         }
     }
     return true;
@@ -206,7 +205,7 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
     return good;
 }
 
-/* The license that the checkout says its files have, by the first words of it. */
+/* Returns the licence by the first words of the checkout's licence file. */
 static char *license_of(const char *folder)
 {
     kf_autofree char *path = kf_path_join(folder, "LICENSE");
@@ -267,20 +266,20 @@ static void write_python(kf_buffer *text, const cJSON *value)
                                : cJSON_IsTrue(value) ? "True"
                                                      : "False");
     } else {
-        /* numbers and strings are written alike in both */
+        /* Python and JSON write numbers and strings alike */
         kf_autofree char *json = cJSON_PrintUnformatted(value);
         kf_buffer_string(text, json ? json : "None");
     }
 }
 
-/* "NAME=VALUE, …" of an object and one that overrides it. */
+/* Appends "NAME=VALUE, …" of an object, with overrides from a second one. */
 static bool is_constant(const cJSON *value)
 {
     return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
 }
 
-/* Integers of a configuration as constants of the module, so that they can be patched like a
- * problem's own. */
+/* Writes integers of a configuration as constants of the module, so that --patch can change them.
+ */
 static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *over,
                             const char *kind)
 {
@@ -292,7 +291,7 @@ static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *o
                          (long long)member->valuedouble);
 }
 
-/* `kind`: integers are named by their constants; NULL: written out. */
+/* `kind`: write integers as the names of their constants. NULL: write their values. */
 static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over,
                            const char *kind)
 {
@@ -345,7 +344,7 @@ static const char backward_model[] =
     "torch.Tensor) else v for v in "
     "inputs]\n";
 
-/* The lines behind a file's own text for one configuration. */
+/* Returns the lines behind a file's own text for one configuration. */
 static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared,
                            bool backward)
 {
@@ -402,7 +401,8 @@ static const cJSON *configs(const cJSON *config, const char *kind, bool multi, k
     return NULL;
 }
 
-/* One task folder in one direction; without that direction's files nothing. */
+/* Adds the problems of one task folder in one direction. Adds nothing if the files of that
+ * direction are missing. */
 static bool add_direction(kf_import_suite *suite, const char *folder, bool backward, bool multi,
                           kf_error *error)
 {
@@ -504,7 +504,8 @@ static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t n
     if (!kf_import_ranges_hold(levels, level) || !kf_import_ranges_hold(ids, id)) return true;
     for (size_t i = 0; i < suite->count; i++)
         if (suite->problems[i].level == level && suite->problems[i].problem == id)
-            return true; /* another solution of it */
+            /* another solution of the same problem */
+            return true;
     char name[64], path[PATH_MAX];
     snprintf(name, sizeof name, "level%lld_%lld", (long long)level, (long long)id);
     snprintf(path, sizeof path, "%s/%s.py", suite->folder, name);

@@ -1,6 +1,6 @@
-/* A description becomes a task folder. What the description says is its author's word: it is put
- * into task.json as it is, and the task is loaded before the folder gets its name, so that whatever
- * is wrong with it is said in the words of the loader. */
+/* Writes a task folder from a description. The author of the problem controls the description. So
+ * it goes into task.json unchanged, and the loader checks the task before the folder gets its name.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static bool add_name(cJSON *names, const char *name)
     return text && cJSON_AddItemToArray(names, text);
 }
 
-/* Appends one argument for each element of a list of the description; its name goes to `names`. */
+/* Appends one argument for each element of a list of the description, and its name to `names`. */
 static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
                           const char *name_key, cJSON *names)
 {
@@ -111,7 +111,7 @@ static void write_shape(kf_buffer *text, const cJSON *row)
     kf_buffer_string(text, "]");
 }
 
-/* What models read, beside the file itself: every output is named. */
+/* Writes the text for models. It names every output. */
 static char *describe(const kf_import_problem *problem, const cJSON *description)
 {
     kf_autobuffer text = {0};
@@ -159,8 +159,8 @@ static double elements_of(const cJSON *row)
     return product;
 }
 
-/* Of a triangular or symmetric matrix half has to be read: the derived bytes would call a candidate
- * that does so impossible. */
+/* Half of a triangular or symmetric matrix is enough to read. The derived bytes would make such a
+ * candidate impossible. */
 static double least_bytes(const cJSON *description, bool *derived)
 {
     static const char *const lists[] = {"inputs", "state", "outputs"};
@@ -214,7 +214,7 @@ static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_impor
            copy_member(origin, description, "not_frozen");
 }
 
-/* `compiled`: through torch.compile. */
+/* `compiled`: with torch.compile. */
 static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem,
                        const kf_import_options *options, const char *hash, bool compiled)
 {
@@ -229,7 +229,7 @@ static bool add_source(cJSON *task, const char *key, const kf_import_problem *pr
     return cJSON_AddStringToObject(source, "sha256", hash) != NULL;
 }
 
-/* The other way to run the module is a further baseline, so that a bench can give both figures. */
+/* Adds the other mode as an extra baseline, so that a bench can give both figures. */
 static bool add_further(cJSON *task, const kf_import_problem *problem,
                         const kf_import_options *options, const char *hash)
 {
@@ -271,8 +271,8 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
-    /* Products alone would be a floor; the estimate counts what the module does, which a candidate
-     * may do with less. For people: in origin. */
+    /* The estimate counts all operations of the module. A candidate may need fewer, so it is not a
+     * lower bound. It goes into "origin", for readers. */
     (void)derived;
     if (problem->level >= 0)
         snprintf(family, sizeof family, "%s-level%lld", suite->name, (long long)problem->level);
@@ -320,7 +320,7 @@ static bool write_files(const char *folder, bool with_problem, const char *json,
            (!with_problem || kf_file_write(file, text, size, error));
 }
 
-/* The loader's words name the temporary folder; what follows its task.json is what is wrong. */
+/* The error names the temporary folder. Keep the text after its task.json. */
 static bool loads(const char *folder, kf_error *error)
 {
     kf_error reason = {0};
@@ -331,7 +331,7 @@ static bool loads(const char *folder, kf_error *error)
                    behind ? behind + 11 : reason.text);
 }
 
-/* Moves `temporary` to `target`; what was there before is removed afterwards. */
+/* Moves `temporary` to `target`, then removes the old target. */
 static bool put_in_place(const char *temporary, const char *target, kf_error *error)
 {
     kf_autofree char *old = NULL;

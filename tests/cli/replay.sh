@@ -157,7 +157,7 @@ expect 2 optimize "$task" --llm replay:nosuchrun --workers "$fake" --store one.d
 complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json
 expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store none.db
-complains "asked no model"
+complains "has no model calls to replay"
 expect 0 optimize "$task" --workers "$fake" --llm "exec:python3 model.py" --llm "exec:python3 other.py" --candidates 3 --store twins.db --json
 expect 2 optimize --llm "replay:$(run_in)" --workers "$fake" --store twins.db
 complains "two models with the name"
