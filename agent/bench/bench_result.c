@@ -316,21 +316,21 @@ static bool take_solutions(reader *r)
 static const char *count_statuses(kf_bench_result *result, const kf_bench_row *row)
 {
     kf_autobuffer text = {0};
-    bool *told = calloc(row->count ? row->count : 1, sizeof *told);
+    bool *counted = calloc(row->count ? row->count : 1, sizeof *counted);
     for (;;) {
         size_t best = 0, most = 0;
-        for (size_t i = 0; told && i < row->count; i++) {
+        for (size_t i = 0; counted && i < row->count; i++) {
             size_t same = 0;
-            for (size_t k = 0; k < row->count && !told[i]; k++)
+            for (size_t k = 0; k < row->count && !counted[i]; k++)
                 same += strcmp(row->samples[k].status, row->samples[i].status) == 0;
             if (same > most) most = same, best = i;
         }
         if (!most) break;
         kf_buffer_format(&text, "%s%zu %s", text.size ? ", " : "", most, row->samples[best].status);
         for (size_t k = 0; k < row->count; k++)
-            told[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
+            counted[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
     }
-    free(told);
+    free(counted);
     return kf_bench_text(result, text.data);
 }
 

@@ -123,7 +123,7 @@ typedef struct work {
     kf_store *store;
     kf_workers *workers;
     report report;
-    double told;
+    double reported;
 } work;
 
 static bool send_report(work *w, report_kind kind)
@@ -146,8 +146,8 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
         kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
         send_report(w, event == KF_SEARCH_NEWS ? REPORT_NEWS : REPORT_ADVICE);
     }
-    if (kf_now() - w->told < REPORT_SECONDS) return;
-    w->told = kf_now();
+    if (kf_now() - w->reported < REPORT_SECONDS) return;
+    w->reported = kf_now();
     send_report(w, REPORT_PROGRESS);
 }
 

@@ -16,12 +16,12 @@ static int run_new(const kf_invocation *invocation, const void *values, kf_error
     const char *folder = invocation->arguments[0];
     if (!kf_starter_write(folder, error)) return -1;
     fprintf(invocation->output,
-            "%s: a task that works: y = x / (1 + exp(-x)). Make it yours:\n"
-            "  task.json      what is computed, on which shapes, checked how\n"
-            "  oracle.cu      the truth, in float64\n"
+            "%s: a working task: y = x / (1 + exp(-x)). Edit its files:\n"
+            "  task.json      operation, shapes and checks\n"
+            "  oracle.cu      the reference result, in float64\n"
             "  baseline.cu    the implementation to beat\n"
             "  seed_items.cu  a candidate to start from, with tunables\n"
-            "then \"kforge task lint %s\" tells what is wrong with it.\n",
+            "Then \"kforge task lint %s\" lists its faults.\n",
             folder, folder);
     return KF_EXIT_DONE;
 }
@@ -134,7 +134,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
             fprintf(view.out, "%s: good%s\n", l.task,
                     l.warnings ? ", with advice"
                     : ran      ? ""
-                               : " as far as reading tells");
+                               : " as far as it was read");
     }
     if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
     if (wanted->json && !kf_print_json(view.out, kf_steal(&json), error)) return -1;

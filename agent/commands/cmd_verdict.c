@@ -57,7 +57,7 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     }
     bool replayed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(verdict->provenance, "replayed"));
     fprintf(invocation->output, "%s: %s, signed by %s%s\n", path, kf_status_name(verdict->status),
-            public_key, replayed ? "; a replay, whose inputs were known beforehand" : "");
+            public_key, replayed ? "; a replay: its inputs were known beforehand" : "");
     return KF_EXIT_DONE;
 }
 

@@ -219,13 +219,14 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
 }
 
 static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *tasks,
-                     const char *hash, cJSON *told, kf_package_report *report, kf_error *error)
+                     const char *hash, cJSON *tasks_json, kf_package_report *report,
+                     kf_error *error)
 {
     kf_winners w = {.task = kf_stored_task(store, hash, error)};
     bool ok = w.task && choose(store, tasks, hash, &p->files, &w, error);
     if (ok && w.count) {
-        ok = check_names(told, w.task, error) && kf_package_write_task(p, &w, error);
-        cJSON_AddItemToArray(told, provenance(&w));
+        ok = check_names(tasks_json, w.task, error) && kf_package_write_task(p, &w, error);
+        cJSON_AddItemToArray(tasks_json, provenance(&w));
         report->tasks++;
         report->on_cpu += w.on_cpu;
         report->kernels += (int64_t)w.count;
@@ -275,11 +276,11 @@ static bool build_package(kf_package *p, kf_store *store, const kf_selected_task
     cJSON_AddStringToObject(json, "schema", "kforge-package/1");
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", options->license);
-    cJSON *told = cJSON_AddArrayToObject(json, "tasks");
-    if (!told) return kf_fail_memory(error, "the package");
+    cJSON *tasks_json = cJSON_AddArrayToObject(json, "tasks");
+    if (!tasks_json) return kf_fail_memory(error, "the package");
     kf_package_begin(p);
     for (size_t i = 0; i < tasks->count; i++)
-        if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;
+        if (!add_task(p, store, tasks, tasks->hashes[i], tasks_json, report, error)) return false;
     if (!report->tasks)
         return kf_fail(error, KF_ERROR_INPUT,
                        "nothing to package%s: no candidate that was measured twice is faster than "

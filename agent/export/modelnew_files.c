@@ -18,7 +18,7 @@ typedef struct exporting {
     kf_winner_files files;
     /* results in the form of KernelBench's evaluator, for each level */
     cJSON *results[10];
-    cJSON *told; /* provenance of each file */
+    cJSON *files_json; /* provenance of each file */
 } exporting;
 
 static bool is_file_name(const char *path)
@@ -98,7 +98,7 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(it->source, it->size);
     kf_hash_hex(&hash, hex);
-    if (!row || !cJSON_AddItemToArray(e->told, row))
+    if (!row || !cJSON_AddItemToArray(e->files_json, row))
         return cJSON_Delete(row), kf_fail_memory(error, "the ModelNew files");
     cJSON_AddStringToObject(row, "file", name);
     cJSON_AddStringToObject(row, "task", kf_task_name(it->task));
@@ -160,7 +160,7 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
     kf_autofree char *text = kf_modelnew_text(it->task, &given, error);
     if (!text || !has_own_sizes(it, &own_sizes, error)) return false;
     const cJSON *other;
-    cJSON_ArrayForEach(other, e->told)
+    cJSON_ArrayForEach(other, e->files_json)
     {
         if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "file")), name) ==
             0)
@@ -262,9 +262,9 @@ static bool write_provenance(exporting *e, kf_error *error)
     cJSON_AddStringToObject(json, "schema", "kforge-modelnew/1");
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", e->options->license);
-    if (!cJSON_AddItemToObject(json, "files", e->told))
+    if (!cJSON_AddItemToObject(json, "files", e->files_json))
         return kf_fail_memory(error, "the ModelNew files");
-    e->told = NULL;
+    e->files_json = NULL;
     kf_autofree char *text = cJSON_Print(json);
     return text ? kf_winner_put(&e->files, "provenance.json", text, strlen(text), error)
                 : kf_fail_memory(error, "the ModelNew files");
@@ -285,8 +285,8 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
                         kf_modelnew_report *report, kf_error *error)
 {
     exporting e = {
-        .store = store, .options = options, .report = report, .told = cJSON_CreateArray()};
-    bool folder = options->kernelbench || !is_file_name(options->output), good = e.told;
+        .store = store, .options = options, .report = report, .files_json = cJSON_CreateArray()};
+    bool folder = options->kernelbench || !is_file_name(options->output), good = e.files_json;
     if (options->candidate && !options->selection.task)
         good = kf_fail(error, KF_ERROR_INPUT, "--candidate needs --task, the folder of its task");
     good = good &&
@@ -308,7 +308,7 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
            kf_atomic_output_commit(place, error);
     report->scrubbed = e.files.scrubbed;
     for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
-    cJSON_Delete(e.told);
+    cJSON_Delete(e.files_json);
     kf_selected_tasks_free(&e.tasks);
     return good;
 }

@@ -86,13 +86,14 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
     const kf_task_file *baseline = kf_task_baseline(w->task);
     bool compares = baseline->kind == KF_SOURCE_CUDA;
     char called[300], path[400];
-    kf_buffer_format(&out,
-                     compares ? "/* %s on workload %s: the entry's outputs beside the baseline's. "
-                                "A smoke test: kforge's judge is the proof. */\n"
-                              : "/* %s on workload %s: the entry runs and writes its outputs. Its "
-                                "baseline is PyTorch's, so nothing is compared. "
-                                "*/\n",
-                     name, problem.workload);
+    kf_buffer_format(
+        &out,
+        compares ? "/* %s on workload %s: compares the entry's outputs with the baseline's. "
+                   "This is a smoke test; kforge's judge is the proof. */\n"
+                 : "/* %s on workload %s: the entry runs and writes its outputs. Its "
+                   "baseline is PyTorch's, so nothing is compared. "
+                   "*/\n",
+        name, problem.workload);
     kf_buffer_string(&out, "#include <kforge_kernels.h>\n#include \"fill.h\"\n");
     if (compares)
         kf_buffer_format(&out, "#define %s kf_baseline\n#include \"%s_baseline.cu\"\n#undef %s\n",
