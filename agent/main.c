@@ -1,7 +1,5 @@
-/* The kforge program: finds the command, gathers its settings, runs it, words its failure and
- * checks that its results got out. Everything else is in the commands; this is the only file that
- * exits.
- */
+/* The kforge program. It finds the command, reads its settings, runs it, prints its error and
+ * checks that its output was written. This is the only file that exits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,8 +13,8 @@
 #include "kforge/gpu.h"
 #include "api_key.h"
 
-/* One row a command, in the order of the overview; commands of a group ("task new", "task lint")
- * stand together, and before the one that is called like their group ("bench"). */
+/* One row for each command, in the order of the overview. Commands of a group ("task new", "task
+ * lint") are adjacent, and come before the command with the name of the group ("bench"). */
 // clang-format off
 #define COMMANDS(ROW) \
     ROW(optimize) \
@@ -57,7 +55,8 @@ static const kf_command *const commands[] = {COMMANDS(LIST) NULL};
 
 static volatile int interrupts;
 
-/* The first asks for an orderly end, the second for a quick one; the third does not ask. */
+/* The first interrupt asks for an orderly end, the second for a quick one. The third exits at once.
+ */
 static void count_interrupt(int signal_number)
 {
     (void)signal_number;
@@ -65,8 +64,8 @@ static void count_interrupt(int signal_number)
     interrupts = interrupts + 1;
 }
 
-/* Writing to a pipe that nobody reads fails with EPIPE then. A handler, because ignoring would be
- * inherited by the programs that are started. */
+/* Lets a write to a closed pipe fail with EPIPE. It is a handler, because child programs would
+ * inherit SIG_IGN. */
 static void take_broken_pipe(int signal_number)
 {
     (void)signal_number;
@@ -82,8 +81,8 @@ static void install_handlers(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-/* A closed stdin, stdout or stderr would be reopened by the next file, and results written into the
- * store. These refuse: reads of the first and writes of the others fail. */
+/* Opens closed standard descriptors in a mode that fails. Otherwise the next opened file would get
+ * their number, and output would go into the store. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -92,8 +91,8 @@ static void occupy_standard_descriptors(void)
             _exit(KF_EXIT_MACHINE);
 }
 
-/* On another thread than the one that waits for the driver, for good. That one may keep the process
- * from ending even now, so what others read is closed first. */
+/* Ends the process from another thread than the one that waits for the driver. The driver may still
+ * keep the process alive, so the standard descriptors are closed first. */
 static void end_in_silence(const char *text)
 {
     char line[1024];
@@ -121,7 +120,7 @@ static int fail(const kf_error *error)
     return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
 }
 
-/* Results that nobody got are no success. A reader that has left (`kforge list | head`) needs no
+/* Turns unwritten output into a failure. A reader that ended early (`kforge list | head`) needs no
  * message. */
 static int finish(int status)
 {
@@ -148,14 +147,15 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     char directory[4096];
     if (!getcwd(directory, sizeof directory))
         snprintf(directory, sizeof directory,
-                 "/nonexistent"); /* deleted: files relative to it fail later */
+                 /* a deleted folder: files relative to it fail later */
+                 "/nonexistent");
     const kf_surroundings surroundings = {.directory = directory,
                                           .environment = (const char *const *)environ};
     kf_autoparsed parsed = {0};
     kf_auto(kf_config) config = kf_config_load(commands, &surroundings, &config_error);
     bool settled = config && kf_environment_check(commands, &surroundings, &config_error);
     if (!settled && !command->tolerant) {
-        /* Help is there whatever is wrong. */
+        /* Help works even with wrong settings. */
         if (!kf_options_parse(command, NULL, NULL, arguments, count, &parsed, &error) ||
             !parsed.help)
             return fail(&config_error);
@@ -199,7 +199,8 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 
 int main(int argc, char **argv)
 {
-    kf_api_keys_hide(); /* before anything can be started that would inherit them */
+    /* before a child program can inherit them */
+    kf_api_keys_hide();
     occupy_standard_descriptors();
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
         puts("kforge " KFORGE_VERSION);

@@ -1,13 +1,14 @@
-/* `kforge bench`: a suite of tasks, so many samples of each, and what that is worth.
+/* `kforge bench`: judges samples of each task of a suite and computes scores.
  *
- *   suite ─► plan ─► runs in the store (bench_shards.c: models; bench_judge.c: existing solutions)
- * ─► result (bench_result.h) ─► reports
+ *   suite -> plan -> runs in the store -> result (bench_result.h) -> reports
  *
- * A bench is no thing of its own in the store: it is the runs whose options hold its description,
- * one run a task, so that a bench goes on, is merged, exported and looked at like any run. The
- * description is in each of them, whole: whichever runs there are tell all that was planned.
+ * bench_shards.c fills the runs with replies of models, bench_judge.c with existing solutions.
  *
- * Ownership: structs here own their texts; kf_bench_…_clear releases them and leaves zeros.
+ * The store has no object for a bench. A bench is the set of runs that hold its description in
+ * their options, one run for each task. So a bench can be resumed, merged, exported and shown like
+ * any run. Each run holds the whole description.
+ *
+ * Ownership: structs here own their texts. kf_bench_…_clear frees them and leaves zeros.
  */
 #ifndef KFORGE_AGENT_BENCH_H
 #define KFORGE_AGENT_BENCH_H
@@ -21,100 +22,123 @@
 
 #define KF_BENCH_SCHEMA "kforge-bench/1"
 #define KF_SUITE_SCHEMA "kforge-suite/1"
-#define KF_BENCH_TASKS 10000 /* most of a suite */
-#define KF_BENCH_DEPTH 3     /* folders below the suite that are searched for tasks */
-#define KF_BENCH_SHARDS 64   /* most tasks that are searched at a time */
+/* maximum of tasks in a suite */
+#define KF_BENCH_TASKS 10000
+/* levels of folders below the suite that are searched for tasks */
+#define KF_BENCH_DEPTH 3
+/* maximum of tasks that are searched at a time */
+#define KF_BENCH_SHARDS 64
 
 /* ---- the suite (bench_suite.c) --------------------------------------------------------------- */
 
 typedef struct kf_bench_task {
-    /* the task's; where it can't be loaded its folder's. No two of a suite have the same that are
-     * no fault */
+    /* name of the task, or of its folder if it can't be loaded. Names of tasks without a fault are
+     * unique in a suite. */
     char *name;
-    char *folder; /* "" where only the store has it */
-    char *fault;  /* why it is not judged; NULL: it is */
-    /* the import refused the problem by this rule, `fault` is its reason; NULL: it did not */
+    /* "" if only the store has the task */
+    char *folder;
+    /* reason why the task is not judged, or NULL */
+    char *fault;
+    /* rule by which the import refused the problem, with the reason in `fault`; or NULL */
     char *rule;
     char hash[KF_HASH_HEX];
-    int64_t level, problem; /* of its "origin", -1 none */
-    /* it has a problem file for PyTorch: solutions may be Python (docs/internals/pytorch.md) */
+    /* of its "origin"; -1 if unknown */
+    int64_t level, problem;
+    /* True if the task has a problem file for PyTorch, so that solutions may be in Python
+     * (docs/internals/pytorch.md) */
     bool torch;
-    char text_hash[KF_HASH_HEX]; /* of the problem file that it was imported from; "" not known */
-    /* Of a bench that goes on. */
-    char run[KF_RUN_ID]; /* "" not begun */
+    /* hash of the imported problem file; "" if unknown */
+    char text_hash[KF_HASH_HEX];
+    /* The next three describe a resumed bench. `run` is "" for a task without a run. */
+    char run[KF_RUN_ID];
     bool finished;
-    double spent_usd; /* by earlier sessions */
+    /* cost of earlier sessions */
+    double spent_usd;
 } kf_bench_task;
 
 typedef struct kf_bench_suite {
-    char *name, *path; /* path: absolute */
+    /* the path is absolute */
+    char *name, *path;
     kf_bench_task *tasks;
     size_t count;
-    cJSON *imports; /* what suite.json says of where its problems come from, NULL */
+    /* origin of the problems, from suite.json; or NULL */
+    cJSON *imports;
 } kf_bench_suite;
 
-/* `path`: a folder of task folders, a task's folder, or a suite.json {"schema": "kforge-suite/1",
- * "name", "tasks": ["FOLDER", …]} with folders relative to it. One that an import wrote has
- * "problems" instead: all that were asked for, those that it refused with rule and reason, which
- * are listed as faults; task folders beside it that it does not name belong to the suite, too.
- * `only`: shell patterns that names have to match one of; none: all. A task at fault is listed with
- * its fault; without a single one that can be judged: KF_ERROR_INPUT. */
+/* Loads a suite. `path` is a folder of task folders, the folder of one task, or a suite.json
+ * {"schema": "kforge-suite/1", "name", "tasks": ["FOLDER", …]} with folders relative to the file.
+ * The suite.json of an import has "problems" instead. It lists all problems, also refused ones,
+ * which become tasks with a fault. Other task folders next to it belong to the suite, too.
+ * `only` has shell patterns; a task is loaded if its name matches one of them, or if there are no
+ * patterns. KF_ERROR_INPUT if no task can be judged. */
 bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_count,
                          kf_bench_suite *suite, kf_error *error);
 void kf_bench_suite_clear(kf_bench_suite *suite);
-/* "origin": {"level", "problem"} of a task.json; -1 where it has none. */
+/* Reads "origin": {"level", "problem"} of a task.json; -1 if it is missing. */
 void kf_bench_origin(const cJSON *task, int64_t *level, int64_t *problem);
 
 /* ---- the plan (bench_plan.c) ----------------------------------------------------------------- */
 
 typedef struct kf_bench_plan {
     char id[KF_RUN_ID];
-    char *name;   /* --name, or the suite's */
-    char *source; /* folder or file of existing solutions; NULL: models are asked */
+    /* --name, or the suite's name */
+    char *name;
+    /* folder or file of existing solutions; NULL for a bench of models */
+    char *source;
     kf_bench_suite suite;
-    /* its models with "{task}" in them; its texts point into `options`, or are the caller's */
+    /* settings of each search. Model specs contain "{task}". Texts point into `options`, or belong
+     * to the caller. */
     kf_search_settings search;
     const char *models[KF_SEARCH_MODELS];
     char *frozen[KF_SEARCH_MODELS];
-    double cost_usd; /* of all tasks together; 0 no limit */
-    /* further baselines that the best are measured beside; only where it begins */
-    const char *const *against;
-    size_t against_count;
-    bool once;          /* existing solutions are measured once, not twice */
-    bool protocol;      /* of solutions in Python: KernelBench's own protocol, too */
-    cJSON *description; /* what its runs' options hold as "bench" */
-    cJSON *options;     /* of a bench that goes on */
-    char *hardware;     /* that it was judged on; NULL: not begun */
+    /* budget of all tasks together; 0 for no limit */
+    double cost_usd;
+    /* extra baselines for the best candidates; only for a new bench */
+    const char *const *extra_baselines;
+    size_t extra_baseline_count;
+    /* True: measure existing solutions once instead of twice */
+    bool once;
+    /* True: also run KernelBench's own protocol on solutions in Python */
+    bool protocol;
+    /* the value of "bench" in the options of its runs */
+    cJSON *description;
+    /* of a resumed bench */
+    cJSON *options;
+    /* hardware that judged a resumed bench, or NULL */
+    char *hardware;
 } kf_bench_plan;
 
-/* Id and description of a new bench, from all else. */
+/* Makes id and description of a new bench from the other fields. */
 bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error);
-/* A bench that goes on, by id, prefix of it, "last" or "latest": settings, suite, and what each
- * task has come to. Tasks not begun are read from the suite's path, or `suite` where that is not
- * NULL. `more`: there is more of a budget, so tasks that drew fewer samples than asked for go on,
- * too. */
+/* Reads a stored bench: settings, suite, and the state of each task. `id` is an id, the beginning
+ * of one, "last" or "latest". Tasks without a run are loaded from `suite`, or from the suite's own
+ * path if `suite` is NULL. `more` is true for a larger budget: then tasks with fewer samples than
+ * wanted continue, too. */
 bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, const char *suite,
                           bool more, kf_error *error);
 void kf_bench_plan_clear(kf_bench_plan *plan);
-/* Of a bench that goes on and whose workers all judge under other conditions than it was begun
- * under, which *error says: that as the user's to mend; false. */
-bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error);
-/* A model's spec for a task: "{task}" becomes its name, which holds letters, digits, _, - and .
- * only; malloc'd. */
+/* Replaces *error, which says how all workers' conditions differ from those of the resumed bench,
+ * by an error for the user (KF_ERROR_INPUT). Returns false. */
+bool kf_bench_conditions_changed(const kf_bench_plan *plan, kf_error *error);
+/* Returns a model's spec with the task's name in place of "{task}", malloc'd. The name has only
+ * letters, digits, _, - and "." in it. */
 char *kf_bench_model_for(const char *spec, const char *task);
-/* The "bench" object in options of a run; NULL: it belongs to none. *memory is the caller's. */
+/* Returns the "bench" object in the options of a run, or NULL. The caller frees *memory. */
 const cJSON *kf_bench_of_options(const char *options, cJSON **memory);
-/* The id of the bench meant by "last", "latest", an id or a unique prefix. */
+/* Finds the id of a bench by "last", "latest", an id or a unique beginning of one. */
 bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_error *error);
 
 /* ---- searching (bench_shards.c) -------------------------------------------------------------- */
 
 typedef struct kf_bench_how {
-    const char *store; /* path; each lane opens it for itself */
+    /* path of the store; each shard opens it */
+    const char *store;
     const char *const *workers;
     size_t worker_count;
-    const char *device;         /* of local workers, NULL any */
-    const char *const *devices; /* one lane each for `local` */
+    /* of local workers; NULL for any */
+    const char *device;
+    /* devices of `local`, one shard for each */
+    const char *const *devices;
     size_t device_count;
     FILE *log;
     bool terminal;
@@ -122,16 +146,21 @@ typedef struct kf_bench_how {
 } kf_bench_how;
 
 typedef struct kf_bench_outcome {
-    size_t finished, failed; /* tasks; failed: the machine, a worker or a model */
-    int64_t correct;         /* candidates */
-    bool interrupted, spent; /* spent: a budget ended before all samples were drawn */
-    /* no worker was left: `why`, and how far it came, earlier sessions included */
+    /* tasks; failed ones by the machine, a worker or a model */
+    size_t finished, failed;
+    /* number of correct candidates */
+    int64_t correct;
+    /* spent: a budget ended before all samples were drawn */
+    bool interrupted, spent;
+    /* True if no worker was left. The reason is in `why`. */
     bool gave_up;
-    size_t settled, total; /* tasks; of existing solutions those that can be judged */
-    kf_error why;          /* of the last failure */
+    /* tasks, or existing solutions that can be judged, with those of earlier sessions */
+    size_t settled, total;
+    /* the last failure */
+    kf_error why;
 } kf_bench_outcome;
 
-/* Works off all tasks that are not finished. False: nothing could be begun. */
+/* Searches all unfinished tasks. Returns false if no task could be started. */
 bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outcome *outcome,
                      kf_error *error);
 

@@ -1,13 +1,13 @@
-/* Charts as SVG, drawn here rather than in the browser: the page shows them without scripts, and
- * tests can read them.
+/* Charts as SVG. They are drawn here and not in the browser, so that the page shows them without
+ * scripts and tests can read them.
  *
- * Speedups are drawn on an axis that is linear from 0 to 1 and logarithmic above: slower and faster
- * get room alike, and 0, where fast_p begins, is on it.
- */
+ * The axis of speedups is linear from 0 to 1 and logarithmic above. So slower and faster get equal
+ * room, and 0, the start of fast_p, is on it. */
 #include <math.h>
 #include <string.h>
 
-#include "bench_html.h"
+#include "bench_charts.h"
+#include "html_text.h"
 
 #define WIDTH 560.0
 #define HEIGHT 300.0
@@ -15,10 +15,12 @@
 #define RIGHT 14.0
 #define TOP 12.0
 #define BOTTOM 34.0
-#define POINTS 360    /* of the curve */
-#define RESAMPLES 400 /* of its band: it is a picture */
+#define POINTS 360 /* points of the curve */
+/* resamples for the band of the curve */
+#define RESAMPLES 400
 #define BARS 48
-#define MIDDLE 24 /* the bar that begins at 1 */
+/* the bar that starts at 1 */
+#define MIDDLE 24
 
 typedef struct frame {
     double low_x, high_x, low_y, high_y;
@@ -119,7 +121,7 @@ void kf_chart_curve(const kf_bench_result *result, kf_buffer *out)
     }
     for (int i = POINTS; i >= 0; i--) kf_buffer_string(&low, back[i]);
     size_t most_samples = 0;
-    for (size_t i = 0; i < result->count && result->independent; i++)
+    for (size_t i = 0; i < result->count && result->setup.independent; i++)
         if (result->rows[i].count > most_samples) most_samples = result->rows[i].count;
     options.resamples = 2;
     for (int i = 0; i <= POINTS && most_samples > 1; i++) {
@@ -145,7 +147,7 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
     for (size_t i = 0; i < result->count; i++) {
         double speedup = result->rows[i].best.speedup.value;
         if (!(speedup > 0)) continue;
-        /* half an octave each; the outermost hold all beyond */
+        /* Bars are half an octave wide. The outermost ones hold everything beyond. */
         double bar = floor(2 * log2(speedup)) + MIDDLE;
         int at = bar < 0 ? 0 : bar >= BARS ? BARS - 1 : (int)bar;
         if (++counts[at] > most) most = counts[at];
@@ -153,7 +155,7 @@ void kf_chart_histogram(const kf_bench_result *result, kf_buffer *out)
         if (at > high) high = at;
     }
     if (high < 0) return empty(out);
-    low = low > MIDDLE - 2 ? MIDDLE - 2 : low; /* 1 is always shown */
+    low = low > MIDDLE - 2 ? MIDDLE - 2 : low; /* the chart always includes 1 */
     high = high < MIDDLE + 1 ? MIDDLE + 1 : high;
     frame f = {low, high + 1, 0, most * 1.08};
     char text[32];
@@ -201,7 +203,7 @@ static const char *power_of_ten(int power, char text[32])
 bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
 {
     double least_x = INFINITY, most_x = -INFINITY, least_y = INFINITY, most_y = -INFINITY;
-    double bandwidth = result->bytes_per_second;
+    double bandwidth = result->setup.bytes_per_second;
     for (size_t i = 0; i < result->count; i++)
         for (size_t k = 0; k < result->rows[i].roof_count; k++) {
             const kf_bench_roof *roof = &result->rows[i].roofs[k];
@@ -217,7 +219,8 @@ bool kf_chart_roofline(const kf_bench_result *result, kf_buffer *out)
     begin(out, "Roofline");
     for (int x = (int)f.low_x; x <= f.high_x; x++) tick_x(out, &f, x, power_of_ten(x, text));
     for (int y = (int)f.low_y; y <= f.high_y; y++) tick_y(out, &f, y, power_of_ten(y, text));
-    if (bandwidth > 0) { /* the line y = x + log(bandwidth) within the frame */
+    /* the line y = x + log(bandwidth), clipped to the frame */
+    if (bandwidth > 0) {
         double shift = log10(bandwidth), from = fmax(f.low_x, f.low_y - shift),
                to = fmin(f.high_x, f.high_y - shift);
         if (from < to)

@@ -1,5 +1,5 @@
-/* What authors of existing solutions claim, against what the judge has found: one figure a
- * solution, and what all of them come to. */
+/* Claims of the authors of existing solutions, compared with the judge's figures: for each
+ * solution, and as means over all. */
 #include <math.h>
 #include <string.h>
 
@@ -50,8 +50,8 @@ static bool breaks_a_rule(const kf_bench_sample *sample)
     return sample->verdict && sample->score.counts && !sample->score.correct && *sample->rule;
 }
 
-/* How often a rule was broken by samples from the one at (row, index) on; 0: one before it broke
- * the same, so that it was told. */
+/* Returns how many samples from (row, index) on broke the rule. 0 if an earlier sample broke it,
+ * too, because then it was already counted. */
 static size_t count_rule(const kf_bench_result *result, size_t row, size_t index)
 {
     const char *rule = result->rows[row].samples[index].rule;

@@ -1,5 +1,5 @@
-/* Comparing is paired: each problem is its own control, so that hard problems, which are hard for
- * both, do not blur the difference. */
+/* A paired comparison: each problem is its own control, so problems that are hard for both benches
+ * do not blur the difference. */
 #include "bench_compare.h"
 
 #include <math.h>
@@ -9,11 +9,6 @@
 #include "output.h"
 #include "table.h"
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the comparison");
-}
-
 static const kf_bench_row *row_named(const kf_bench_result *result, const char *name)
 {
     for (size_t i = 0; i < result->count; i++)
@@ -21,8 +16,8 @@ static const kf_bench_row *row_named(const kf_bench_result *result, const char *
     return NULL;
 }
 
-/* What is the same problem in the other result; NULL none. *named: the one of the same name, which
- * may be another problem. */
+/* Returns the same problem in the other result, or NULL. *named is the problem of the same name,
+ * which may have different content. */
 static const kf_bench_row *partner(const kf_bench_result *result, const kf_bench_row *row,
                                    bool by_name, const kf_bench_row **named)
 {
@@ -40,14 +35,16 @@ static bool is_solved(const kf_bench_row *row)
 
 static bool are_apart(kf_interval a, kf_interval b)
 {
-    return a.high < b.low || b.high < a.low; /* false where one is not known */
+    /* False if one of them is unknown. */
+    return a.high < b.low || b.high < a.low;
 }
 
-/* Of a problem: chance that a sample is correct and faster than p. */
+/* Returns the probability that a sample of the problem is correct and faster than p. */
 static double fast_share(const kf_bench_result *result, const kf_bench_row *row, double p)
 {
-    kf_score_problem problem = result->independent ? (kf_score_problem){row->scores, row->count}
-                                                   : (kf_score_problem){&row->outcome, 1};
+    kf_score_problem problem = result->setup.independent
+                                   ? (kf_score_problem){row->scores, row->count}
+                                   : (kf_score_problem){&row->outcome, 1};
     size_t counts = 0, good = 0;
     for (size_t i = 0; i < problem.count; i++) {
         const kf_score_sample *s = &problem.samples[i];
@@ -69,7 +66,7 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
 {
     const kf_bench_row *named;
     c->pairs = calloc(c->before->count ? c->before->count : 1, sizeof *c->pairs);
-    if (!c->pairs) return out_of_memory(error);
+    if (!c->pairs) return kf_fail_memory(error, "the comparison");
     for (size_t i = 0; i < c->before->count; i++) {
         const kf_bench_row *before = &c->before->rows[i],
                            *after = partner(c->after, before, by_name, &named);
@@ -97,10 +94,10 @@ static bool pair_up(kf_bench_comparison *c, bool by_name, kf_error *error)
     if (c->count) return true;
     if (c->other)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "the two have no problem in common: %zu have the same name and other "
-                       "content, such as %s; --by-name compares them",
+                       "the two benches have no problem in common: %zu problems have the same name "
+                       "and different content, for example %s; --by-name compares them",
                        c->other, c->other_name);
-    return kf_fail(error, KF_ERROR_INPUT, "the two have no problem in common");
+    return kf_fail(error, KF_ERROR_INPUT, "the two benches have no problem in common");
 }
 
 bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *after, bool by_name,
@@ -111,7 +108,7 @@ bool kf_bench_compare(const kf_bench_result *before, const kf_bench_result *afte
     if (!pair_up(c, by_name, error)) return false;
     kf_autofree double *first = calloc(c->count, sizeof *first),
                        *second = calloc(c->count, sizeof *second);
-    if (!first || !second) return out_of_memory(error);
+    if (!first || !second) return kf_fail_memory(error, "the comparison");
     for (size_t i = 0; i < c->count; i++) {
         first[i] = is_solved(c->pairs[i].before) ? c->pairs[i].before->best.speedup.value : NAN;
         second[i] = is_solved(c->pairs[i].after) ? c->pairs[i].after->best.speedup.value : NAN;
@@ -140,8 +137,8 @@ void kf_bench_comparison_clear(kf_bench_comparison *comparison)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What became of a problem, and why it was not solved: the fault, or its samples with the first
- * one's words. */
+/* Appends the result of a problem and the reason why it was not solved: its fault, or its statuses
+ * with the text of the first sample. */
 static const char *why(const kf_bench_row *row)
 {
     if (*row->fault) return row->fault;
@@ -173,10 +170,10 @@ static void add_result(cJSON *json, const char *key, const kf_bench_result *resu
 {
     cJSON *inner = cJSON_AddObjectToObject(json, key);
     cJSON_AddStringToObject(inner, "id", result->id);
-    cJSON_AddStringToObject(inner, "name", result->name);
-    cJSON_AddStringToObject(inner, "device", result->device);
-    cJSON_AddStringToObject(inner, "models", result->models);
-    cJSON_AddStringToObject(inner, "strategy", result->strategy);
+    cJSON_AddStringToObject(inner, "name", result->setup.name);
+    cJSON_AddStringToObject(inner, "device", result->setup.device);
+    cJSON_AddStringToObject(inner, "models", result->setup.models);
+    cJSON_AddStringToObject(inner, "strategy", result->setup.strategy);
 }
 
 static cJSON *comparison_json(const kf_bench_comparison *c)
@@ -185,7 +182,8 @@ static cJSON *comparison_json(const kf_bench_comparison *c)
     cJSON_AddStringToObject(json, "schema", "kforge-bench-comparison/1");
     add_result(json, "before", c->before);
     add_result(json, "after", c->after);
-    cJSON_AddBoolToObject(json, "same_device", strcmp(c->before->device, c->after->device) == 0);
+    cJSON_AddBoolToObject(json, "same_device",
+                          strcmp(c->before->setup.device, c->after->setup.device) == 0);
     cJSON_AddNumberToObject(json, "problems", (double)c->count);
     cJSON_AddNumberToObject(json, "only_before", (double)c->only_before);
     cJSON_AddNumberToObject(json, "only_after", (double)c->only_after);
@@ -269,11 +267,11 @@ bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation
     FILE *out = invocation->output;
     char name[32];
     if (json) return kf_print_json(out, comparison_json(c), error);
-    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->name, c->after->id,
-            c->after->name);
-    if (strcmp(c->before->device, c->after->device) != 0)
+    fprintf(out, "before %s  %s\nafter  %s  %s\n", c->before->id, c->before->setup.name,
+            c->after->id, c->after->setup.name);
+    if (strcmp(c->before->setup.device, c->after->setup.device) != 0)
         fprintf(out, "on different devices: %s, then %s; speedups are over the baseline of each\n",
-                c->before->device, c->after->device);
+                c->before->setup.device, c->after->setup.device);
     print_table(c, invocation, true);
     print_table(c, invocation, false);
     fprintf(out, "\n%zu problems in common; %zu solved by both, %zu gained, %zu lost", c->count,
@@ -283,14 +281,12 @@ bool kf_bench_comparison_write(const kf_bench_comparison *c, const kf_invocation
     fputc('\n', out);
     if (c->other)
         fprintf(out,
-                "%zu have the same name and other content (such as %s): not compared; --by-name "
-                "compares them\n",
+                "%zu have the same name and different content (for example %s): not compared; "
+                "--by-name compares them\n",
                 c->other, c->other_name);
     if (c->by_name)
-        fprintf(
-            out,
-            "%zu are paired by name: their content differs, or is not known of one of the two\n",
-            c->by_name);
+        fprintf(out, "%zu are paired by name: their content differs, or is unknown in one bench\n",
+                c->by_name);
     if (c->both) {
         fprintf(out, "%-22s %.3f", "ratio of speedups", c->ratio.value);
         if (!isnan(c->ratio.low)) fprintf(out, " [%.3f, %.3f]", c->ratio.low, c->ratio.high);

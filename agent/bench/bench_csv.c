@@ -1,11 +1,12 @@
-/* A result as CSV (RFC 4180): a line a sample, and one for each problem without any, so that
- * whoever sums up the lines has the whole suite. */
+/* A result as CSV (RFC 4180). It has one line for each sample, and one for each problem without
+ * samples, so that sums over all lines cover the whole suite. */
 #include <math.h>
 #include <string.h>
 
 #include "bench_result.h"
 
-/* A leading =, +, - or @ would be a formula in a spreadsheet; a quote before it makes it text. */
+/* Quotes a text. A leading =, +, - or @ would be a formula in a spreadsheet; an apostrophe makes it
+ * text. */
 static void csv_text(kf_buffer *out, const char *text)
 {
     kf_buffer_string(out, "\"");
@@ -45,7 +46,7 @@ static void csv_sample(const kf_bench_row *row, const kf_bench_sample *s, kf_buf
     csv_text(out, s->text);
 }
 
-/* A problem without a sample: refused, at fault, or not begun. */
+/* a problem without a sample: refused, with a fault, or not begun */
 static void csv_without(const kf_bench_row *row, kf_buffer *out)
 {
     kf_buffer_format(out, ",\"\",%s,",
@@ -65,13 +66,13 @@ static void csv_begin(const kf_bench_row *row, kf_buffer *out)
     csv_number(out, row->problem < 0 ? NAN : (double)row->problem);
 }
 
-/* Of the best sample; of the others nothing is known. */
-static void csv_others(const kf_bench_result *result, const kf_bench_row *row,
-                       const kf_bench_sample *s, kf_buffer *out)
+/* Writes the columns of extra baselines. Only the best sample has figures. */
+static void csv_extra_baselines(const kf_bench_result *result, const kf_bench_row *row,
+                                const kf_bench_sample *s, kf_buffer *out)
 {
-    for (size_t k = 0; k < result->other_count; k++)
+    for (size_t k = 0; k < result->extra_baseline_count; k++)
         csv_number(out, s && s->candidate && s->candidate == row->best.candidate
-                            ? row->others[k].speedup.value
+                            ? row->versus[k].speedup.value
                             : NAN);
     kf_buffer_string(out, "\r\n");
 }
@@ -82,10 +83,10 @@ void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
         out, "task,level,problem,sample,status,rule,compiled,correct,speedup,low,high,reverified,"
              "claimed,claim_ratio,"
              "claim_of_other_text,seconds,baseline_seconds,judge_seconds,candidate,run,text");
-    for (size_t k = 0; k < result->other_count; k++) {
+    for (size_t k = 0; k < result->extra_baseline_count; k++) {
         char name[200];
-        snprintf(name, sizeof name, "speedup against %.120s%s", result->others[k].name,
-                 result->others[k].measured ? "" : ", not measured here");
+        snprintf(name, sizeof name, "speedup against %.120s%s", result->extra_baselines[k].name,
+                 result->extra_baselines[k].measured ? "" : ", not measured here");
         kf_buffer_string(out, ",");
         csv_text(out, name);
     }
@@ -95,11 +96,11 @@ void kf_bench_csv(const kf_bench_result *result, kf_buffer *out)
         for (size_t k = 0; k < row->count; k++) {
             csv_begin(row, out);
             csv_sample(row, &row->samples[k], out);
-            csv_others(result, row, &row->samples[k], out);
+            csv_extra_baselines(result, row, &row->samples[k], out);
         }
         if (row->count) continue;
         csv_begin(row, out);
         csv_without(row, out);
-        csv_others(result, row, NULL, out);
+        csv_extra_baselines(result, row, NULL, out);
     }
 }

@@ -1,14 +1,12 @@
-/* Times of baselines that others have measured, in the form of KernelBench's
+/* Times of baselines from another machine, in the form of KernelBench's
  * results/timing/HARDWARE/baseline_time_torch….json:
  *
- *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "min": …, "max": …, "num_trials": 100,
- * "hardware": "NVIDIA …"}, …}, "level2": {…}}
+ *   {"level1": {"19_ReLU.py": {"mean": 2.85, "std": …, "hardware": "NVIDIA …"}, …}, …}
  *
- * in milliseconds. What a candidate comes to against such a time is no measurement: another
- * machine, another clock (means of CUDA events on one warm input), perhaps another PyTorch. Reports
- * show it apart, under the file's name and hardware, and say that it was not measured here. A task
- * whose shapes were scaled is another problem, and gets none.
- */
+ * in milliseconds. A comparison with them is not a measurement: the machine, the clock (means of
+ * CUDA events on one warm input) and perhaps PyTorch differ. Reports show it under the file's name
+ * and hardware, and say that it was not measured here. A task with scaled shapes is a different
+ * problem and gets no figure. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +24,7 @@ static const char *text_of(const cJSON *json, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* The number that a name begins with, as in "19_ReLU.py"; -1. */
+/* Returns the number at the start of a name like "19_ReLU.py", or -1. */
 static int64_t number_before(const char *name)
 {
     char *end;
@@ -47,18 +45,19 @@ static const cJSON *entry_for(const cJSON *json, const kf_bench_row *row)
     return NULL;
 }
 
-static void compare(kf_bench_result *result, size_t other, const cJSON *json)
+static void compare(kf_bench_result *result, size_t extra, const cJSON *json)
 {
     for (size_t i = 0; i < result->count; i++) {
         kf_bench_row *row = &result->rows[i];
-        kf_bench_versus *versus = &row->others[other];
+        kf_bench_versus *versus = &row->versus[extra];
         const cJSON *entry = row->level >= 0 && row->problem >= 0 ? entry_for(json, row) : NULL;
         double milliseconds = kf_json_get_number(entry, "mean", NAN);
         *versus = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
-        if (!*result->others[other].hardware && entry)
-            result->others[other].hardware = kf_bench_text(result, text_of(entry, "hardware"));
+        if (!*result->extra_baselines[extra].hardware && entry)
+            result->extra_baselines[extra].hardware =
+                kf_bench_text(result, text_of(entry, "hardware"));
         if (row->scaled) {
-            versus->why = "its shapes are scaled: another problem";
+            versus->why = "its shapes are scaled, so it is a different problem";
         } else if (!(milliseconds > 0)) {
             versus->why = "the file has no time for it";
         } else {
@@ -66,7 +65,7 @@ static void compare(kf_bench_result *result, size_t other, const cJSON *json)
             if (row->best.candidate && row->best.times.median > 0)
                 versus->speedup.value = versus->seconds / row->best.times.median;
         }
-        result->others[other].known += versus->speedup.value > 0;
+        result->extra_baselines[extra].known += versus->speedup.value > 0;
     }
 }
 
@@ -83,9 +82,10 @@ bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *res
     for (size_t i = 0; i < files->count; i++) {
         size_t size;
         const char *path = files->items[i], *slash = strrchr(path, '/');
-        if (result->other_count == KF_BENCH_OTHERS)
+        if (result->extra_baseline_count == KF_BENCH_EXTRA_BASELINES)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "--baseline-times: more than %d further baselines", KF_BENCH_OTHERS);
+                           "--baseline-times: more than %d extra baselines; leave some out",
+                           KF_BENCH_EXTRA_BASELINES);
         kf_autofree char *text = kf_file_read(path, FILE_BYTES, &size, error);
         kf_auto(cJSON) json = text ? kf_json_parse(text, size, FILE_BYTES, path, error) : NULL;
         if (!json) return kf_fail_prefix(error, "--baseline-times");
@@ -94,10 +94,10 @@ bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *res
                            "--baseline-times %s: expected {\"level1\": {\"19_ReLU.py\": {\"mean\": "
                            "MILLISECONDS}}}",
                            path);
-        size_t other = result->other_count++;
-        result->others[other] = (kf_bench_other){
+        size_t extra = result->extra_baseline_count++;
+        result->extra_baselines[extra] = (kf_bench_extra_baseline){
             .name = kf_bench_text(result, slash && slash[1] ? slash + 1 : path), .hardware = ""};
-        compare(result, other, json);
+        compare(result, extra, json);
     }
-    return !result->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return !result->texts.failed || kf_fail_memory(error, "the external timings");
 }

@@ -1,13 +1,11 @@
-/* Measuring what a bench has found against further baselines of the tasks (`--against NAME`): each
- * candidate is timed beside what it is compared with, so another baseline is another measurement.
- * Only the best candidate of each problem gets one, after everything else. The verdict is stored
- * outside of the bench's runs under conditions of its own (kf_search_environment_id), as `kforge
- * eval --baseline` would store it; bench_result.c looks for it there. So what was measured before
- * is not measured again, here or when a bench goes on.
+/* Measurements against extra baselines of the tasks (`--against NAME`). Candidate and baseline are
+ * timed in pairs, so another baseline needs another measurement. Only the best candidate of each
+ * problem gets one, after the bench. The verdict is stored outside the bench's runs, under an
+ * environment id of its own (kf_search_environment_id), as `kforge eval --baseline` stores it.
+ * bench_result.c finds it there. So a resumed bench does not measure it again.
  *
- * A baseline may be impossible to judge, as torch.compile's is by PyTorch 1. Then it is for all
- * tasks; after a few such answers in a row nobody is asked any more, and the report says why.
- */
+ * A baseline may be impossible to run, for example torch.compile with PyTorch 1. After HOPELESS
+ * failures in a row no further task tries it, and the report gives the reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +20,17 @@
 
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
-#define HOPELESS 3 /* answers in a row that a baseline can't run */
+/* failures in a row after which a baseline is given up */
+#define HOPELESS 3
 
 typedef struct measurement {
-    size_t row, other;
+    size_t row, extra;
     kf_task *task;
     char *source;
     size_t size;
     const char *flags[KF_MAX_TUNE_FLAGS];
     size_t flag_count;
-    cJSON *flag_list; /* that `flags` point into */
+    cJSON *flag_list; /* `flags` points into it */
     bool python;
     int tries;
 } measurement;
@@ -44,14 +43,9 @@ typedef struct measuring {
     kf_workers *workers;
     measurement *items;
     size_t count, next;
-    int failures[KF_BENCH_OTHERS];
+    int failures[KF_BENCH_EXTRA_BASELINES];
     double started;
 } measuring;
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
 
 static bool fill_flags(measurement *item, const char *json, kf_error *error)
 {
@@ -66,23 +60,24 @@ static bool fill_flags(measurement *item, const char *json, kf_error *error)
     return true;
 }
 
-/* The best of each problem, for each baseline that it has no figure for and its task has. */
+/* Lists the best candidate of each problem with each extra baseline of its task that has no figure
+ * yet. */
 static bool list_measurements(measuring *m, kf_error *error)
 {
     kf_bench_result *result = m->result;
-    m->items = calloc(result->count * result->other_count + 1, sizeof *m->items);
-    if (!m->items) return out_of_memory(error);
-    for (size_t k = 0; k < result->other_count; k++)
+    m->items = calloc(result->count * result->extra_baseline_count + 1, sizeof *m->items);
+    if (!m->items) return kf_fail_memory(error, "the extra baselines");
+    for (size_t k = 0; k < result->extra_baseline_count; k++)
         for (size_t i = 0; i < result->count; i++) {
             const kf_bench_row *row = &result->rows[i];
-            if (!row->best.candidate || row->others[k].speedup.value > 0) continue;
+            if (!row->best.candidate || row->versus[k].speedup.value > 0) continue;
             kf_auto(kf_task) task = kf_stored_task(m->store, row->hash, error);
             if (!task) return false;
-            if (!kf_task_baseline_named(task, result->others[k].name)) continue;
+            if (!kf_task_baseline_named(task, result->extra_baselines[k].name)) continue;
             kf_autoresult kf_store_candidate c = {0};
             measurement *item = &m->items[m->count++];
             *item = (measurement){
-                .row = i, .other = k, .task = kf_steal(&task), .python = row->best.python};
+                .row = i, .extra = k, .task = kf_steal(&task), .python = row->best.python};
             item->source = kf_store_source(m->store, row->best.candidate, &item->size, error);
             if (!item->source ||
                 !kf_store_get_candidate(m->store, row->best.candidate, row->run, &c, error) ||
@@ -99,7 +94,7 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     char id[64];
     kf_auto(cJSON) bundle = kf_task_bundle(item->task);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task) return bundle ? false : out_of_memory(error);
+    if (!task) return bundle ? false : kf_fail_memory(error, "the extra baselines");
     snprintf(id, sizeof id, "%s-against-%zu-%d", m->plan->id, index, item->tries);
     kf_auto(kf_job) job =
         kf_job_new(id, task, item->source, item->size, item->flags, item->flag_count, error);
@@ -110,19 +105,20 @@ static bool submit(measuring *m, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = item->python;
     job->options.verify = !m->plan->once;
-    job->options.kernelbench = false; /* another baseline changes nothing of what it says */
-    job->options.baseline = strdup(m->result->others[item->other].name);
-    if (!job->options.baseline) return out_of_memory(error);
+    /* KernelBench's protocol does not depend on the baseline */
+    job->options.kernelbench = false;
+    job->options.baseline = strdup(m->result->extra_baselines[item->extra].name);
+    if (!job->options.baseline) return kf_fail_memory(error, "the extra baselines");
     return kf_workers_submit(m->workers, job, (int64_t)index, error);
 }
 
 static bool keep(measuring *m, const measurement *item, const kf_workers_result *result,
                  kf_error *error)
 {
-    const char *name = m->result->others[item->other].name;
+    const char *name = m->result->extra_baselines[item->extra].name;
     kf_autofree char *environment_id =
         kf_search_environment_id(kf_workers_environment_id(m->workers), name);
-    if (!environment_id) return out_of_memory(error);
+    if (!environment_id) return kf_fail_memory(error, "the extra baselines");
     return kf_store_record(m->store,
                            &(kf_store_attempt_new){.task = kf_task_hash(item->task),
                                                    .outcome = KF_ATTEMPT_JUDGED,
@@ -143,7 +139,7 @@ static void tell(measuring *m, const measurement *item, const kf_verdict *verdic
 {
     char time[KF_FIGURE];
     fprintf(m->how->log, "%8s  %s against %s: ", kf_figure_seconds(kf_now() - m->started, time),
-            m->result->rows[item->row].task, m->result->others[item->other].name);
+            m->result->rows[item->row].task, m->result->extra_baselines[item->extra].name);
     if (verdict && verdict->status == KF_CORRECT)
         fprintf(m->how->log, "%.3fx\n", verdict->speedup.value);
     else
@@ -152,7 +148,7 @@ static void tell(measuring *m, const measurement *item, const kf_verdict *verdic
     fflush(m->how->log);
 }
 
-/* `again`: the machine was at fault, and may not be the next time. */
+/* *again is set if the machine failed, so that a second try may succeed. */
 static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_error *error)
 {
     measurement *item = &m->items[result->ticket];
@@ -165,20 +161,20 @@ static bool take(measuring *m, const kf_workers_result *result, bool *again, kf_
     if (!keep(m, item, result, error)) return false;
     tell(m, item, v, v->message ? v->message : "");
     if (v->status == KF_CORRECT)
-        m->failures[item->other] = 0;
+        m->failures[item->extra] = 0;
     else if (v->status == KF_JUDGE_ERROR)
-        m->failures[item->other]++;
+        m->failures[item->extra]++;
     *again = v->status != KF_CORRECT && v->status != KF_JUDGE_ERROR &&
              v->blame != KF_BLAME_CANDIDATE && item->tries++ < RETRIES;
     return true;
 }
 
-/* The next one that there is any hope for; false: none is left. */
+/* Finds the next measurement of a baseline that is not given up. False if there is no other. */
 static bool next_one(measuring *m, size_t *index)
 {
     while (m->next < m->count) {
         *index = m->next++;
-        if (m->failures[m->items[*index].other] < HOPELESS) return true;
+        if (m->failures[m->items[*index].extra] < HOPELESS) return true;
     }
     return false;
 }
@@ -212,17 +208,17 @@ static bool measure_all(measuring *m, kf_error *error)
 
 static bool measure(measuring *m, kf_error *error)
 {
-    const char *device = m->result->device, *more = strstr(device, ", against baseline ");
+    const char *device = m->result->setup.device, *more = strstr(device, ", against baseline ");
     kf_autofree char *hardware = more ? strndup(device, (size_t)(more - device)) : strdup(device);
     kf_workers_options options = {
         .device = m->how->device, .devices = m->how->devices, .device_count = m->how->device_count};
-    if (!hardware) return out_of_memory(error);
+    if (!hardware) return kf_fail_memory(error, "the extra baselines");
     kf_auto(kf_workers) workers =
         kf_workers_open(m->how->workers, m->how->worker_count, &options, error);
     if (!workers || !kf_workers_expect(workers, hardware))
-        return workers ? out_of_memory(error) : false;
+        return workers ? kf_fail_memory(error, "the extra baselines") : false;
     m->workers = workers;
-    fprintf(m->how->log, "measuring the best of each problem against further baselines: %zu\n",
+    fprintf(m->how->log, "measuring the best of each problem against extra baselines: %zu\n",
             m->count);
     return measure_all(m, error);
 }

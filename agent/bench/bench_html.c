@@ -1,8 +1,8 @@
-/* A result as one HTML page. The page is a template (report/bench.html) with style and script
- * beside it; what is filled in is made here, from texts that anybody may have written: task names,
- * files, findings, models. All of them pass kf_html_text.
- */
-#include "bench_html.h"
+/* A result as one HTML page. The page is a template (report/bench.html) with a style and a script
+ * from the same folder. This file makes the values of its variables. Their texts come from task
+ * names, files, findings and models, so all of them pass kf_html_text. */
+#include "bench_charts.h"
+#include "html_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,19 +10,8 @@
 #include "prompt_template.h"
 #include "table.h"
 
-#define SHOWN_SAMPLES 40 /* of a problem */
-
-void kf_html_text(kf_buffer *out, const char *text)
-{
-    for (; *text; text++) switch (*text) {
-        case '&': kf_buffer_string(out, "&amp;"); break;
-        case '<': kf_buffer_string(out, "&lt;"); break;
-        case '>': kf_buffer_string(out, "&gt;"); break;
-        case '"': kf_buffer_string(out, "&quot;"); break;
-        case '\'': kf_buffer_string(out, "&#39;"); break;
-        default: kf_buffer_append(out, text, 1);
-        }
-}
+/* samples shown of a problem */
+#define SHOWN_SAMPLES 40
 
 static void percent(kf_buffer *out, double share)
 {
@@ -52,20 +41,20 @@ static void speedup_range(kf_buffer *out, kf_interval speedup)
 static void write_about(const kf_bench_result *r, kf_buffer *out)
 {
     char when[KF_FIGURE];
-    kf_buffer_format(out, "Bench %s, begun %s, on ", r->id, kf_figure_time(r->started, when));
-    kf_html_text(out, r->device);
-    if (*r->source) {
+    kf_buffer_format(out, "Bench %s, begun %s, on ", r->id, kf_figure_time(r->setup.started, when));
+    kf_html_text(out, r->setup.device);
+    if (*r->setup.source) {
         kf_buffer_string(out, ". Solutions of ");
-        kf_html_text(out, r->source);
+        kf_html_text(out, r->setup.source);
     } else {
         kf_buffer_string(out, ". Strategy ");
-        kf_html_text(out, r->strategy);
-        kf_buffer_string(out, *r->models ? ", models: " : ", no model: the tuner alone");
-        kf_html_text(out, r->models);
+        kf_html_text(out, r->setup.strategy);
+        kf_buffer_string(out, *r->setup.models ? ", models: " : ", no model: the tuner alone");
+        kf_html_text(out, r->setup.models);
     }
-    if (*r->imported) {
+    if (*r->setup.imported) {
         kf_buffer_string(out, ". Problems of ");
-        kf_html_text(out, r->imported);
+        kf_html_text(out, r->setup.imported);
     }
     kf_buffer_format(out, ". Made by kforge %s.", KFORGE_VERSION);
 }
@@ -83,7 +72,7 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
     tile(out, text, "problems solved");
     if (r->judged < r->count) {
         snprintf(text, sizeof text, "%zu of %zu", s->solved, r->judged);
-        tile(out, text, "solved of those judged");
+        tile(out, text, "solved of the judged ones");
     }
     snprintf(text, sizeof text, "%.1f %%",
              100 * kf_score_fast(r->outcomes, r->count, 1, 1, &r->scoring).value);
@@ -98,14 +87,14 @@ static void write_tiles(const kf_bench_result *r, kf_buffer *out)
              100 * s->correct_rate.value);
     tile(out, text, "of samples correct");
     snprintf(text, sizeof text, "%zu", r->frozen);
-    if (r->frozen) tile(out, text, "of the correct with frozen weights");
+    if (r->frozen) tile(out, text, "correct samples with frozen weights");
     snprintf(text, sizeof text, "%zu", s->cheating);
     tile(out, text, s->cheating == 1 ? "cheat" : "cheats");
-    if (r->cost_usd > 0) {
-        snprintf(text, sizeof text, "$%.2f", r->cost_usd);
+    if (r->spent.cost_usd > 0) {
+        snprintf(text, sizeof text, "$%.2f", r->spent.cost_usd);
         tile(out, text, "for models");
     }
-    tile(out, kf_figure_seconds(r->device_seconds, figure), "of devices");
+    tile(out, kf_figure_seconds(r->spent.device_seconds, figure), "of devices");
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -131,7 +120,7 @@ static void write_columns(const kf_bench_result *r, kf_buffer *out)
     if (any_claims(r)) column(out, "number", "Claimed");
     column(out, "", "Samples");
     column(out, "number minor", "Of the limit");
-    if (r->cost_usd > 0) column(out, "number minor", "Cost");
+    if (r->spent.cost_usd > 0) column(out, "number minor", "Cost");
     column(out, "number minor", "Device");
 }
 
@@ -173,7 +162,8 @@ static void write_sample(const kf_bench_sample *s, kf_buffer *out)
     kf_buffer_string(out, "</li>");
 }
 
-/* Share of the physical limit over the timed workloads of the best; NaN where none is known. */
+/* Returns the share of the physical limit, averaged over the timed workloads of the best candidate;
+ * NaN if unknown. */
 static double limit_share(const kf_bench_row *row)
 {
     double sum = 0;
@@ -235,13 +225,14 @@ static void write_row(const kf_bench_result *r, const kf_bench_row *row, bool cl
     number_cell(out, " minor", share);
     if (share > 0) meter(out, share);
     kf_buffer_string(out, "</td>");
-    if (r->cost_usd > 0) {
-        number_cell(out, " minor", row->cost_usd);
-        kf_buffer_format(out, "$%.3f</td>", row->cost_usd);
+    if (r->spent.cost_usd > 0) {
+        number_cell(out, " minor", row->spent.cost_usd);
+        kf_buffer_format(out, "$%.3f</td>", row->spent.cost_usd);
     }
-    number_cell(out, " minor", row->device_seconds > 0 ? row->device_seconds : NAN);
-    kf_buffer_string(out,
-                     row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, figure) : "");
+    number_cell(out, " minor", row->spent.device_seconds > 0 ? row->spent.device_seconds : NAN);
+    kf_buffer_string(out, row->spent.device_seconds > 0
+                              ? kf_figure_seconds(row->spent.device_seconds, figure)
+                              : "");
     kf_buffer_string(out, "</td></tr>\n");
 }
 
@@ -316,9 +307,8 @@ static void write_cheats(const kf_bench_result *r, kf_buffer *out)
     if (listed) kf_buffer_string(out, "</tbody></table></div>\n</section>\n");
 }
 
-/* A table of its own below the others; rows follow, and `end_table`. On a phone each row is a
- * block: its cells say what they are (data-label), and those of class wide get a line of their own.
- */
+/* Begins a table in a section of its own. Rows follow, then end_table. On a phone each row is a
+ * block: data-label names a cell, and cells of class "wide" get a line of their own. */
 static void begin_table(kf_buffer *out, const char *title, const char *about,
                         const char *const *columns)
 {
@@ -378,9 +368,9 @@ static void write_claims(const kf_bench_result *r, kf_buffer *out)
         length += snprintf(about + length, sizeof about - (size_t)length,
                            ": %.2fx where %.2fx was claimed", claims.verified, claims.claimed);
     snprintf(about + length, sizeof about - (size_t)length, "%s",
-             claims.other_text ? ". * claimed for another text of the problem than the task has, "
-                                 "so perhaps for other sizes."
-                               : ".");
+             claims.other_text
+                 ? ". * The claim is for another text of the problem, so perhaps for other sizes."
+                 : ".");
     begin_table(out, "Claimed and verified", about, columns);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->rows[i].count; k++)
@@ -389,27 +379,27 @@ static void write_claims(const kf_bench_result *r, kf_buffer *out)
     end_table(out);
 }
 
-static void write_others(const kf_bench_result *r, kf_buffer *out)
+static void write_extra_baselines(const kf_bench_result *r, kf_buffer *out)
 {
     static const char *const columns[] = {":Problem", ":Baseline", "number:Speedup", ":", NULL};
-    if (!r->other_count) return;
+    if (!r->extra_baseline_count) return;
     begin_table(out, "Further baselines",
-                "The best of each solved problem, measured again beside another baseline, or set "
-                "against times that a file gives.",
+                "The best of each solved problem, measured again with another baseline, or "
+                "compared with times from a file.",
                 columns);
     for (size_t i = 0; i < r->count; i++)
-        for (size_t k = 0; k < r->other_count && r->rows[i].best.candidate; k++) {
-            const kf_bench_versus *versus = &r->rows[i].others[k];
+        for (size_t k = 0; k < r->extra_baseline_count && r->rows[i].best.candidate; k++) {
+            const kf_bench_versus *versus = &r->rows[i].versus[k];
             kf_buffer_string(out, "<tr>");
             text_cell(out, "problem", r->rows[i].task);
-            text_cell(out, "", r->others[k].name);
+            text_cell(out, "", r->extra_baselines[k].name);
             kf_buffer_string(out, "<td class=\"number\">");
             speedup_range(out, versus->speedup);
             kf_buffer_string(out, "</td>");
             text_cell(out, "wide other",
-                      !(versus->speedup.value > 0) ? versus->why
-                      : r->others[k].measured      ? ""
-                                                   : "not measured here");
+                      !(versus->speedup.value > 0)     ? versus->why
+                      : r->extra_baselines[k].measured ? ""
+                                                       : "not measured here");
             kf_buffer_string(out, "</tr>\n");
         }
     end_table(out);
@@ -424,8 +414,8 @@ static void write_unjudged(const kf_bench_result *r, kf_buffer *out)
         if (!*row->fault) continue;
         if (!listed++)
             begin_table(out, "Not judged",
-                        "Refused by the import, with the rule; or tasks that can&#39;t be loaded. "
-                        "They count as unsolved of all problems.",
+                        "Problems that the import refused, with the rule, and tasks that can&#39;t "
+                        "be loaded. They count as unsolved.",
                         columns);
         kf_buffer_string(out, "<tr>");
         text_cell(out, "problem", row->task);
@@ -450,7 +440,7 @@ static void score(const kf_bench_result *r, kf_buffer *out, const char *name, kf
     kf_buffer_string(out, "</tr>\n");
 }
 
-/* A row whose value is the same of all problems and of those judged. */
+/* Begins a row with one value for all problems and the judged ones. */
 static void begin_plain(const kf_bench_result *r, kf_buffer *out, const char *name)
 {
     kf_buffer_format(out, "<tr><th scope=\"row\">%s</th><td%s>", name,
@@ -465,19 +455,19 @@ static void plain_rate(const kf_bench_result *r, kf_buffer *out, const char *nam
     kf_buffer_string(out, "</td></tr>\n");
 }
 
-/* Of each further baseline that has figures: fast_p for p from 1. */
-static void write_fast_others(const kf_bench_result *r, kf_buffer *out)
+/* Writes fast_p for p from 1 against each extra baseline that has figures. */
+static void write_fast_extra(const kf_bench_result *r, kf_buffer *out)
 {
-    for (size_t i = 0; i < r->other_count; i++)
-        for (size_t k = 0; k < r->fast_count && r->others[i].known; k++) {
+    for (size_t i = 0; i < r->extra_baseline_count; i++)
+        for (size_t k = 0; k < r->fast_count && r->extra_baselines[i].known; k++) {
             kf_autobuffer name = {0};
             if (!(r->fast[k] > 0)) continue;
             kf_buffer_format(&name, "fast<sub>%g</sub> against ", r->fast[k]);
-            kf_html_text(&name, r->others[i].name);
-            if (!r->others[i].measured) kf_buffer_string(&name, ", not measured here");
+            kf_html_text(&name, r->extra_baselines[i].name);
+            if (!r->extra_baselines[i].measured) kf_buffer_string(&name, ", not measured here");
             if (name.data)
-                score(r, out, name.data, kf_bench_fast_other(r, i, r->fast[k], false),
-                      kf_bench_fast_other(r, i, r->fast[k], true));
+                score(r, out, name.data, kf_bench_fast_extra(r, i, r->fast[k], false),
+                      kf_bench_fast_extra(r, i, r->fast[k], true));
         }
 }
 
@@ -499,10 +489,10 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
         score(r, out, name, kf_score_fast(r->outcomes, r->count, r->fast[i], 1, &r->scoring),
               kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], 1, &r->scoring));
     }
-    write_fast_others(r, out);
+    write_fast_extra(r, out);
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].count > most) most = r->rows[i].count;
-    for (size_t k = 1; r->independent && k <= most && k <= 1024; k *= 2) {
+    for (size_t k = 1; r->setup.independent && k <= most && k <= 1024; k *= 2) {
         snprintf(name, sizeof name, "pass@%zu", k);
         score(r, out, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
               kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
@@ -514,14 +504,14 @@ static void write_scores(const kf_bench_result *r, kf_buffer *out)
     speedup_range(out, s->median);
     kf_buffer_string(out, "</td></tr>\n");
     begin_plain(r, out, "samples");
-    kf_buffer_format(out, "%zu, and %zu that nobody could judge</td></tr>\n", s->samples,
+    kf_buffer_format(out, "%zu, and %zu that could not be judged</td></tr>\n", s->samples,
                      s->voided);
 }
 
 static size_t most_samples(const kf_bench_result *r)
 {
     size_t most = 0;
-    for (size_t i = 0; i < r->count && r->independent; i++)
+    for (size_t i = 0; i < r->count && r->setup.independent; i++)
         if (r->rows[i].count > most) most = r->rows[i].count;
     return most;
 }
@@ -546,7 +536,7 @@ enum {
     ROOFLINES,
     CHEATS,
     CLAIMS,
-    OTHERS,
+    EXTRA_BASELINES,
     UNJUDGED,
     SCORES,
     DASHED,
@@ -556,15 +546,15 @@ enum {
 bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
 {
     static const char *const names[PARTS] = {
-        "title",     "about",  "tiles",  "curve",  "histogram", "columns", "rows",
-        "rooflines", "cheats", "claims", "others", "unjudged",  "scores",  "dashed"};
+        "title",     "about",  "tiles",  "curve",           "histogram", "columns", "rows",
+        "rooflines", "cheats", "claims", "extra_baselines", "unjudged",  "scores",  "dashed"};
     kf_buffer parts[PARTS] = {{0}};
     const kf_template_builtin *page = part("bench.html"), *style = part("bench.css"),
                               *script = part("bench.js");
     kf_template_value values[PARTS + 2] = {{.name = "css", .text = style->text},
                                            {.name = "js", .text = script->text}};
     bool claims = any_claims(r), failed = false;
-    kf_html_text(&parts[TITLE], *r->name ? r->name : "kforge bench");
+    kf_html_text(&parts[TITLE], *r->setup.name ? r->setup.name : "kforge bench");
     write_about(r, &parts[ABOUT]);
     write_tiles(r, &parts[TILES]);
     kf_chart_curve(r, &parts[CURVE]);
@@ -574,7 +564,7 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
     write_rooflines(r, &parts[ROOFLINES]);
     write_cheats(r, &parts[CHEATS]);
     write_claims(r, &parts[CLAIMS]);
-    write_others(r, &parts[OTHERS]);
+    write_extra_baselines(r, &parts[EXTRA_BASELINES]);
     write_unjudged(r, &parts[UNJUDGED]);
     write_scores(r, &parts[SCORES]);
     if (most_samples(r) > 1)
@@ -587,7 +577,7 @@ bool kf_bench_html(const kf_bench_result *r, kf_buffer *out, kf_error *error)
         failed ? NULL
                : kf_template_render("bench.html", page->text, page->size, values, PARTS + 2, error);
     for (int i = 0; i < PARTS; i++) kf_buffer_free(&parts[i]);
-    if (failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the page");
+    if (failed) return kf_fail_memory(error, "the page");
     if (text) kf_buffer_string(out, text);
-    return text && (!out->failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory for the page"));
+    return text && (!out->failed || kf_fail_memory(error, "the page"));
 }

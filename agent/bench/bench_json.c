@@ -1,4 +1,5 @@
-/* A result as JSON ("kforge-bench-report/1"), and what a comparison needs of one, read back. */
+/* A result as JSON ("kforge-bench-report/1"), and the reader of those parts that a comparison
+ * needs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +58,14 @@ static cJSON *sample_json(const kf_bench_sample *s)
     return json;
 }
 
-/* The best against each further baseline, in their order. */
-static void add_others(cJSON *json, const kf_bench_result *result, const kf_bench_row *row)
+/* Adds the best candidate's figures against each extra baseline, in their order. */
+static void add_extra_baselines(cJSON *json, const kf_bench_result *result, const kf_bench_row *row)
 {
-    cJSON *list = result->other_count ? cJSON_AddArrayToObject(json, "against") : NULL;
-    for (size_t i = 0; i < result->other_count; i++) {
-        const kf_bench_versus *versus = &row->others[i];
+    cJSON *list = result->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < result->extra_baseline_count; i++) {
+        const kf_bench_versus *versus = &row->versus[i];
         cJSON *entry = cJSON_CreateObject();
-        cJSON_AddStringToObject(entry, "baseline", result->others[i].name);
+        cJSON_AddStringToObject(entry, "baseline", result->extra_baselines[i].name);
         kf_add_interval(entry, "speedup", versus->speedup);
         kf_add_figure(entry, "baseline_seconds", versus->seconds);
         if (row->best.candidate && !(versus->speedup.value > 0))
@@ -93,7 +94,7 @@ static cJSON *row_json(const kf_bench_result *result, const kf_bench_row *row)
         cJSON_AddItemToObject(json, "best", sample_json(&row->best));
     else
         cJSON_AddNullToObject(json, "best");
-    add_others(json, result, row);
+    add_extra_baselines(json, result, row);
     cJSON_AddStringToObject(json, "statuses", row->statuses);
     samples = cJSON_AddArrayToObject(json, "samples");
     for (size_t i = 0; i < row->count; i++)
@@ -109,10 +110,10 @@ static cJSON *row_json(const kf_bench_result *result, const kf_bench_row *row)
         kf_add_figure(entry, "floor_seconds", roof->floor_seconds);
         cJSON_AddItemToArray(roofs, entry);
     }
-    kf_add_figure(json, "cost_usd", row->cost_usd);
-    kf_add_figure(json, "device_seconds", row->device_seconds);
-    cJSON_AddNumberToObject(json, "calls", (double)row->calls);
-    cJSON_AddNumberToObject(json, "tokens", (double)row->tokens);
+    kf_add_figure(json, "cost_usd", row->spent.cost_usd);
+    kf_add_figure(json, "device_seconds", row->spent.device_seconds);
+    cJSON_AddNumberToObject(json, "calls", (double)row->spent.calls);
+    cJSON_AddNumberToObject(json, "tokens", (double)row->spent.tokens);
     return json;
 }
 
@@ -121,7 +122,7 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     const kf_score *s = &r->score;
     size_t most = 1;
     for (size_t i = 0; i < r->count; i++)
-        if (r->independent && r->rows[i].count > most) most = r->rows[i].count;
+        if (r->setup.independent && r->rows[i].count > most) most = r->rows[i].count;
     cJSON_AddNumberToObject(json, "problems", (double)s->problems);
     cJSON_AddNumberToObject(json, "judged", (double)r->judged);
     cJSON_AddNumberToObject(json, "refused", (double)r->refused);
@@ -150,7 +151,7 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
                 kf_score_fast(r->judged_outcomes, r->judged, r->fast[i], k, &r->scoring));
             cJSON_AddItemToArray(fast, entry);
         }
-    for (size_t k = 1; r->independent && k <= most; k++) {
+    for (size_t k = 1; r->setup.independent && k <= most; k++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "k", (double)k);
         kf_add_interval(entry, "share", kf_score_pass(r->problems, r->count, k, &r->scoring));
@@ -160,23 +161,23 @@ static void add_scores(cJSON *json, const kf_bench_result *r)
     }
 }
 
-/* Scores of the best candidates against further baselines. */
+/* Adds the scores of the best candidates against extra baselines. */
 static void add_against(cJSON *json, const kf_bench_result *r)
 {
-    cJSON *list = r->other_count ? cJSON_AddArrayToObject(json, "against") : NULL;
-    for (size_t i = 0; i < r->other_count; i++) {
+    cJSON *list = r->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < r->extra_baseline_count; i++) {
         cJSON *entry = cJSON_CreateObject(), *fast;
         cJSON_AddItemToArray(list, entry);
-        cJSON_AddStringToObject(entry, "baseline", r->others[i].name);
-        cJSON_AddBoolToObject(entry, "measured_here", r->others[i].measured);
-        add_text(entry, "hardware", r->others[i].hardware);
-        cJSON_AddNumberToObject(entry, "known", (double)r->others[i].known);
+        cJSON_AddStringToObject(entry, "baseline", r->extra_baselines[i].name);
+        cJSON_AddBoolToObject(entry, "measured_here", r->extra_baselines[i].measured);
+        add_text(entry, "hardware", r->extra_baselines[i].hardware);
+        cJSON_AddNumberToObject(entry, "known", (double)r->extra_baselines[i].known);
         fast = cJSON_AddArrayToObject(entry, "fast_p");
         for (size_t k = 0; k < r->fast_count; k++) {
             cJSON *share = cJSON_CreateObject();
             cJSON_AddNumberToObject(share, "p", r->fast[k]);
-            kf_add_interval(share, "share", kf_bench_fast_other(r, i, r->fast[k], false));
-            kf_add_interval(share, "share_of_judged", kf_bench_fast_other(r, i, r->fast[k], true));
+            kf_add_interval(share, "share", kf_bench_fast_extra(r, i, r->fast[k], false));
+            kf_add_interval(share, "share_of_judged", kf_bench_fast_extra(r, i, r->fast[k], true));
             cJSON_AddItemToArray(fast, share);
         }
     }
@@ -206,25 +207,25 @@ cJSON *kf_bench_json(const kf_bench_result *r)
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", KF_BENCH_REPORT_SCHEMA);
     cJSON_AddStringToObject(json, "id", r->id);
-    cJSON_AddStringToObject(json, "name", r->name);
-    cJSON_AddStringToObject(json, "suite", r->suite);
-    add_text(json, "solutions", r->source);
-    cJSON_AddStringToObject(json, "device", r->device);
-    add_text(json, "models", r->models);
-    cJSON_AddStringToObject(json, "strategy", r->strategy);
-    add_text(json, "baseline", r->baseline);
-    add_text(json, "imported", r->imported);
-    kf_add_figure(json, "started", r->started);
-    cJSON_AddNumberToObject(json, "samples", (double)r->samples);
-    cJSON_AddBoolToObject(json, "independent", r->independent);
-    kf_add_figure(json, "bytes_per_second", r->bytes_per_second);
+    cJSON_AddStringToObject(json, "name", r->setup.name);
+    cJSON_AddStringToObject(json, "suite", r->setup.suite);
+    add_text(json, "solutions", r->setup.source);
+    cJSON_AddStringToObject(json, "device", r->setup.device);
+    add_text(json, "models", r->setup.models);
+    cJSON_AddStringToObject(json, "strategy", r->setup.strategy);
+    add_text(json, "baseline", r->setup.baseline);
+    add_text(json, "imported", r->setup.imported);
+    kf_add_figure(json, "started", r->setup.started);
+    cJSON_AddNumberToObject(json, "samples", (double)r->setup.samples);
+    cJSON_AddBoolToObject(json, "independent", r->setup.independent);
+    kf_add_figure(json, "bytes_per_second", r->setup.bytes_per_second);
     add_scores(cJSON_AddObjectToObject(json, "scores"), r);
     add_against(json, r);
     add_claims(json, r);
-    kf_add_figure(json, "cost_usd", r->cost_usd);
-    kf_add_figure(json, "device_seconds", r->device_seconds);
-    cJSON_AddNumberToObject(json, "calls", (double)r->calls);
-    cJSON_AddNumberToObject(json, "tokens", (double)r->tokens);
+    kf_add_figure(json, "cost_usd", r->spent.cost_usd);
+    kf_add_figure(json, "device_seconds", r->spent.device_seconds);
+    cJSON_AddNumberToObject(json, "calls", (double)r->spent.calls);
+    cJSON_AddNumberToObject(json, "tokens", (double)r->spent.tokens);
     cJSON *rows = cJSON_AddArrayToObject(json, "problems");
     for (size_t i = 0; i < r->count; i++) cJSON_AddItemToArray(rows, row_json(r, &r->rows[i]));
     return json;
@@ -298,8 +299,8 @@ static bool read_row(const cJSON *json, kf_bench_result *result, kf_bench_row *r
     row->outcome = cJSON_IsObject(best)
                        ? row->best.score
                        : (kf_score_sample){.counts = row->count > 0, .speedup = NAN};
-    row->cost_usd = fmax(0, number_of(json, "cost_usd"));
-    row->device_seconds = fmax(0, number_of(json, "device_seconds"));
+    row->spent.cost_usd = fmax(0, number_of(json, "cost_usd"));
+    row->spent.device_seconds = fmax(0, number_of(json, "device_seconds"));
     return true;
 }
 
@@ -308,26 +309,27 @@ bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *r
 {
     const cJSON *entry, *rows = cJSON_GetObjectItemCaseSensitive(json, "problems");
     if (strcmp(text_of(json, "schema"), KF_BENCH_REPORT_SCHEMA) != 0 || !cJSON_IsArray(rows))
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is no report of a bench (\"schema\": \"%s\")",
-                       where, KF_BENCH_REPORT_SCHEMA);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: not a report of a bench: \"schema\" is not \"%s\"", where,
+                       KF_BENCH_REPORT_SCHEMA);
     snprintf(result->id, sizeof result->id, "%.10s", text_of(json, "id"));
-    result->name = kf_bench_text(result, text_of(json, "name"));
-    result->suite = kf_bench_text(result, text_of(json, "suite"));
-    result->source = kf_bench_text(result, text_of(json, "solutions"));
-    result->device = kf_bench_text(result, text_of(json, "device"));
-    result->models = kf_bench_text(result, text_of(json, "models"));
-    result->strategy = kf_bench_text(result, text_of(json, "strategy"));
-    result->baseline = kf_bench_text(result, text_of(json, "baseline"));
-    result->imported = kf_bench_text(result, text_of(json, "imported"));
-    result->independent = flag_of(json, "independent");
-    result->started = number_of(json, "started");
-    result->bytes_per_second = number_of(json, "bytes_per_second");
+    result->setup.name = kf_bench_text(result, text_of(json, "name"));
+    result->setup.suite = kf_bench_text(result, text_of(json, "suite"));
+    result->setup.source = kf_bench_text(result, text_of(json, "solutions"));
+    result->setup.device = kf_bench_text(result, text_of(json, "device"));
+    result->setup.models = kf_bench_text(result, text_of(json, "models"));
+    result->setup.strategy = kf_bench_text(result, text_of(json, "strategy"));
+    result->setup.baseline = kf_bench_text(result, text_of(json, "baseline"));
+    result->setup.imported = kf_bench_text(result, text_of(json, "imported"));
+    result->setup.independent = flag_of(json, "independent");
+    result->setup.started = number_of(json, "started");
+    result->setup.bytes_per_second = number_of(json, "bytes_per_second");
     result->rows = calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *result->rows);
-    if (!result->rows) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result->rows) return kf_fail_memory(error, "the report");
     cJSON_ArrayForEach(entry, rows)
     {
         if (!read_row(entry, result, &result->rows[result->count++]))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return kf_fail_memory(error, "the report");
     }
     return kf_bench_score(result, error);
 }

@@ -1,11 +1,10 @@
-/* Judging existing solutions: one run a task, an attempt a solution, in one process with all
- * workers. A solution that has its attempt is done, so that a bench which was killed goes on where
- * it was. What the store knows of a candidate on this hardware counts here, too, as in a search.
+/* Judges existing solutions in one process with all workers. Each task has a run, and each solution
+ * an attempt. A solution with an attempt is done, so an interrupted bench continues there. If the
+ * store has a verdict on the candidate for this hardware, it counts, as in a search.
  *
- * A solution that the machine failed with is not judged: its run stays open, so that it is judged
- * when the bench goes on, after those that nobody has tried; or by another worker, when the one
- * that failed is given up. Without a worker left the bench ends with what it has.
- */
+ * If the machine fails with a solution, the solution stays unjudged and its run open. It is tried
+ * again after all others, by another worker if its worker is given up, or when the bench is
+ * resumed. Without any worker the bench ends early. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,16 @@
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
 
-/* Of a solution. */
+/* State of a solution. */
 typedef struct state {
-    bool done;   /* judged, or there is nothing to judge */
+    /* judged, or it can't be judged */
+    bool done;
     bool begun;  /* in this session */
-    bool flying; /* with a worker */
-    bool aside;  /* the machine failed with it, in this session or an earlier one */
-    int tries;   /* verdicts that blamed the machine */
+    bool flying; /* sent to a worker */
+    /* the machine failed with it, now or in an earlier session */
+    bool unjudged;
+    /* verdicts that blamed the machine */
+    int tries;
 } state;
 
 typedef struct judging {
@@ -36,22 +38,19 @@ typedef struct judging {
     kf_store *store;
     kf_workers *workers;
     char *environment_id;
-    state *states;   /* of each solution */
-    size_t worn;     /* workers that were given up for their machine's faults */
-    size_t *left;    /* of each task, solutions still to be judged */
-    kf_task **tasks; /* loaded */
+    state *states; /* one for each solution */
+    /* workers given up for failures of their machines */
+    size_t worn;
+    /* solutions to judge, for each task */
+    size_t *left;
+    kf_task **tasks; /* loaded tasks */
     int width;
     size_t judged, planned, submitted;
     double started;
     char session[16];
 } judging;
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-/* What the run's options tell of its solutions: bench_result.c reads it. */
+/* Describes the task's solutions in the options of its run. bench_result.c reads them. */
 static cJSON *describe(const judging *j, size_t task)
 {
     cJSON *bench = cJSON_Duplicate(j->plan->description, true),
@@ -81,7 +80,7 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
     kf_auto(cJSON) bundle = kf_task_bundle(j->tasks[index]);
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
                      *options = bench ? kf_search_options_json(&settings) : NULL;
-    if (!text || !options) return out_of_memory(error);
+    if (!text || !options) return kf_fail_memory(error, "the judging of solutions");
     const char *hash = kf_task_hash(j->tasks[index]);
     snprintf(task->hash, sizeof task->hash, "%s", hash);
     return kf_store_put_task(j->store, hash, kf_task_name(j->tasks[index]), text, strlen(text),
@@ -94,7 +93,7 @@ static bool begin_run(judging *j, size_t index, kf_error *error)
                               task->run, error);
 }
 
-/* Attempts of an earlier session are done. */
+/* Marks solutions with attempts of an earlier session as done. */
 static bool read_done(judging *j, size_t index, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -108,7 +107,7 @@ static bool read_done(judging *j, size_t index, kf_error *error)
         for (size_t i = 0; i < j->solutions->count; i++)
             if (j->solutions->items[i].task == index &&
                 strcmp(j->solutions->items[i].file, attempt.proposer) == 0)
-                *(flake ? &j->states[i].aside : &j->states[i].done) = true;
+                *(flake ? &j->states[i].unjudged : &j->states[i].done) = true;
     }
     return row == 0;
 }
@@ -154,11 +153,11 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
 
 static void put_unjudged(judging *j, size_t index, const char *why)
 {
-    j->states[index].aside = true;
+    j->states[index].unjudged = true;
     kf_fail(&j->outcome->why, KF_ERROR_MACHINE, "%s: %s", j->solutions->items[index].file, why);
 }
 
-/* Judged before on this hardware? Then that verdict counts. */
+/* True if the store has a verdict for this hardware. Then that verdict counts. */
 static bool take_known(judging *j, size_t index, bool *known, kf_error *error)
 {
     const kf_bench_solution *s = &j->solutions->items[index];
@@ -197,7 +196,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     if (known) return true;
     kf_auto(cJSON) bundle = kf_task_bundle(j->tasks[s->task]);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task) return bundle ? false : out_of_memory(error);
+    if (!task) return bundle ? false : kf_fail_memory(error, "the judging of solutions");
     snprintf(id, sizeof id, "%s-%s-%zu-%zu", j->plan->id, j->session, index, j->submitted++);
     kf_auto(kf_job) job = kf_job_new(id, task, s->source, s->size, NULL, 0, error);
     if (!job) return false;
@@ -207,9 +206,10 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.strict_sandbox = settings->strict_sandbox;
     job->options.torch = s->language == KF_LANGUAGE_PYTHON;
     job->options.kernelbench = j->plan->protocol;
-    job->options.verify = !j->plan->once; /* each is final: no search will measure the best again */
+    /* Each verdict is final, because no search measures the best again. */
+    job->options.verify = !j->plan->once;
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
-        return out_of_memory(error);
+        return kf_fail_memory(error, "the judging of solutions");
     j->states[index].flying = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);
 }
@@ -253,15 +253,15 @@ static bool await_hello(judging *j, kf_error *error)
     while (!kf_workers_hardware(j->workers)) {
         kf_workers_result result;
         if (*j->how->interrupts)
-            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was ready");
         if (kf_workers_wait(j->workers, WAIT_SECONDS, &result, error) < 0) return false;
     }
     j->environment_id =
         kf_search_environment_id(kf_workers_environment_id(j->workers), j->plan->search.baseline);
-    return j->environment_id || out_of_memory(error);
+    return j->environment_id || kf_fail_memory(error, "the judging of solutions");
 }
 
-/* Runs are begun or taken up, tasks loaded, what is done is left out. */
+/* Loads the tasks, begins or resumes their runs, and skips solutions that are done. */
 static bool prepare(judging *j, kf_error *error)
 {
     for (size_t t = 0; t < j->plan->suite.count; t++) {
@@ -293,7 +293,7 @@ static bool prepare(judging *j, kf_error *error)
         j->left[s->task]++;
         j->planned++;
     }
-    /* all of it was done, or nothing of it can be judged */
+    /* all solutions are done, or none can be judged */
     for (size_t t = 0; t < j->plan->suite.count; t++)
         if (j->tasks[t] && !j->left[t] &&
             !kf_store_end_run(j->store, j->plan->suite.tasks[t].run, KF_RUN_FINISHED, error))
@@ -301,31 +301,31 @@ static bool prepare(judging *j, kf_error *error)
     return true;
 }
 
-/* Those that nobody has tried come first, lest those that a machine can't judge keep it from the
- * others. */
+/* Finds the next solution. Those that a machine failed with come last, so that they do not keep it
+ * from the others. */
 static bool next_one(const judging *j, size_t *index)
 {
-    for (int aside = 0; aside < 2; aside++)
+    for (int unjudged = 0; unjudged < 2; unjudged++)
         for (*index = 0; *index < j->solutions->count; ++*index) {
             const state *s = &j->states[*index];
-            if (!s->done && !s->begun && s->aside == aside) return true;
+            if (!s->done && !s->begun && s->unjudged == unjudged) return true;
         }
     return false;
 }
 
-/* A worker was given up for its machine's faults: what it failed with is for the others. */
-static void try_others(judging *j)
+/* If a worker was given up, returns its unjudged solutions to the queue of the others. */
+static void retry_unjudged(judging *j)
 {
     size_t worn = kf_workers_retired(j->workers);
     if (worn == j->worn) return;
     j->worn = worn;
     for (size_t i = 0; i < j->solutions->count; i++) {
         state *s = &j->states[i];
-        if (s->aside && !s->flying) s->begun = false, s->tries = 0;
+        if (s->unjudged && !s->flying) s->begun = false, s->tries = 0;
     }
 }
 
-/* No worker is left: what was judged stays, and is all there is. */
+/* Ends the bench without workers and keeps all verdicts. */
 static bool give_up(judging *j, const kf_error *why)
 {
     j->outcome->gave_up = true;
@@ -343,7 +343,7 @@ static bool judge_all(judging *j, kf_error *error)
             int64_t tickets[KF_WORKERS_MAX];
             while (kf_workers_withdraw(j->workers, tickets, KF_WORKERS_MAX) > 0) continue;
         }
-        try_others(j);
+        retry_unjudged(j);
         while (!stop && kf_workers_room(j->workers) > 0 && next_one(j, &index)) {
             j->states[index].begun = true;
             if (!submit(j, index, error)) return false;
@@ -386,7 +386,7 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
     bool all = true;
     *outcome = (kf_bench_outcome){0};
     for (size_t i = 0; i < count; i++) all &= plan->suite.tasks[solutions->items[i].task].finished;
-    if (all) return true; /* no worker need be waited for */
+    if (all) return true; /* do not wait for a worker */
     judging j = {.plan = plan, .solutions = solutions, .how = how, .outcome = outcome};
     kf_auto(kf_store) store = kf_store_open(how->store, KF_STORE_CREATE, error);
     kf_workers_options options = {
@@ -397,12 +397,12 @@ bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
     kf_autofree state *states = calloc(count, sizeof *states);
     kf_autofree size_t *left = calloc(tasks, sizeof *left);
     kf_autofree kf_task **loaded = calloc(tasks, sizeof *loaded);
-    if (!states || !left || !loaded) return out_of_memory(error);
+    if (!states || !left || !loaded) return kf_fail_memory(error, "the judging of solutions");
     kf_random(&chance, sizeof chance);
     snprintf(j.session, sizeof j.session, "%08x", chance);
     j.store = store, j.workers = workers, j.states = states, j.left = left, j.tasks = loaded;
     bool there = await_hello(&j, error) || (plan->hardware && kf_workers_rejected(workers) &&
-                                            kf_bench_begun_elsewhere(plan, error));
+                                            kf_bench_conditions_changed(plan, error));
     bool ran = there && prepare(&j, error) && judge_all(&j, error);
     stop_runs(&j);
     for (size_t t = 0; t < tasks; t++) kf_task_free(loaded[t]);

@@ -1,8 +1,7 @@
-/* The two files that KernelBench's own programs leave in runs/RUN/, for those who read them with
- * theirs: eval_results.json, one list of samples a problem, times in milliseconds, -1 where there
- * is none; and the analysis, which looks at sample 0 alone. Problem numbers are unique within a
- * level only, so a suite of several levels gets a folder a level.
- */
+/* The two files that KernelBench's own programs write into runs/RUN/. eval_results.json has a list
+ * of samples for each problem, with times in milliseconds or -1. The analysis covers only sample 0.
+ * Problem numbers are unique within a level only, so a suite of several levels gets one folder for
+ * each level. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,8 @@ static cJSON *stats_json(const kf_bench_times *times, const kf_bench_result *res
     kf_json_add_number(json, "min", 1e3 * (isnan(times->least) ? times->median : times->least));
     kf_json_add_number(json, "max", 1e3 * (isnan(times->most) ? times->median : times->most));
     cJSON_AddNumberToObject(json, "num_trials", (double)times->batches);
-    cJSON_AddStringToObject(json, "hardware", result->device);
-    cJSON_AddStringToObject(json, "device", result->device);
+    cJSON_AddStringToObject(json, "hardware", result->setup.device);
+    cJSON_AddStringToObject(json, "device", result->setup.device);
     return json;
 }
 
@@ -48,7 +47,7 @@ static bool write_json(const char *folder, const char *name, cJSON *json, kf_err
 {
     kf_autofree char *path = kf_path_join(folder, name), *text = json ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
-    if (!path || !text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path || !text) return kf_fail_memory(error, "the KernelBench files");
     return kf_directory_make(folder, error) && kf_file_write(path, text, strlen(text), error);
 }
 
@@ -73,7 +72,7 @@ static cJSON *analysis_json(const kf_bench_result *result, int64_t level, kf_err
     size_t count = 0, evaluated = 0;
     kf_autofree kf_score_problem *first = calloc(result->count ? result->count : 1, sizeof *first);
     if (!first) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the KernelBench files");
         return NULL;
     }
     for (size_t i = 0; i < result->count; i++) {
@@ -88,9 +87,9 @@ static cJSON *analysis_json(const kf_bench_result *result, int64_t level, kf_err
     const kf_score_options quick = {.resamples = 2};
     kf_score score = kf_score_suite(first, count, &quick);
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "run_name", result->name);
+    cJSON_AddStringToObject(json, "run_name", result->setup.name);
     cJSON_AddNumberToObject(json, "level", (double)level);
-    cJSON_AddStringToObject(json, "hardware", result->device);
+    cJSON_AddStringToObject(json, "hardware", result->setup.device);
     cJSON_AddNumberToObject(json, "total_count", (double)count);
     cJSON_AddNumberToObject(json, "total_eval", (double)evaluated);
     cJSON_AddNumberToObject(json, "compiled_count", (double)score.compiled);
@@ -128,7 +127,7 @@ bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_
         char name[32];
         snprintf(name, sizeof name, "level_%lld", (long long)levels[k]);
         kf_autofree char *path = count > 1 ? kf_path_join(folder, name) : strdup(folder);
-        if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path) return kf_fail_memory(error, "the KernelBench files");
         cJSON *analysis = analysis_json(result, levels[k], error);
         if (!analysis ||
             !write_json(path, "eval_results.json", results_json(result, levels[k]), error)) {

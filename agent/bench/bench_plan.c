@@ -1,4 +1,4 @@
-/* What a bench is going to do, as its runs remember it: begun, or taken up again from them. */
+/* The plan of a bench: made for a new one, read from the options of its runs for a resumed one. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,15 +13,10 @@
 #define EPOCH 1735689600 /* 2025-01-01 */
 #define TASK_WORD "{task}"
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the plan");
-}
-
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* 'b', then the time and three characters of chance in Crockford's base32: ids sort by when they
- * began. */
+/* Makes an id: 'b', then the time and three random characters in Crockford's base32. So ids sort by
+ * their start. */
 static bool make_id(char id[KF_RUN_ID], kf_error *error)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -55,7 +50,8 @@ static void describe_tasks(const kf_bench_suite *suite, cJSON *description)
 bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
 {
     if (!make_id(plan->id, error)) return false;
-    if (!plan->name && !(plan->name = strdup(plan->suite.name))) return out_of_memory(error);
+    if (!plan->name && !(plan->name = strdup(plan->suite.name)))
+        return kf_fail_memory(error, "the plan of a bench");
     cJSON *json = plan->description = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "schema", KF_BENCH_SCHEMA);
     cJSON_AddStringToObject(json, "id", plan->id);
@@ -68,16 +64,17 @@ bool kf_bench_plan_begin(kf_bench_plan *plan, kf_error *error)
     for (size_t i = 0; i < plan->search.model_count; i++)
         cJSON_AddItemToArray(models, cJSON_CreateString(plan->search.models[i]));
     if (plan->once) cJSON_AddTrueToObject(json, "once");
-    /* left out in older ones, which all ran it */
+    /* Older benches lack this field. They all ran the protocol. */
     if (!plan->protocol) cJSON_AddFalseToObject(json, "protocol");
-    cJSON *against = plan->against_count ? cJSON_AddArrayToObject(json, "against") : NULL;
-    for (size_t i = 0; i < plan->against_count; i++)
-        cJSON_AddItemToArray(against, cJSON_CreateString(plan->against[i]));
+    cJSON *against = plan->extra_baseline_count ? cJSON_AddArrayToObject(json, "against") : NULL;
+    for (size_t i = 0; i < plan->extra_baseline_count; i++)
+        cJSON_AddItemToArray(against, cJSON_CreateString(plan->extra_baselines[i]));
     describe_tasks(&plan->suite, json);
     cJSON *imports = plan->suite.imports ? cJSON_Duplicate(plan->suite.imports, true) : NULL;
     if (imports) cJSON_AddItemToObject(json, "imports", imports);
     plan->search.bench = json;
-    return (models && (imports || !plan->suite.imports)) || out_of_memory(error);
+    return (models && (imports || !plan->suite.imports)) ||
+           kf_fail_memory(error, "the plan of a bench");
 }
 
 char *kf_bench_model_for(const char *spec, const char *task)
@@ -103,7 +100,8 @@ static const char *text_of(const cJSON *json, const char *key)
 const cJSON *kf_bench_of_options(const char *options, cJSON **memory)
 {
     *memory = NULL;
-    if (!strstr(options, KF_BENCH_SCHEMA)) return NULL; /* most runs: not parsed */
+    /* Most runs have no bench. Do not parse them. */
+    if (!strstr(options, KF_BENCH_SCHEMA)) return NULL;
     *memory = kf_json_parse(options, strlen(options), OPTION_BYTES, "options of the run", NULL);
     const cJSON *bench = cJSON_GetObjectItemCaseSensitive(*memory, "bench");
     return strcmp(text_of(bench, "schema"), KF_BENCH_SCHEMA) == 0 ? bench : NULL;
@@ -122,7 +120,7 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
         if (!*found || strlen(found) >= KF_RUN_ID ||
             (!last && strncmp(found, word, strlen(word)) != 0))
             continue;
-        /* ids sort by when they began */
+        /* ids sort by their start */
         if (last ? strcmp(found, id) > 0 : !*id) snprintf(id, KF_RUN_ID, "%s", found);
         several |= !last && strcmp(found, id) != 0;
     }
@@ -131,7 +129,9 @@ bool kf_bench_find(kf_store *store, const char *word, char id[KF_RUN_ID], kf_err
         return kf_fail(error, KF_ERROR_INPUT,
                        "several benches begin with \"%s\"; give more of the id", word);
     if (*id) return true;
-    return last ? kf_fail(error, KF_ERROR_INPUT, "%s holds no bench", kf_store_path(store))
+    return last ? kf_fail(error, KF_ERROR_INPUT,
+                          "%s: the store holds no bench; \"kforge bench SUITE\" starts one",
+                          kf_store_path(store))
                 : kf_fail(error, KF_ERROR_INPUT,
                           "no bench \"%s\" in %s; \"kforge bench report\" lists them", word,
                           kf_store_path(store));
@@ -144,7 +144,7 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
     const cJSON *entry, *tasks = cJSON_GetObjectItemCaseSensitive(plan->description, "tasks");
     int count = cJSON_GetArraySize(tasks);
     plan->suite.tasks = calloc(count > 0 ? (size_t)count : 1, sizeof *plan->suite.tasks);
-    if (!plan->suite.tasks) return out_of_memory(error);
+    if (!plan->suite.tasks) return kf_fail_memory(error, "the plan of a bench");
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_task *task = &plan->suite.tasks[plan->suite.count++];
@@ -159,7 +159,7 @@ static bool read_tasks(kf_bench_plan *plan, kf_error *error)
         task->torch = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "torch"));
         task->problem = cJSON_IsNumber(problem) ? (int64_t)problem->valuedouble : -1;
         if (!task->name || !task->folder || (*fault && !task->fault) || (*rule && !task->rule))
-            return out_of_memory(error);
+            return kf_fail_memory(error, "the plan of a bench");
     }
     return true;
 }
@@ -172,13 +172,14 @@ static kf_bench_task *task_named(kf_bench_suite *suite, const char *name)
     return NULL;
 }
 
-/* The first of its runs that is seen: settings and description are the same in all. */
+/* The first run of a bench gives settings and description. They are equal in all its runs. */
 static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error *error)
 {
     if (!kf_search_options_read(run->options, &plan->search, plan->models, &plan->options, error))
         return false;
     plan->description = cJSON_Duplicate(plan->search.bench, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(plan->description, "solutions"); /* that run's own */
+    cJSON_DeleteItemFromObjectCaseSensitive(plan->description,
+                                            "solutions"); /* belongs to that run only */
     plan->search.bench = plan->description;
     const char *source = text_of(plan->description, "source");
     const cJSON *cost = cJSON_GetObjectItemCaseSensitive(plan->description, "cost"), *model;
@@ -196,13 +197,13 @@ static bool read_settings(kf_bench_plan *plan, const kf_store_run *run, kf_error
         if (cJSON_IsString(model) && plan->search.model_count < KF_SEARCH_MODELS)
             plan->models[plan->search.model_count++] = model->valuestring;
     }
-    /* The device as the store calls it may say more than the hardware does. */
+    /* The store's name of the device may have text after the hardware's name. */
     const char *more = plan->search.baseline ? strstr(run->device, ", against baseline ") : NULL;
     plan->hardware =
         more ? strndup(run->device, (size_t)(more - run->device)) : strdup(run->device);
     bool complete =
         plan->description && plan->name && plan->suite.path && plan->suite.name && plan->hardware;
-    return complete ? read_tasks(plan, error) : out_of_memory(error);
+    return complete ? read_tasks(plan, error) : kf_fail_memory(error, "the plan of a bench");
 }
 
 static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
@@ -224,7 +225,7 @@ static bool read_runs(kf_bench_plan *plan, kf_store *store, kf_error *error)
     return row == 0;
 }
 
-/* Tasks that were not begun come from their folders. */
+/* Loads tasks that were not begun from their folders. */
 static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
 {
     kf_bench_suite found = {0};
@@ -237,10 +238,9 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
         kf_bench_task *task = &plan->suite.tasks[i], *there = task_named(&found, task->name);
         if (task->fault || task->run[0]) continue;
         if (!there) {
-            loaded =
-                kf_fail(error, KF_ERROR_INPUT,
-                        "task %s was planned and is not in %s any more; give the suite's folder",
-                        task->name, found.path);
+            loaded = kf_fail(error, KF_ERROR_INPUT,
+                             "task %s of the bench is missing from %s; give the suite's folder",
+                             task->name, found.path);
             continue;
         }
         free(task->folder);
@@ -252,8 +252,8 @@ static bool find_folders(kf_bench_plan *plan, const char *path, kf_error *error)
     return loaded;
 }
 
-/* A search that a budget has ended, and could go on: it has drawn fewer replies than it should, or
- * counts none. */
+/* True if a budget ended the search early, so that it can continue: it drew fewer replies than
+ * wanted, or has no number of replies. */
 static bool open_again(kf_bench_plan *plan, kf_store *store, kf_error *error)
 {
     for (size_t i = 0; i < plan->suite.count; i++) {
@@ -276,13 +276,13 @@ bool kf_bench_plan_resume(kf_bench_plan *plan, kf_store *store, const char *id, 
            (!more || open_again(plan, store, error)) && find_folders(plan, suite, error);
 }
 
-bool kf_bench_begun_elsewhere(const kf_bench_plan *plan, kf_error *error)
+bool kf_bench_conditions_changed(const kf_bench_plan *plan, kf_error *error)
 {
     const kf_error why = *error;
-    return kf_fail(
-        error, KF_ERROR_INPUT,
-        "bench %s was begun under other conditions: %s; resume it there, or begin another here",
-        plan->id, why.text);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "bench %s was started under other conditions: %s; resume it there, or start "
+                   "another one here",
+                   plan->id, why.text);
 }
 
 void kf_bench_plan_clear(kf_bench_plan *plan)

@@ -1,4 +1,4 @@
-/* A result as text: for terminals and as Markdown; and the files that a report is written to. */
+/* A result as text for terminals and as Markdown, and the function that writes all output files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +30,17 @@ static const char *times(kf_interval speedup, char text[KF_FIGURE])
     return text;
 }
 
-/* The largest k for which pass@k means something. */
+/* Returns the largest meaningful k of pass@k. */
 static size_t most_samples(const kf_bench_result *result)
 {
     size_t most = 0;
     for (size_t i = 0; i < result->count; i++)
         if (result->rows[i].count > most) most = result->rows[i].count;
-    return result->independent ? most : 1;
+    return result->setup.independent ? most : 1;
 }
 
-/* Each score as a line: its name, its value over all problems of the suite, and over those that
- * were judged ("" where that is the same). */
+/* Lists each score with its name, its value over all problems, and its value over judged problems
+ * ("" if it is the same). */
 typedef void (*score_line)(void *context, const char *name, const char *value, const char *judged);
 
 typedef struct lister {
@@ -68,36 +68,36 @@ static void list_fast(const lister *l, const char *name, double p, size_t k)
                kf_score_fast(r->judged_outcomes, r->judged, p, k, &r->scoring));
 }
 
-/* fast_p against further baselines, each under its name; why there is none where that is so. */
-static void list_others(const lister *l)
+/* Lists fast_p against extra baselines, or the reason why it is missing. */
+static void list_extra_baselines(const lister *l)
 {
     const kf_bench_result *r = l->result;
     char name[160], value[400];
-    for (size_t i = 0; i < r->other_count; i++) {
-        const kf_bench_other *other = &r->others[i];
+    for (size_t i = 0; i < r->extra_baseline_count; i++) {
+        const kf_bench_extra_baseline *extra = &r->extra_baselines[i];
         size_t unknown = 0;
         const char *why = "";
         for (size_t k = 0; k < r->count; k++) {
-            bool lacks = r->rows[k].best.candidate && !(r->rows[k].others[i].speedup.value > 0);
+            bool lacks = r->rows[k].best.candidate && !(r->rows[k].versus[i].speedup.value > 0);
             unknown += lacks;
-            if (lacks && !*why) why = r->rows[k].others[i].why;
+            if (lacks && !*why) why = r->rows[k].versus[i].why;
         }
-        for (size_t k = 0; k < r->fast_count && other->known; k++) {
+        for (size_t k = 0; k < r->fast_count && extra->known; k++) {
             if (!(r->fast[k] > 0)) continue;
-            snprintf(name, sizeof name, "fast_%g against %.80s%s", r->fast[k], other->name,
-                     other->measured ? "" : ", not measured here");
-            list_share(l, name, kf_bench_fast_other(r, i, r->fast[k], false),
-                       kf_bench_fast_other(r, i, r->fast[k], true));
+            snprintf(name, sizeof name, "fast_%g against %.80s%s", r->fast[k], extra->name,
+                     extra->measured ? "" : ", not measured here");
+            list_share(l, name, kf_bench_fast_extra(r, i, r->fast[k], false),
+                       kf_bench_fast_extra(r, i, r->fast[k], true));
         }
-        if (other->known && !other->measured) {
-            snprintf(name, sizeof name, "%.80s", other->name);
-            snprintf(value, sizeof value, "times that a file gives, taken on %s; not measured here",
-                     *other->hardware ? other->hardware : "hardware that it does not name");
+        if (extra->known && !extra->measured) {
+            snprintf(name, sizeof name, "%.80s", extra->name);
+            snprintf(value, sizeof value, "times from a file, taken on %s; not measured here",
+                     *extra->hardware ? extra->hardware : "unknown hardware");
             list_text(l, name, value);
         }
-        if (!unknown && other->known) continue;
+        if (!unknown && extra->known) continue;
         snprintf(name, sizeof name, "%s against %.80s",
-                 other->measured ? "not measured" : "no figure", other->name);
+                 extra->measured ? "not measured" : "no figure", extra->name);
         snprintf(value, sizeof value,
                  unknown ? "%zu solved problems, which count as not faster; the first: %.300s"
                          : "no problem was solved",
@@ -123,8 +123,7 @@ static void list_claims(const lister *l)
     }
     if (!claims.other_text) return;
     snprintf(value, sizeof value,
-             "%zu claims are for another text of the problem than the task has, so perhaps for "
-             "other sizes",
+             "%zu claims are for another text of the problem, so perhaps for other sizes",
              claims.other_text);
     list_text(l, "other text", value);
 }
@@ -144,15 +143,14 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
     list_text(&l, "surely faster", value);
     snprintf(value, sizeof value, "%zu%s", s->samples, s->voided ? "" : ", all of which count");
     if (s->voided)
-        snprintf(value, sizeof value, "%zu, and %zu that nobody could judge", s->samples,
+        snprintf(value, sizeof value, "%zu, and %zu that could not be judged", s->samples,
                  s->voided);
     list_text(&l, "samples", value);
     list_text(&l, "compile rate", percent(s->compile_rate, figure));
     list_text(&l, "correctness rate", percent(s->correct_rate, figure));
     list_text(&l, "cheat rate", percent(s->cheat_rate, figure));
     snprintf(value, sizeof value,
-             "%zu of the correct ones, which make others of their weights and keep them",
-             r->frozen);
+             "%zu correct ones, which transform their weights once and keep the result", r->frozen);
     if (r->frozen) list_text(&l, "frozen weights", value);
     kf_autobuffer rules = {0};
     kf_bench_broken_rules(r, &rules);
@@ -161,9 +159,9 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
         snprintf(name, sizeof name, "fast_%g", r->fast[i]);
         list_fast(&l, name, r->fast[i], 1);
     }
-    for (size_t k = 1; r->independent && k <= most; k = k < 5 && most >= 5 ? 5
-                                                        : k < most         ? most
-                                                                           : most + 1) {
+    for (size_t k = 1; r->setup.independent && k <= most; k = k < 5 && most >= 5 ? 5
+                                                              : k < most         ? most
+                                                                                 : most + 1) {
         snprintf(name, sizeof name, "pass@%zu", k);
         list_share(&l, name, kf_score_pass(r->problems, r->count, k, &r->scoring),
                    kf_score_pass(r->judged_problems, r->judged, k, &r->scoring));
@@ -173,7 +171,7 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
         snprintf(name, sizeof name, "fast_%g of %zu samples", r->fast[i], most);
         list_fast(&l, name, r->fast[i], most);
     }
-    list_others(&l);
+    list_extra_baselines(&l);
     list_text(&l, "geometric mean", times(s->geometric_mean, figure));
     list_text(&l, "median", times(s->median, figure));
     list_claims(&l);
@@ -189,14 +187,14 @@ static void list_scores(const kf_bench_result *r, score_line line, void *context
              "%zu of %zu Python solutions are correct; kforge says otherwise of %zu", claimed,
              claims, differ);
     if (claims) list_text(&l, "KernelBench would say", value);
-    snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices", r->cost_usd,
-             (long long)r->calls, (long long)r->tokens,
-             kf_figure_seconds(r->device_seconds, figure));
+    snprintf(value, sizeof value, "$%.2f, %lld calls, %lld tokens; %s of devices",
+             r->spent.cost_usd, (long long)r->spent.calls, (long long)r->spent.tokens,
+             kf_figure_seconds(r->spent.device_seconds, figure));
     list_text(&l, "cost", value);
 }
 
-/* "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded"; "" where
- * all were judged. */
+/* Appends "2 of 10 problems count as unsolved of all: 1 refused by the import, 1 can't be loaded",
+ * or nothing if all were judged. */
 static const char *tell_unjudged(const kf_bench_result *r, char text[256])
 {
     size_t faults = 0, waiting = 0;
@@ -226,7 +224,7 @@ static const char *tell_unjudged(const kf_bench_result *r, char text[256])
     return text;
 }
 
-/* What stands for a row's samples: why there are none, or what became of them. */
+/* Returns the text for a row's samples: their statuses, or the reason why there are no samples. */
 static const char *outcome_of(const kf_bench_row *row)
 {
     return *row->fault ? row->fault : *row->statuses ? row->statuses : row->state;
@@ -265,16 +263,17 @@ static void print_rows(const kf_bench_result *result, FILE *out, int width, bool
             kf_table_cell(&table, "refused: %s", row->rule);
         else
             kf_table_cell(&table, "%s", outcome_of(row));
-        kf_table_cell(&table, row->cost_usd > 0 ? "$%.2f" : "", row->cost_usd);
+        kf_table_cell(&table, row->spent.cost_usd > 0 ? "$%.2f" : "", row->spent.cost_usd);
         kf_table_cell(&table, "%s",
-                      row->device_seconds > 0 ? kf_figure_seconds(row->device_seconds, seconds)
-                                              : "");
+                      row->spent.device_seconds > 0
+                          ? kf_figure_seconds(row->spent.device_seconds, seconds)
+                          : "");
         kf_table_cell(&table, "%s", row->run);
     }
     kf_table_print(&table, out, width, 0, bold);
 }
 
-/* What was claimed and not confirmed, and who cheated how. */
+/* Prints unconfirmed claims, and cheats with their rules. */
 static void print_cheats(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
@@ -298,11 +297,11 @@ static void print_cheats(const kf_bench_result *result, FILE *out, int width, bo
             kf_table_cell(&table, "%s", sample->text);
         }
     if (!listed) return;
-    fprintf(out, "\ncheats and what is too fast to be true\n");
+    fprintf(out, "\ncheats, and speeds that are impossible\n");
     kf_table_print(&table, out, width, 2, bold);
 }
 
-/* Every solution whose author claims a speedup, beside what was found. */
+/* Prints each solution with a claimed speedup and its verified figure. */
 static void print_claims(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
@@ -340,46 +339,47 @@ static void print_claims(const kf_bench_result *result, FILE *out, int width, bo
     kf_table_print(&table, out, width, 2, bold);
 }
 
-/* The best of each problem against the bench's own baseline and the further ones. */
-static void print_others(const kf_bench_result *result, FILE *out, int width, bool bold)
+/* Prints the best of each problem against the bench's own baseline and the extra ones. */
+static void print_extra_baselines(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     kf_autotable table = {0};
     char text[KF_FIGURE];
-    if (!result->other_count) return;
+    if (!result->extra_baseline_count) return;
     kf_table_add_column(&table, "problem", KF_LEFT, true);
-    kf_table_add_column(&table, *result->baseline ? result->baseline : "baseline", KF_LEFT, false);
-    for (size_t k = 0; k < result->other_count; k++)
-        kf_table_add_column(&table, result->others[k].name, KF_LEFT, true);
+    kf_table_add_column(&table, *result->setup.baseline ? result->setup.baseline : "baseline",
+                        KF_LEFT, false);
+    for (size_t k = 0; k < result->extra_baseline_count; k++)
+        kf_table_add_column(&table, result->extra_baselines[k].name, KF_LEFT, true);
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         if (!row->best.candidate) continue;
         kf_table_cell(&table, "%s", row->task);
         kf_table_cell(&table, "%s", times(row->best.speedup, text));
-        for (size_t k = 0; k < result->other_count; k++)
+        for (size_t k = 0; k < result->extra_baseline_count; k++)
             kf_table_cell(&table, "%s",
-                          row->others[k].speedup.value > 0 ? times(row->others[k].speedup, text)
-                                                           : row->others[k].why);
+                          row->versus[k].speedup.value > 0 ? times(row->versus[k].speedup, text)
+                                                           : row->versus[k].why);
     }
-    fprintf(out, "\nbest of each solved problem against further baselines\n");
+    fprintf(out, "\nbest of each solved problem against extra baselines\n");
     kf_table_print(&table, out, width, 2, bold);
 }
 
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold)
 {
     char when[KF_FIGURE], unjudged[256];
-    fprintf(out, "bench %s, %s, begun %s, on %s\n", result->id, result->name,
-            kf_figure_time(result->started, when), result->device);
-    if (*result->source)
-        fprintf(out, "solutions of %s\n", result->source);
+    fprintf(out, "bench %s, %s, begun %s, on %s\n", result->id, result->setup.name,
+            kf_figure_time(result->setup.started, when), result->setup.device);
+    if (*result->setup.source)
+        fprintf(out, "solutions of %s\n", result->setup.source);
     else
-        fprintf(out, "strategy %s, models: %s\n", result->strategy,
-                *result->models ? result->models : "none, the tuner alone");
-    if (*result->imported) fprintf(out, "problems of %s\n", result->imported);
+        fprintf(out, "strategy %s, models: %s\n", result->setup.strategy,
+                *result->setup.models ? result->setup.models : "none, the tuner alone");
+    if (*result->setup.imported) fprintf(out, "problems of %s\n", result->setup.imported);
     fputc('\n', out);
     print_rows(result, out, width, bold);
     print_cheats(result, out, width, bold);
     print_claims(result, out, width, bold);
-    print_others(result, out, width, bold);
+    print_extra_baselines(result, out, width, bold);
     fputc('\n', out);
     if (result->judged < result->count) {
         char all[64], judged[64];
@@ -389,16 +389,16 @@ void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bo
     }
     list_scores(result, print_score, out);
     if (*tell_unjudged(result, unjudged)) fprintf(out, "%s\n", unjudged);
-    if (!result->independent)
+    if (!result->setup.independent)
         fprintf(out,
                 "samples of the strategy %s build on each other: no pass@k; fast_p is of whole "
                 "searches\n",
-                result->strategy);
+                result->setup.strategy);
 }
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-/* In a cell of a table: nothing of the text is markup. */
+/* Appends a text for a table cell, with all markup escaped. */
 static void markdown_text(kf_buffer *out, const char *text)
 {
     for (; *text; text++) {
@@ -450,24 +450,25 @@ static void markdown_claims(const kf_bench_result *result, kf_buffer *out)
         }
 }
 
-static void markdown_others(const kf_bench_result *result, kf_buffer *out)
+static void markdown_extra_baselines(const kf_bench_result *result, kf_buffer *out)
 {
     char speedup[KF_FIGURE];
-    if (!result->other_count) return;
+    if (!result->extra_baseline_count) return;
     kf_buffer_string(
-        out, "\n## Further baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
+        out, "\n## Extra baselines\n\n| problem | baseline | speedup | |\n|---|---|---|---|\n");
     for (size_t i = 0; i < result->count; i++)
-        for (size_t k = 0; k < result->other_count && result->rows[i].best.candidate; k++) {
-            const kf_bench_versus *versus = &result->rows[i].others[k];
+        for (size_t k = 0; k < result->extra_baseline_count && result->rows[i].best.candidate;
+             k++) {
+            const kf_bench_versus *versus = &result->rows[i].versus[k];
             bool known = versus->speedup.value > 0;
-            markdown_cells(out,
-                           (const char *const[]){result->rows[i].task, result->others[k].name,
-                                                 known ? times(versus->speedup, speedup) : "-",
-                                                 !known ? versus->why
-                                                 : result->others[k].measured
-                                                     ? ""
-                                                     : "not measured here"},
-                           4);
+            markdown_cells(
+                out,
+                (const char *const[]){result->rows[i].task, result->extra_baselines[k].name,
+                                      known ? times(versus->speedup, speedup) : "-",
+                                      !known                                ? versus->why
+                                      : result->extra_baselines[k].measured ? ""
+                                                                            : "not measured here"},
+                4);
         }
 }
 
@@ -488,18 +489,18 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
 {
     char when[KF_FIGURE], speedup[KF_FIGURE], interval[KF_FIGURE], unjudged[256];
     kf_buffer_string(out, "# ");
-    markdown_text(out, result->name);
+    markdown_text(out, result->setup.name);
     kf_buffer_format(out, "\n\nBench %s, begun %s, on ", result->id,
-                     kf_figure_time(result->started, when));
-    markdown_text(out, result->device);
-    kf_buffer_string(out, *result->source ? "; solutions of " : "; models: ");
-    markdown_text(out, *result->source   ? result->source
-                       : *result->models ? result->models
-                                         : "none, the tuner alone");
-    kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n", result->strategy);
-    if (*result->imported) {
+                     kf_figure_time(result->setup.started, when));
+    markdown_text(out, result->setup.device);
+    kf_buffer_string(out, *result->setup.source ? "; solutions of " : "; models: ");
+    markdown_text(out, *result->setup.source   ? result->setup.source
+                       : *result->setup.models ? result->setup.models
+                                               : "none, the tuner alone");
+    kf_buffer_format(out, "; strategy %s. Intervals are 95 %%.\n", result->setup.strategy);
+    if (*result->setup.imported) {
         kf_buffer_string(out, "Problems of ");
-        markdown_text(out, result->imported);
+        markdown_text(out, result->setup.imported);
         kf_buffer_string(out, ".\n");
     }
     if (*tell_unjudged(result, unjudged)) kf_buffer_format(out, "%s.\n", unjudged);
@@ -519,7 +520,7 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
         kf_buffer_string(out, " |\n");
     }
     markdown_claims(result, out);
-    markdown_others(result, out);
+    markdown_extra_baselines(result, out);
     markdown_refused(result, out);
 }
 
@@ -527,7 +528,7 @@ void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out)
 
 static bool write_buffer(const char *path, const kf_buffer *text, kf_error *error)
 {
-    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for %s", path);
+    if (text->failed) return kf_fail_memory(error, path);
     return kf_directory_make_above(path, error) &&
            kf_file_write(path, text->data ? text->data : "", text->size, error);
 }
@@ -537,7 +538,7 @@ bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error)
     kf_autobenchresult nothing = {0};
     kf_autofree char *table =
         outputs->kernelbench ? kf_path_join(outputs->kernelbench, "eval_results.json") : NULL;
-    if (outputs->kernelbench && !table) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (outputs->kernelbench && !table) return kf_fail_memory(error, "the report");
     const struct {
         const char *option, *path;
     } files[] = {{"html", outputs->html},

@@ -1,4 +1,4 @@
-/* A result out of the store. One run a task; its attempts are the samples. */
+/* Reads a result from the store: one run for each task. Its attempts are the samples. */
 #include "bench_result.h"
 
 #include <math.h>
@@ -7,15 +7,12 @@
 
 #include "bench.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "llm.h"
 #include "output.h"
 
-#define SKIPPED 64 /* baseline and seeds of a run that its best candidate may not be */
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the result");
-}
+/* attempts beyond the samples: baseline and seeds */
+#define SKIPPED 64
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -23,18 +20,12 @@ const char *kf_bench_text(kf_bench_result *result, const char *text)
 {
     if (!text || !*text) return "";
     char *copy = kf_text_clean(text, strlen(text), true);
-    /* grows at powers of two */
-    char **grown = copy && !(result->text_count & (result->text_count - 1))
-                       ? realloc(result->texts,
-                                 (result->text_count ? 2 * result->text_count : 1) * sizeof *grown)
-                       : result->texts;
-    if (!copy || !grown) {
-        result->failed = true;
+    if (!copy || !kf_list_grow(&result->texts.items, result->texts.count)) {
+        result->texts.failed = true;
         free(copy);
         return "";
     }
-    result->texts = grown;
-    return result->texts[result->text_count++] = copy;
+    return result->texts.items[result->texts.count++] = copy;
 }
 
 void kf_bench_result_clear(kf_bench_result *result)
@@ -43,11 +34,11 @@ void kf_bench_result_clear(kf_bench_result *result)
         free(result->rows[i].samples);
         free(result->rows[i].scores);
     }
-    for (size_t i = 0; i < result->text_count; i++) free(result->texts[i]);
+    for (size_t i = 0; i < result->texts.count; i++) free(result->texts.items[i]);
     free(result->rows);
     free(result->problems);
     free(result->outcomes);
-    free(result->texts);
+    free(result->texts.items);
     *result = (kf_bench_result){0};
 }
 
@@ -81,7 +72,7 @@ static kf_bench_times times_of(const kf_workload_verdict *workload, char side, d
         if (sample->side != side || sample->pair < 0 || sample->calls < 1) continue;
         double seconds = fmax(0, sample->seconds - workload->batch_cost_seconds) / sample->calls;
         sum += seconds, squares += seconds * seconds;
-        times.least = fmin(seconds, times.least); /* of a NaN and a number the number */
+        times.least = fmin(seconds, times.least); /* fmax and fmin ignore NaN */
         times.most = fmax(seconds, times.most);
         times.batches++;
     }
@@ -120,7 +111,7 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     const kf_workload_verdict *timed = first_timed(verdict);
     if (finding && verdict->status != KF_CORRECT)
         sample->rule = kf_bench_text(result, finding->rule);
-    /* the last says most */
+    /* the last finding is the most exact */
     static const char *const flags[] = {KF_FLAG_FULL_F32, KF_FLAG_TF32, KF_FLAG_FROZEN};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (verdict->status == KF_CORRECT && kf_verdict_has_flag(verdict, flags[i]))
@@ -137,11 +128,11 @@ static void read_verdict(kf_bench_result *result, const kf_verdict *verdict,
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "device");
     double bandwidth =
         number_of(device, "copy_bytes_per_second", number_of(device, "read_bytes_per_second", NAN));
-    if (!(result->bytes_per_second >= bandwidth)) result->bytes_per_second = bandwidth;
+    if (!(result->setup.bytes_per_second >= bandwidth)) result->setup.bytes_per_second = bandwidth;
 }
 
-/* Of a call of the problem that a task was imported from, at the size it has: the module's own
- * operations, which a candidate may do with less of. 0: not known. */
+/* Returns the operations of a call of the imported module at the task's size. A candidate may need
+ * fewer. 0 if unknown. */
 static double reference_flops(const kf_task *task)
 {
     const cJSON *origin = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
@@ -179,14 +170,16 @@ typedef struct reader {
     kf_store *store;
     kf_bench_result *result;
     kf_bench_row *row;
-    const cJSON *solutions; /* of this run's task; NULL: models were asked */
-    bool models;            /* any was asked */
+    /* of this run's task; NULL for a bench of models */
+    const cJSON *solutions;
+    bool models; /* True if any model was called */
     int64_t skipped[SKIPPED];
     size_t skipped_count;
     kf_error *error;
 } reader;
 
-/* A place for another sample, or the one of the same reply or solution, which was judged again. */
+/* Returns the sample of the same reply or solution, which was judged again, or a new one. NULL
+ * without memory. */
 static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
 {
     kf_bench_row *row = r->row;
@@ -194,13 +187,7 @@ static kf_bench_sample *place_for(reader *r, int64_t call, int64_t number)
         if (call ? row->samples[i].model_call == call
                  : number >= 0 && row->samples[i].number == number)
             return &row->samples[i];
-    kf_bench_sample *grown =
-        row->count & (row->count - 1)
-            ? row->samples /* grows at powers of two */
-            : realloc(row->samples, (row->count ? 2 * row->count : 1) * sizeof *grown);
-    if (!grown) return NULL;
-    row->samples = grown;
-    return &row->samples[row->count++];
+    return kf_list_grow(&row->samples, row->count) ? &row->samples[row->count++] : NULL;
 }
 
 static kf_bench_sample empty_sample(void)
@@ -242,7 +229,7 @@ static bool fill_candidate(reader *r, int64_t id, kf_bench_sample *sample)
     return true;
 }
 
-/* Was there no answer at all? Then it is no sample: the provider failed, not the model. */
+/* True if the provider failed and there is no reply: then there is no sample. */
 static bool is_no_answer(reader *r, int64_t call, bool *none)
 {
     kf_autoresult kf_store_model_call stored = {0};
@@ -251,7 +238,7 @@ static bool is_no_answer(reader *r, int64_t call, bool *none)
     return true;
 }
 
-/* Solutions are told apart by their files. */
+/* Finds a solution by its file. */
 static int64_t number_of_solution(const cJSON *solutions, const char *file)
 {
     const cJSON *solution;
@@ -282,7 +269,7 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     if (none) return true;
     int64_t number = r->solutions ? number_of_solution(r->solutions, attempt->proposer) : -1;
     kf_bench_sample *sample = place_for(r, attempt->model_call, number);
-    if (!sample) return out_of_memory(r->error);
+    if (!sample) return kf_fail_memory(r->error, "the result of a bench");
     *sample = empty_sample();
     sample->model_call = attempt->model_call;
     sample->number = number;
@@ -297,7 +284,7 @@ static bool take_attempt(reader *r, const kf_store_attempt *attempt)
     return true;
 }
 
-/* Names what is known of each solution, and adds those that were not judged. */
+/* Labels the samples of solutions, and adds solutions that were not judged. */
 static bool take_solutions(reader *r)
 {
     const cJSON *solution;
@@ -306,7 +293,7 @@ static bool take_solutions(reader *r)
     {
         size_t before = r->row->count;
         kf_bench_sample *sample = place_for(r, 0, number);
-        if (!sample) return out_of_memory(r->error);
+        if (!sample) return kf_fail_memory(r->error, "the result of a bench");
         if (r->row->count > before) {
             const char *why = text_of(solution, "why");
             *sample = empty_sample();
@@ -325,25 +312,25 @@ static bool take_solutions(reader *r)
 
 /* ---- a problem ------------------------------------------------------------------------------- */
 
-/* "2 correct, 1 wrong_result", most first. */
+/* "2 correct, 1 wrong_result", the most frequent first */
 static const char *count_statuses(kf_bench_result *result, const kf_bench_row *row)
 {
     kf_autobuffer text = {0};
-    bool *told = calloc(row->count ? row->count : 1, sizeof *told);
+    bool *counted = calloc(row->count ? row->count : 1, sizeof *counted);
     for (;;) {
         size_t best = 0, most = 0;
-        for (size_t i = 0; told && i < row->count; i++) {
+        for (size_t i = 0; counted && i < row->count; i++) {
             size_t same = 0;
-            for (size_t k = 0; k < row->count && !told[i]; k++)
+            for (size_t k = 0; k < row->count && !counted[i]; k++)
                 same += strcmp(row->samples[k].status, row->samples[i].status) == 0;
             if (same > most) most = same, best = i;
         }
         if (!most) break;
         kf_buffer_format(&text, "%s%zu %s", text.size ? ", " : "", most, row->samples[best].status);
         for (size_t k = 0; k < row->count; k++)
-            told[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
+            counted[k] |= strcmp(row->samples[k].status, row->samples[best].status) == 0;
     }
-    free(told);
+    free(counted);
     return kf_bench_text(result, text.data);
 }
 
@@ -368,7 +355,7 @@ static bool conclude_row(reader *r, kf_task *task)
     kf_bench_row *row = r->row;
     row->best = empty_sample();
     row->scores = calloc(row->count ? row->count : 1, sizeof *row->scores);
-    if (!row->scores) return out_of_memory(r->error);
+    if (!row->scores) return kf_fail_memory(r->error, "the result of a bench");
     size_t best = SIZE_MAX, number = 0;
     for (size_t i = 0; i < row->count; i++) {
         kf_bench_sample *sample = &row->samples[i];
@@ -380,7 +367,7 @@ static bool conclude_row(reader *r, kf_task *task)
         }
         number++;
     }
-    if (r->result->independent) {
+    if (r->result->setup.independent) {
         kf_score_best(&(kf_score_problem){row->scores, row->count}, &best);
         if (best < row->count) row->best = row->samples[best];
     } else if (row->run[0] && !find_best_of_run(r, &row->best)) {
@@ -399,22 +386,22 @@ static bool conclude_row(reader *r, kf_task *task)
     return true;
 }
 
-/* What the best is against further baselines. Such a verdict is one like any other on that
- * candidate, under other conditions (bench_extra_baselines.c). */
-static bool read_others(reader *r, const kf_task *task)
+/* Reads the verdicts on the best candidate against extra baselines. They are stored under
+ * environment ids of their own (bench_extra_baselines.c). */
+static bool read_extra_baselines(reader *r, const kf_task *task)
 {
     const kf_bench_result *result = r->result;
-    const char *own = strstr(result->device, ", against baseline ");
-    int length = own ? (int)(own - result->device) : (int)strlen(result->device);
-    kf_autofree char *hardware = strndup(result->device, (size_t)length);
-    for (size_t i = 0; i < result->other_count && r->row->best.candidate; i++) {
-        kf_bench_versus *versus = &r->row->others[i];
+    const char *own = strstr(result->setup.device, ", against baseline ");
+    int length = own ? (int)(own - result->setup.device) : (int)strlen(result->setup.device);
+    kf_autofree char *hardware = strndup(result->setup.device, (size_t)length);
+    for (size_t i = 0; i < result->extra_baseline_count && r->row->best.candidate; i++) {
+        kf_bench_versus *versus = &r->row->versus[i];
         kf_autofree char *environment_id =
-            hardware ? kf_search_environment_id(hardware, result->others[i].name) : NULL;
+            hardware ? kf_search_environment_id(hardware, result->extra_baselines[i].name) : NULL;
         kf_autoresult kf_store_candidate c = {0};
         bool found;
-        if (!environment_id) return out_of_memory(r->error);
-        if (task && !kf_task_baseline_named(task, result->others[i].name)) {
+        if (!environment_id) return kf_fail_memory(r->error, "the result of a bench");
+        if (task && !kf_task_baseline_named(task, result->extra_baselines[i].name)) {
             versus->why = "its task has no baseline of this name";
             continue;
         }
@@ -439,17 +426,20 @@ static bool read_others(reader *r, const kf_task *task)
 static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_run *run,
                      const cJSON *bench, kf_bench_row *row, kf_error *error)
 {
-    reader r = {
-        .store = store, .result = result, .row = row, .models = *result->models, .error = error};
+    reader r = {.store = store,
+                .result = result,
+                .row = row,
+                .models = *result->setup.models,
+                .error = error};
     r.solutions = cJSON_GetObjectItemCaseSensitive(bench, "solutions");
     snprintf(row->run, sizeof row->run, "%s", run->id);
     row->state = kf_bench_text(result, kf_run_state(run));
     kf_store_spent spent;
     if (!kf_store_run_spent(store, run->id, &spent, error)) return false;
-    row->cost_usd = spent.cost_usd;
-    row->device_seconds = spent.device_seconds;
-    row->calls = spent.calls;
-    row->tokens = spent.prompt_tokens + spent.completion_tokens;
+    row->spent.cost_usd = spent.cost_usd;
+    row->spent.device_seconds = spent.device_seconds;
+    row->spent.calls = spent.calls;
+    row->spent.tokens = spent.prompt_tokens + spent.completion_tokens;
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
     kf_autoresult kf_store_attempt attempt = {0};
     int got = cursor ? 1 : -1;
@@ -457,7 +447,7 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
         if (!take_attempt(&r, &attempt)) return false;
     kf_store_cursor_free(kf_steal(&cursor));
     if (got < 0 || !take_solutions(&r)) return false;
-    /* only for its work: none is none */
+    /* needed only for its work: NULL is allowed */
     kf_auto(kf_task) task = kf_stored_task(store, run->task, NULL);
     if (task) {
         const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch");
@@ -465,12 +455,12 @@ static bool load_run(kf_bench_result *result, kf_store *store, const kf_store_ru
         kf_bench_origin(kf_task_json(task), &row->level, &row->problem);
     }
     snprintf(row->hash, sizeof row->hash, "%s", run->task);
-    return conclude_row(&r, task) && read_others(&r, task);
+    return conclude_row(&r, task) && read_extra_baselines(&r, task);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …" */
+/* Returns "kernelbench, https://…, at 0123456789ab, scaled to 1000000 elements; …". */
 static const char *tell_imports(kf_bench_result *result, const cJSON *imports)
 {
     kf_autobuffer text = {0};
@@ -505,32 +495,33 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
         if (name && strcmp(name, "none") != 0)
             kf_buffer_format(&names, "%s%s", names.size ? ", " : "", name);
     }
-    result->name = kf_bench_text(result, text_of(bench, "name"));
-    result->suite = kf_bench_text(result, text_of(bench, "suite"));
-    result->source = kf_bench_text(result, text_of(bench, "source"));
-    result->device = kf_bench_text(result, run->device);
-    result->models = kf_bench_text(result, names.data);
-    bool solutions = *result->source;
-    result->strategy = solutions         ? "solutions"
-                       : *result->models ? kf_bench_text(result, settings.strategy.name)
-                                         : "tune";
-    result->baseline = kf_bench_text(result, settings.baseline);
-    result->imported = tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
+    result->setup.name = kf_bench_text(result, text_of(bench, "name"));
+    result->setup.suite = kf_bench_text(result, text_of(bench, "suite"));
+    result->setup.source = kf_bench_text(result, text_of(bench, "source"));
+    result->setup.device = kf_bench_text(result, run->device);
+    result->setup.models = kf_bench_text(result, names.data);
+    bool solutions = *result->setup.source;
+    result->setup.strategy = solutions               ? "solutions"
+                             : *result->setup.models ? kf_bench_text(result, settings.strategy.name)
+                                                     : "tune";
+    result->setup.baseline = kf_bench_text(result, settings.baseline);
+    result->setup.imported =
+        tell_imports(result, cJSON_GetObjectItemCaseSensitive(bench, "imports"));
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(bench, "against"))
     {
-        if (cJSON_IsString(entry) && result->other_count < KF_BENCH_OTHERS)
-            result->others[result->other_count++] =
-                (kf_bench_other){.name = kf_bench_text(result, entry->valuestring),
-                                 .measured = true,
-                                 .hardware = ""};
+        if (cJSON_IsString(entry) && result->extra_baseline_count < KF_BENCH_EXTRA_BASELINES)
+            result->extra_baselines[result->extra_baseline_count++] =
+                (kf_bench_extra_baseline){.name = kf_bench_text(result, entry->valuestring),
+                                          .measured = true,
+                                          .hardware = ""};
     }
-    result->samples = settings.samples;
-    result->independent =
+    result->setup.samples = settings.samples;
+    result->setup.independent =
         solutions || (settings.samples && kf_strategy_is_independent(&settings.strategy));
-    result->started = number_of(bench, "started", NAN);
+    result->setup.started = number_of(bench, "started", NAN);
     int count = cJSON_GetArraySize(tasks);
     result->rows = calloc(count > 0 ? (size_t)count : 1, sizeof *result->rows);
-    if (!result->rows) return out_of_memory(error);
+    if (!result->rows) return kf_fail_memory(error, "the result of a bench");
     cJSON_ArrayForEach(entry, tasks)
     {
         kf_bench_row *row = &result->rows[result->count++];
@@ -538,8 +529,8 @@ static bool describe(kf_bench_result *result, const kf_store_run *run, const cJS
                               .statuses = "",
                               .best = empty_sample(),
                               .outcome = {.speedup = NAN}};
-        for (size_t i = 0; i < KF_BENCH_OTHERS; i++)
-            row->others[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
+        for (size_t i = 0; i < KF_BENCH_EXTRA_BASELINES; i++)
+            row->versus[i] = (kf_bench_versus){{NAN, NAN, NAN}, NAN, ""};
         row->task = kf_bench_text(result, text_of(entry, "name"));
         row->rule = kf_bench_text(result, text_of(entry, "rule"));
         snprintf(row->hash, sizeof row->hash, "%.64s", text_of(entry, "hash"));
@@ -564,9 +555,10 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     kf_autoresult kf_store_run run = {0};
     int got = cursor ? 1 : -1;
     snprintf(result->id, sizeof result->id, "%s", id);
-    result->bytes_per_second = NAN;
-    result->name = result->suite = result->source = result->device = result->models =
-        result->strategy = result->baseline = result->imported = "";
+    result->setup.bytes_per_second = NAN;
+    result->setup.name = result->setup.suite = result->setup.source = result->setup.device =
+        result->setup.models = result->setup.strategy = result->setup.baseline =
+            result->setup.imported = "";
     while ((got = got == 1 ? kf_store_next_run(cursor, &run, error) : got) == 1) {
         kf_auto(cJSON) memory = NULL;
         const cJSON *bench = kf_bench_of_options(run.options, &memory);
@@ -577,7 +569,9 @@ bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_
     }
     if (got < 0) return false;
     if (!result->rows)
-        return kf_fail(error, KF_ERROR_INPUT, "no bench \"%s\" in %s", id, kf_store_path(store));
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "no bench \"%s\" in %s; \"kforge bench report\" lists them", id,
+                       kf_store_path(store));
     return kf_bench_score(result, error);
 }
 
@@ -586,7 +580,8 @@ static bool is_frozen(const kf_bench_sample *sample)
     return sample->score.correct && strcmp(sample->rule, KF_FLAG_FROZEN) == 0;
 }
 
-/* Only the best, which has been measured again: of many samples one may be above 1 by chance. */
+/* Only the best counts, because it was measured again. One of many samples may be above 1 by
+ * chance. */
 static bool is_surely_faster(const kf_bench_row *row)
 {
     return row->best.candidate && row->best.score.correct && row->best.speedup.low > 1;
@@ -597,11 +592,12 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     size_t count = result->count;
     result->problems = calloc(2 * count + 1, sizeof *result->problems);
     result->outcomes = calloc(2 * count + 1, sizeof *result->outcomes);
-    if (!result->problems || !result->outcomes || result->failed) return out_of_memory(error);
+    if (!result->problems || !result->outcomes || result->texts.failed)
+        return kf_fail_memory(error, "the result of a bench");
     for (size_t i = 0; i < count; i++) {
         kf_bench_row *row = &result->rows[i];
         result->problems[i] = (kf_score_problem){row->scores, row->count};
-        result->outcomes[i] = result->independent
+        result->outcomes[i] = result->setup.independent
                                   ? result->problems[i]
                                   : (kf_score_problem){&row->outcome, row->run[0] ? 1 : 0};
         result->refused += *row->rule != '\0';
@@ -609,10 +605,10 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
             result->problems[count + result->judged] = result->problems[i];
             result->outcomes[count + result->judged++] = result->outcomes[i];
         }
-        result->cost_usd += row->cost_usd;
-        result->device_seconds += row->device_seconds;
-        result->calls += row->calls;
-        result->tokens += row->tokens;
+        result->spent.cost_usd += row->spent.cost_usd;
+        result->spent.device_seconds += row->spent.device_seconds;
+        result->spent.calls += row->spent.calls;
+        result->spent.tokens += row->spent.tokens;
     }
     result->surely_faster = result->frozen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -622,13 +618,13 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     }
     result->judged_problems = result->problems + count;
     result->judged_outcomes = result->outcomes + count;
-    for (size_t k = 0; k < result->other_count; k++) {
-        result->others[k].known = 0;
+    for (size_t k = 0; k < result->extra_baseline_count; k++) {
+        result->extra_baselines[k].known = 0;
         for (size_t i = 0; i < count; i++)
-            result->others[k].known += result->rows[i].others[k].speedup.value > 0;
+            result->extra_baselines[k].known += result->rows[i].versus[k].speedup.value > 0;
     }
     result->score = kf_score_suite(result->problems, count, &result->scoring);
-    if (result->independent) return true;
+    if (result->setup.independent) return true;
     kf_score searches = kf_score_suite(result->outcomes, count, &result->scoring);
     result->score.solved = searches.solved;
     result->score.faster = searches.faster;
@@ -637,19 +633,19 @@ bool kf_bench_score(kf_bench_result *result, kf_error *error)
     return true;
 }
 
-kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged)
+kf_interval kf_bench_fast_extra(const kf_bench_result *result, size_t extra, double p, bool judged)
 {
     size_t count = 0;
     kf_interval none = {NAN, NAN, NAN};
     kf_autofree kf_score_sample *samples = calloc(result->count + 1, sizeof *samples);
     kf_autofree kf_score_problem *problems = calloc(result->count + 1, sizeof *problems);
-    if (!samples || !problems || !result->others[other].known) return none;
+    if (!samples || !problems || !result->extra_baselines[extra].known) return none;
     for (size_t i = 0; i < result->count; i++) {
         const kf_bench_row *row = &result->rows[i];
         if (judged && (!row->run[0] || *row->fault)) continue;
         bool solved = row->best.candidate != 0;
         samples[count] =
-            (kf_score_sample){true, solved, solved, false, row->others[other].speedup.value};
+            (kf_score_sample){true, solved, solved, false, row->versus[extra].speedup.value};
         problems[count] = (kf_score_problem){&samples[count], 1};
         count++;
     }
@@ -667,7 +663,7 @@ bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf
             return kf_fail(error, KF_ERROR_INPUT, "--fast %s: expected a number of at least 0",
                            fast->items[i]);
         if (result->fast_count == KF_BENCH_FAST)
-            return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d", KF_BENCH_FAST);
+            return kf_fail(error, KF_ERROR_INPUT, "--fast: more than %d thresholds", KF_BENCH_FAST);
         result->fast[result->fast_count++] = p;
     }
     if (result->fast_count) return true;

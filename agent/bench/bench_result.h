@@ -1,10 +1,10 @@
-/* What a bench has come to: read from the store (or from a report that --json wrote), scored, and
- * written in the forms that people and programs read. Reading never changes anything, so a report
- * can be made while the bench still runs.
+/* The result of a bench: read from the store (or from a report that --json wrote), scored, and
+ * written as text, JSON, CSV, Markdown, HTML or the files of KernelBench. Reading changes nothing,
+ * so a report can be made while the bench still runs.
  *
- * All texts belong to the result (kf_bench_text) and hold what candidates, compilers and files
- * said, as valid UTF-8 on one line; each form escapes them in its own way. Figures that are not
- * known are NaN.
+ * All texts belong to the result (kf_bench_text). They come from candidates, compilers and files,
+ * are valid UTF-8 and one line each. Each output form escapes them in its own way. Unknown figures
+ * are NaN.
  */
 #ifndef KFORGE_AGENT_BENCH_RESULT_H
 #define KFORGE_AGENT_BENCH_RESULT_H
@@ -19,9 +19,12 @@
 #include "kforge/store.h"
 
 #define KF_BENCH_REPORT_SCHEMA "kforge-bench-report/1"
-#define KF_BENCH_FAST 16  /* most thresholds of fast_p */
-#define KF_BENCH_ROOFS 16 /* most workloads of a problem that are drawn */
-#define KF_BENCH_OTHERS 6 /* most further baselines of a report */
+/* maximum of thresholds of fast_p */
+#define KF_BENCH_FAST 16
+/* maximum of workloads of a problem in the roofline */
+#define KF_BENCH_ROOFS 16
+/* maximum of extra baselines of a report */
+#define KF_BENCH_EXTRA_BASELINES 6
 
 /* Times of one call of a candidate or baseline, over the batches of its first timed workload.
  * Seconds. */
@@ -32,24 +35,29 @@ typedef struct kf_bench_times {
 
 /* One attempt at a problem. */
 typedef struct kf_bench_sample {
-    const char *label; /* "sample 3", or the file that it came from */
+    /* "sample 3", or the file of the solution */
+    const char *label;
     /* of the verdict, or "no_source", "bad_edit", "rejected", "lost", "not_judged" */
     const char *status;
-    /* of the first finding; of a correct one KF_FLAG_FROZEN, KF_FLAG_TF32 or KF_FLAG_FULL_F32; ""
-     * none */
+    /* rule of the first finding. Of a correct sample: KF_FLAG_FROZEN, KF_FLAG_TF32,
+     * KF_FLAG_FULL_F32 or "". */
     const char *rule;
-    const char *text; /* one line: what was found, or why it was not judged */
+    /* text of the finding, or the reason why the sample was not judged */
+    const char *text;
     const char *proposer;
-    char hash[KF_HASH_HEX]; /* of the candidate, "" none */
+    /* of the candidate; "" without a candidate */
+    char hash[KF_HASH_HEX];
     int64_t candidate, model_call;
-    int64_t number; /* which of the solutions it is, from 0 */
+    /* index of the solution, from 0 */
+    int64_t number;
     kf_interval speedup;
     bool reverified, verdict, python;
-    double claimed; /* speedup that its author claims */
-    /* its author had another text of the problem than the task has: the claim is for that one */
+    /* speedup that the author of the solution claims */
+    double claimed;
+    /* True if the author's problem text differs from the task's. The claim is for that text. */
     bool other_text;
-    /* What KernelBench's own protocol says of a solution in Python: a claim of the solution's
-     * process. */
+    /* Result of KernelBench's own protocol for a solution in Python, as the process of the
+     * solution reports it. */
     bool kernelbench, kernelbench_correct;
     double kernelbench_speedup;
     double build_seconds, judge_seconds;
@@ -57,197 +65,240 @@ typedef struct kf_bench_sample {
     kf_score_sample score;
 } kf_bench_sample;
 
-/* A timed workload of the best candidate against the device's limits. */
+/* A timed workload of the best candidate, compared with the limits of the device. */
 typedef struct kf_bench_roof {
     const char *workload;
-    /* of a call, by the task; the flops of an imported one by its reference. 0 not known */
+    /* of a call, by the task. The operations of an imported problem are its reference's. 0 if
+     * unknown. */
     double bytes, flops;
     double seconds, floor_seconds;
 } kf_bench_roof;
 
-/* The best candidate against another baseline than the bench's own: measured again beside it, or
- * set against a time that a file gives. */
+/* The best candidate of a problem compared with an extra baseline. The judge measures both again,
+ * or a file gives the baseline's time. */
 typedef struct kf_bench_versus {
-    kf_interval speedup; /* NaN: not known. Without limits where a file's time was taken */
-    double seconds;      /* of the baseline; NaN */
-    const char *why;     /* of a solved problem: what kept it from being measured; "" */
+    /* NaN if unknown. Without limits if the baseline's time comes from a file. */
+    kf_interval speedup;
+    /* time of the baseline; NaN if unknown */
+    double seconds;
+    /* of a solved problem: the reason for a missing measurement; or "" */
+    const char *why;
 } kf_bench_versus;
 
-typedef struct kf_bench_other {
-    const char *name;     /* of the tasks' baseline; or of the file */
-    bool measured;        /* here, by the judge; else they are the words of a file */
-    const char *hardware; /* that the file's times were taken on, as it says; "" */
-    size_t known;         /* solved problems with a figure */
-} kf_bench_other;
+/* A baseline in addition to the bench's own. */
+typedef struct kf_bench_extra_baseline {
+    /* of the tasks' baseline, or of the file */
+    const char *name;
+    /* True if the judge measured it here. False if its times come from a file. */
+    bool measured;
+    /* hardware that the file names; or "" */
+    const char *hardware;
+    /* number of solved problems with a figure */
+    size_t known;
+} kf_bench_extra_baseline;
 
+/* Cost of one run, or of all of them. */
+typedef struct kf_bench_spent {
+    double cost_usd, device_seconds;
+    int64_t calls, tokens;
+} kf_bench_spent;
+
+/* One problem of the bench. */
 typedef struct kf_bench_row {
     const char *task;
-    const char *fault; /* "" none: why it could not be judged at all */
-    /* the import refused it by this rule, for the reason `fault`; "": it did not */
+    /* the reason why the problem could not be judged at all; or "" */
+    const char *fault;
+    /* rule by which the import refused the problem, with the reason in `fault`; or "" */
     const char *rule;
-    char hash[KF_HASH_HEX]; /* of the task's content; "" not known */
-    bool scaled;            /* its shapes are not the problem's own */
-    const char *state;      /* of its run: "finished", "interrupted", …, "not begun" */
+    /* of the task's content; "" if unknown */
+    char hash[KF_HASH_HEX];
+    /* True if the import scaled the shapes of the problem */
+    bool scaled;
+    /* of its run: "finished", "interrupted", …, "not begun" */
+    const char *state;
     char run[KF_RUN_ID];
     int64_t level, problem;
     kf_bench_sample *samples;
-    kf_score_sample *scores; /* of the samples, in their order */
+    /* scores of the samples, in their order */
+    kf_score_sample *scores;
     size_t count;
-    kf_bench_sample best;    /* the fastest correct one; its `candidate` is 0 where there is none */
-    kf_score_sample outcome; /* of the search as a whole */
-    const char *statuses;    /* "2 correct, 1 wrong_result" */
+    /* the fastest correct sample. `best.candidate` is 0 if no sample is correct. */
+    kf_bench_sample best;
+    /* score of the search as a whole */
+    kf_score_sample outcome;
+    /* "2 correct, 1 wrong_result" */
+    const char *statuses;
     kf_bench_roof roofs[KF_BENCH_ROOFS];
     size_t roof_count;
-    kf_bench_versus others[KF_BENCH_OTHERS]; /* in the order of the result's */
-    double cost_usd, device_seconds;
-    int64_t calls, tokens;
+    /* in the order of the result's extra_baselines */
+    kf_bench_versus versus[KF_BENCH_EXTRA_BASELINES];
+    kf_bench_spent spent;
 } kf_bench_row;
+
+/* The settings of the bench and the machine. */
+typedef struct kf_bench_setup {
+    const char *name, *suite, *source, *device, *models, *strategy, *baseline;
+    /* origin of the suite's problems; "" if unknown */
+    const char *imported;
+    /* wanted samples of a problem. 0 if the bench has no limit of samples. */
+    int64_t samples;
+    /* True if samples are independent draws, so that pass@k has a meaning */
+    bool independent;
+    double started;
+    /* measured bandwidth of the device's memory */
+    double bytes_per_second;
+} kf_bench_setup;
+
+/* The texts of a result. */
+typedef struct kf_bench_texts {
+    char **items;
+    size_t count;
+    /* True if memory for a text was lacking */
+    bool failed;
+} kf_bench_texts;
 
 typedef struct kf_bench_result {
     char id[KF_RUN_ID];
-    const char *name, *suite, *source, *device, *models, *strategy, *baseline;
-    const char *imported; /* where the suite's problems come from, "" where it does not say */
-    int64_t samples;      /* asked for a problem; 0: not by number */
-    bool independent;     /* samples are independent draws: pass@k means something */
-    double started;
-    double bytes_per_second; /* of the device's memory, measured */
+    kf_bench_setup setup;
+    /* thresholds of fast_p */
     double fast[KF_BENCH_FAST];
     size_t fast_count;
     kf_bench_row *rows;
     size_t count;
-    kf_bench_other others[KF_BENCH_OTHERS];
-    size_t other_count;
-    /* Scores. `problems`: all samples; `outcomes`: the same where they are independent, else one a
-     * search. Of each the part that was judged lies behind all of them: `judged` problems, which
-     * have a run; the others were refused by the import, can't be loaded, or were not begun. */
+    kf_bench_extra_baseline extra_baselines[KF_BENCH_EXTRA_BASELINES];
+    size_t extra_baseline_count;
+    /* Scores. `problems` has all samples of each problem. `outcomes` is the same if samples are
+     * independent, else it has one outcome for each search. In both arrays the `judged` problems
+     * that have a run are repeated behind the `count` problems: `judged_…` points there. The other
+     * problems were refused by the import, can't be loaded, or were not begun. */
     kf_score_problem *problems, *outcomes;
     const kf_score_problem *judged_problems, *judged_outcomes;
     size_t judged, refused;
     kf_score score;
-    size_t surely_faster; /* problems whose best correct sample has its whole interval above 1 */
-    size_t frozen;        /* correct samples with frozen weights */
+    /* problems with a best sample that has its whole interval above 1 */
+    size_t surely_faster;
+    /* correct samples with frozen weights */
+    size_t frozen;
     kf_score_options scoring;
-    double cost_usd, device_seconds;
-    int64_t calls, tokens;
-    char **texts;
-    size_t text_count;
-    bool failed; /* out of memory for a text */
+    kf_bench_spent spent;
+    kf_bench_texts texts;
 } kf_bench_result;
 
-/* A cleaned copy that lives as long as the result; "" for NULL. */
+/* Returns a cleaned copy that lives as long as the result; "" for NULL. */
 const char *kf_bench_text(kf_bench_result *result, const char *text);
+/* Frees everything that the result owns and fills it with zeros. */
 void kf_bench_result_clear(kf_bench_result *result);
 #define kf_autobenchresult __attribute__((cleanup(kf_bench_result_clear))) kf_bench_result
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* `fast`: thresholds of fast_p as texts; none: KernelBench's 0, 0.5, 0.8, 1, 1.5, 2. */
+/* Reads thresholds of fast_p. An empty list stands for KernelBench's 0, 0.5, 0.8, 1, 1.5, 2. */
 bool kf_bench_thresholds(const kf_option_list *fast, kf_bench_result *result, kf_error *error);
-/* bench_result.c */
+/* Reads the bench `id` from the store and scores it (bench_result.c). */
 bool kf_bench_load(kf_store *store, const char *id, kf_bench_result *result, kf_error *error);
-/* Once the rows are complete: samples into problems, and all scores. */
+/* Computes all scores from complete rows. */
 bool kf_bench_score(kf_bench_result *result, kf_error *error);
-/* fast_p of the best of each problem against another baseline; a solved problem without a figure is
- * not fast. NaN where no figure is known. */
-kf_interval kf_bench_fast_other(const kf_bench_result *result, size_t other, double p, bool judged);
-/* Adds files in the form of KernelBench's baseline_time_….json as further baselines
- * (bench_external_timings.c): times in milliseconds that somebody else has measured, for problems
- * of the same level and number, at their own sizes only. After kf_bench_load. KF_ERROR_INPUT: a
- * file is none. */
+/* Returns fast_p of the best samples against an extra baseline. A solved problem without a figure
+ * is not fast. NaN if no figure is known. */
+kf_interval kf_bench_fast_extra(const kf_bench_result *result, size_t extra, double p, bool judged);
+/* Adds the times of files in the form of KernelBench's baseline_time_….json as extra baselines
+ * (bench_external_timings.c). The times are in milliseconds. They apply to problems of the same
+ * level and number at their own sizes. Call it after kf_bench_load. KF_ERROR_INPUT if a file has
+ * another form. */
 bool kf_bench_external_timings(const kf_option_list *files, kf_bench_result *result,
                                kf_error *error);
-/* What `kforge bench … --json` wrote, as far as a comparison needs it (bench_json.c). `where` names
- * it in errors. */
+/* Reads the JSON that `kforge bench … --json` wrote, as far as a comparison needs it
+ * (bench_json.c). `where` names the file in errors. */
 bool kf_bench_read_json(const cJSON *json, const char *where, kf_bench_result *result,
                         kf_error *error);
 
 /* ---- claims (bench_claims.c) ----------------------------------------------------------------- */
 
 typedef struct kf_bench_claims {
-    /* samples whose author claims a speedup; those with a verdict; of these */
+    /* samples with a claimed speedup, and how many of them have a verdict, are correct, cheat */
     size_t count, judged, correct, cheating;
-    size_t other_text; /* whose author had another text of the problem */
-    /* geometric mean of all claims, as their authors would have it */
+    /* samples with a claim for another text of the problem */
+    size_t other_text;
+    /* geometric mean of all claims */
     double all;
-    /* geometric means over the correct ones, and verified / claimed; NaN */
+    /* geometric means over the correct samples, and verified / claimed; NaN if unknown */
     double claimed, verified, ratio;
 } kf_bench_claims;
 kf_bench_claims kf_bench_claims_of(const kf_bench_result *result);
-/* verified / claimed; NaN unless it is correct and there is a claim */
+/* Returns verified / claimed. NaN unless the sample is correct and has a claim. */
 double kf_bench_claim_ratio(const kf_bench_sample *sample);
-/* cheating, or faster than the device can be */
+/* True if the sample cheats, or is faster than the device can be. */
 bool kf_bench_is_cheat(const kf_bench_sample *sample);
-/* "output.mismatch (2), input.mutated (1)": the rules by which samples were found not to be
- * correct, and how often. */
+/* Appends the rules that incorrect samples broke, with their counts: "output.mismatch (2),
+ * input.mutated (1)". */
 void kf_bench_broken_rules(const kf_bench_result *result, kf_buffer *out);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* NULL when out of memory */
+/* Returns NULL without memory. */
 cJSON *kf_bench_json(const kf_bench_result *result);
-/* table and scores for a terminal */
+/* Prints table and scores for a terminal. */
 void kf_bench_print(const kf_bench_result *result, FILE *out, int width, bool bold);
-/* a line a sample (RFC 4180) */
+/* Writes one line for each sample (RFC 4180). */
 void kf_bench_csv(const kf_bench_result *result, kf_buffer *out);
 void kf_bench_markdown(const kf_bench_result *result, kf_buffer *out);
-/* bench_html.c */
+/* Writes one HTML page (bench_html.c). */
 bool kf_bench_html(const kf_bench_result *result, kf_buffer *out, kf_error *error);
-/* eval_results.json and eval_results_analysis.json of KernelBench, as its own programs write them,
- * for rows with a problem number. */
+/* Writes eval_results.json and eval_results_analysis.json in KernelBench's own form, for rows with
+ * a problem number. */
 bool kf_bench_kernelbench(const kf_bench_result *result, const char *folder, kf_error *error);
-/* The error of a bench without such a row; false. */
+/* Fails with the error of a bench without a problem number. Returns false. */
 bool kf_bench_no_origin(kf_error *error);
 
-/* Files that a report is written to; what `bench` and `bench report` share. */
+/* The output options that `bench` and `bench report` share. */
 typedef struct kf_bench_outputs {
     const char *html, *csv, *markdown, *kernelbench;
     kf_option_list fast, times;
     bool json;
 } kf_bench_outputs;
-/* Before anything is judged: can the files be written, and those that are read be read? Writes
- * nothing. */
+/* True if the output files can be written and the input files be read. Writes nothing. Call it
+ * before judging. */
 bool kf_bench_outputs_check(const kf_bench_outputs *outputs, kf_error *error);
-/* Writes all of them, folders above them that are missing too, and text or JSON to the output. */
+/* Writes all files, with missing folders above them, and text or JSON to the standard output. */
 bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outputs,
                     const kf_invocation *invocation, kf_error *error);
 
-#define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                            \
-    {.name = "html",                                                                               \
-     .type = KF_OPTION_PATH,                                                                       \
-     .argument = "FILE",                                                                           \
-     .offset = offsetof(SETTINGS, outputs.html),                                                   \
-     .help = "Write the report as one HTML page that needs nothing else."},                        \
-        {.name = "csv",                                                                            \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.csv),                                                \
-         .help = "Write a line a sample as CSV."},                                                 \
-        {.name = "md",                                                                             \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.markdown),                                           \
-         .help = "Write the report as Markdown."},                                                 \
-        {.name = "kernelbench",                                                                    \
-         .type = KF_OPTION_PATH,                                                                   \
-         .argument = "DIR",                                                                        \
-         .offset = offsetof(SETTINGS, outputs.kernelbench),                                        \
-         .help = "Write eval_results.json and eval_results_analysis.json as KernelBench does, "    \
-                 "for problems that come from there."},                                            \
-        {.name = "fast",                                                                           \
-         .type = KF_OPTION_LIST,                                                                   \
-         .argument = "P",                                                                          \
-         .offset = offsetof(SETTINGS, outputs.fast),                                               \
-         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5 and 2."}, \
-        {.name = "baseline-times",                                                                 \
-         .type = KF_OPTION_LIST,                                                                   \
-         .argument = "FILE",                                                                       \
-         .offset = offsetof(SETTINGS, outputs.times),                                              \
-         .help = "Set the best of each problem against times that others have measured, as well: " \
-                 "a baseline_time_….json of "                                                    \
-                 "KernelBench; marked as not measured here. May be given again."},                 \
-    {                                                                                              \
-        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),        \
-        .help = "Write one JSON value instead of text."                                            \
+#define KF_ROWS_BENCH_OUTPUTS(SETTINGS)                                                           \
+    {.name = "html",                                                                              \
+     .type = KF_OPTION_PATH,                                                                      \
+     .argument = "FILE",                                                                          \
+     .offset = offsetof(SETTINGS, outputs.html),                                                  \
+     .help = "Write the report as one self-contained HTML page."},                                \
+        {.name = "csv",                                                                           \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.csv),                                               \
+         .help = "Write one line for each sample as CSV."},                                       \
+        {.name = "md",                                                                            \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.markdown),                                          \
+         .help = "Write the report as Markdown."},                                                \
+        {.name = "kernelbench",                                                                   \
+         .type = KF_OPTION_PATH,                                                                  \
+         .argument = "DIR",                                                                       \
+         .offset = offsetof(SETTINGS, outputs.kernelbench),                                       \
+         .help = "Write KernelBench's eval_results.json and eval_results_analysis.json, for its " \
+                 "problems."},                                                                    \
+        {.name = "fast",                                                                          \
+         .type = KF_OPTION_LIST,                                                                  \
+         .argument = "P",                                                                         \
+         .offset = offsetof(SETTINGS, outputs.fast),                                              \
+         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5, 2."},   \
+        {.name = "baseline-times",                                                                \
+         .type = KF_OPTION_LIST,                                                                  \
+         .argument = "FILE",                                                                      \
+         .offset = offsetof(SETTINGS, outputs.times),                                             \
+         .help = "Also compare with times from another machine: a baseline_time_….json of "     \
+                 "KernelBench; may be given again."},                                             \
+    {                                                                                             \
+        .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),       \
+        .help = "Write one JSON value instead of text."                                           \
     }
 
 #endif

@@ -1,23 +1,21 @@
-/* Searching the tasks of a suite, several at a time.
+/* Searches the tasks of a suite, several at a time.
  *
- * A lane is a process of its own with one worker, so that each device works on another task, and a
- * search that a task brings down takes no other with it. It is forked before anything is open here
- * that must not be shared: each lane opens the store and its models for itself. The parent hands
- * out tasks one by one over a pipe (an order) and reads what came of them from another (reports of
- * one size); whoever is done first gets the next. Nothing is lost with a lane: attempts are in the
- * store, and a bench that goes on takes its run up again.
+ * A shard is a process with one worker. So each device works on a task of its own, and a crash in
+ * one search does not end the others. The parent forks a shard before it opens anything that must
+ * not be shared: each shard opens the store and its models. The parent sends tasks one by one
+ * through a pipe (an order) and reads the results from another (reports of one size). A shard
+ * without work gets the next task. If a shard dies, its attempts are in the store, and a resumed
+ * bench continues its run.
  *
- * What the machine fails with is another lane's, where there is one, and the lane's own no more. A
- * lane whose machine failed KF_MACHINE_FAILURES jobs in a row (kforge/faults.h), whichever tasks
- * they were of, is left out, as is one that has no worker left for the second time; without any
- * lane the bench ends with what it has.
+ * If the machine fails with a task, another shard gets the task. A shard is left out after
+ * KF_MACHINE_FAILURES failed jobs in a row (machine_failures.h), or after it has lost its workers
+ * twice. Without any shard the bench ends early.
  *
- * Lanes are process groups of their own: Ctrl-C reaches the parent, which passes it on once each
- * time. A lane dies with its parent, its worker with it.
+ * Shards are process groups: Ctrl-C reaches the parent, which passes each one on. A shard and its
+ * worker die with the parent.
  *
- * Money is divided: a task gets an equal share of what is left over those that are left, and hands
- * back what it did not spend.
- */
+ * Money is divided: a task gets an equal share of the rest for all remaining tasks, and returns
+ * what it did not spend. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -35,13 +33,16 @@
 
 #define POLL_MILLISECONDS 100
 #define REPORT_SECONDS 0.25
-#define FAILURES 3 /* tasks in a row that the machine fails: the others would fail, too */
-#define LOSSES 2   /* of all workers of a lane, in a row: it is left out where there is another */
+/* tasks in a row that fail by the machine, after which the bench ends */
+#define FAILURES 3
+/* times that a shard may lose all workers in a row, if there are other shards */
+#define LOSSES 2
 
 typedef struct shard_order {
     int32_t task;
-    char run[KF_RUN_ID]; /* that goes on; "": a new one */
-    double cost_usd;     /* of the run; 0 no limit */
+    /* run to resume; "" for a new one */
+    char run[KF_RUN_ID];
+    double cost_usd; /* of the run; 0 for no limit */
 } shard_order;
 
 typedef enum report_kind {
@@ -57,35 +58,38 @@ typedef struct report {
     report_kind kind;
     int32_t task;
     char run[KF_RUN_ID];
-    /* the last: a budget ended it first */
+    /* short_of_samples: a budget ended the run early */
     bool correct_best, interrupted, stopped, short_of_samples;
-    /* that is why it failed: another machine may do */
+    /* True if the machine failed, so that another one may succeed */
     bool machine;
-    /* no worker is left; since its machine failed too often */
+    /* True if no worker is left, because its machine failed too often */
     bool lost, worn;
-    /* its worker judges under other conditions than the bench */
+    /* True if the worker judges under other conditions than the bench */
     bool foreign;
     int64_t samples, judged, correct;
     double best, spent_usd;
-    kf_error text; /* news; why it failed or ended; of a hello what the worker judges with */
+    /* news, the reason of a failure or end, or for a hello the worker's hardware */
+    kf_error text;
 } report;
 
-/* To a hello: what the bench is judged with. Cut as the hello's text is. */
+/* Answer to a hello: the hardware of the bench, cut as in the hello. */
 typedef struct shard_answer {
     char environment_id[sizeof((kf_error *)0)->text];
 } shard_answer;
 
 typedef struct one_shard {
-    pid_t pid; /* 0: none */
+    pid_t pid; /* 0: unset */
     int orders, reports;
-    int32_t task; /* -1: idle */
-    double share; /* of the money */
+    int32_t task; /* index of the task, or -1 */
+    double share; /* share of the money */
     report last;
     char *worker; /* owned */
     const char *device;
     int deaths, losses;
-    bool closed; /* gets no more orders */
-    bool worn;   /* for good */
+    /* True if it gets no more orders */
+    bool closed;
+    /* True if it is left out for good */
+    bool worn;
 } one_shard;
 
 typedef struct shards {
@@ -95,16 +99,20 @@ typedef struct shards {
     one_shard shards[KF_BENCH_SHARDS];
     size_t count, done, planned;
     double left_usd, started, drawn;
-    const one_shard **not_for; /* of each task the lane whose machine failed with it, NULL none */
-    int failures, passed;      /* interrupts passed on */
+    /* for each task the shard that failed with it, or NULL */
+    const one_shard **not_for;
+    int failures, passed; /* interrupts passed on */
     int width;
-    /* no worker judges as the bench does, which nothing of this session went into */
+    /* True if no worker judges under the conditions of the bench, before any result of this session
+     */
     bool foreign;
-    bool advised;                /* what is said once is said */
-    shard_answer environment_id; /* of the bench; "" until the first worker says hello */
+    /* a message that was printed once is not repeated */
+    bool advised;
+    /* hardware of the bench; "" until the first worker's hello */
+    shard_answer environment_id;
 } shards;
 
-/* ---- in a lane ------------------------------------------------------------------------------- */
+/* ---- in a shard ------------------------------------------------------------------------------ */
 
 typedef struct work {
     const kf_bench_plan *plan;
@@ -115,7 +123,7 @@ typedef struct work {
     kf_store *store;
     kf_workers *workers;
     report report;
-    double told;
+    double reported;
 } work;
 
 static bool send_report(work *w, report_kind kind)
@@ -138,20 +146,20 @@ static void observe(void *context, kf_search_event event, const kf_search_progre
         kf_fail(&r->text, KF_ERROR_NONE, "%s", text);
         send_report(w, event == KF_SEARCH_NEWS ? REPORT_NEWS : REPORT_ADVICE);
     }
-    if (kf_now() - w->told < REPORT_SECONDS) return;
-    w->told = kf_now();
+    if (kf_now() - w->reported < REPORT_SECONDS) return;
+    w->reported = kf_now();
     send_report(w, REPORT_PROGRESS);
 }
 
-/* Times of different machines make no table: the first worker of all lanes that says hello decides
- * what the bench is judged with, as the first of a run does, unless it was begun before. */
+/* Fixes the hardware of the bench by the first worker's hello, unless the bench is resumed. Times
+ * of different machines must not share a table. */
 static bool agree(work *w, kf_error *error)
 {
     kf_workers_result none;
     shard_answer answer;
     while (!kf_workers_environment_id(w->workers)) {
         if (*w->how->interrupts)
-            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+            return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was ready");
         if (kf_workers_wait(w->workers, REPORT_SECONDS, &none, error) >= 0) continue;
         w->report.foreign = kf_workers_rejected(w->workers) > 0;
         return w->report.foreign ? false : kf_fail_prefix(error, "no worker is left");
@@ -159,16 +167,16 @@ static bool agree(work *w, kf_error *error)
     if (w->agreed) return true;
     kf_fail(&w->report.text, KF_ERROR_NONE, "%s", kf_workers_environment_id(w->workers));
     if (!send_report(w, REPORT_HELLO) || !kf_read_all(w->orders, &answer, sizeof answer))
-        return kf_fail(error, KF_ERROR_MACHINE, "the bench that this lane is of has ended");
+        return kf_fail(error, KF_ERROR_MACHINE, "the bench of this shard has ended");
     w->agreed = strcmp(answer.environment_id, w->report.text.text) == 0;
     w->report.foreign = !w->agreed;
     return w->agreed || kf_fail(error, KF_ERROR_MACHINE,
-                                "worker %.200s: it judges on %.300s, this bench on %.300s: their "
-                                "times can't be compared",
+                                "worker %.200s: it judges on %.300s, but this bench on %.300s: "
+                                "their times can't be compared",
                                 w->shard->worker, w->report.text.text, answer.environment_id);
 }
 
-/* A run that another lane has begun goes on only where it is judged under the same conditions. */
+/* A run that another shard began continues only under the same conditions. */
 static bool expect_environment_id(work *w, const char *run, kf_error *error)
 {
     kf_autoresult kf_store_run found = {0};
@@ -177,12 +185,13 @@ static bool expect_environment_id(work *w, const char *run, kf_error *error)
                *here = kf_workers_environment_id(w->workers);
     kf_autofree char *environment_id =
         more ? strndup(found.device, (size_t)(more - found.device)) : strdup(found.device);
-    if (!environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!environment_id) return kf_fail_memory(error, "the shards of a bench");
     if (here && strcmp(here, environment_id) != 0)
-        return kf_fail(error, KF_ERROR_MACHINE, "it was begun on %s, and this worker judges on %s",
-                       environment_id, here);
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "the run was started on %s, but this worker judges on %s", environment_id,
+                       here);
     return here || kf_workers_expect(w->workers, environment_id) ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+           kf_fail_memory(error, "the shards of a bench");
 }
 
 static bool open_workers(work *w, kf_error *error)
@@ -193,7 +202,7 @@ static bool open_workers(work *w, kf_error *error)
     const char *spec = w->shard->worker;
     if (!w->workers) w->workers = kf_workers_open(&spec, 1, &options, error);
     return w->workers && (!w->plan->hardware || kf_workers_expect(w->workers, w->plan->hardware) ||
-                          kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+                          kf_fail_memory(error, "the shards of a bench"));
 }
 
 static bool search_task(work *w, const shard_order *order, kf_search_result *result,
@@ -209,7 +218,7 @@ static bool search_task(work *w, const shard_order *order, kf_search_result *res
                  (!order->run[0] || expect_environment_id(w, order->run, error));
     for (size_t i = 0; ready && i < settings.model_count; i++) {
         models[i] = owned[i] = kf_bench_model_for(settings.models[i], task->name);
-        if (!owned[i]) ready = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!owned[i]) ready = kf_fail_memory(error, "the shards of a bench");
     }
     settings.models = models;
     settings.device = w->shard->device ? w->shard->device : w->how->device;
@@ -227,7 +236,8 @@ static bool carry_out(work *w, const shard_order *order)
     kf_search_result result = {0};
     kf_error error = {0};
     w->report = (report){.task = order->task, .best = NAN};
-    memcpy(w->report.run, order->run, sizeof order->run); /* also where it can't go on */
+    /* True also if the run can't continue */
+    memcpy(w->report.run, order->run, sizeof order->run);
     bool ran = search_task(w, order, &result, &error);
     w->report.judged = result.progress.judged;
     w->report.correct = result.progress.correct;
@@ -245,18 +255,20 @@ static bool carry_out(work *w, const shard_order *order)
     kf_workers_result none;
     if (w->report.lost && !w->report.foreign &&
         kf_workers_wait(w->workers, 0, &none, &error) <
-            0) { /* says why, in a run that has ended before it asked, too */
+            /* gives the reason also for a run that ended before its first request */
+            0) {
         kf_fail_prefix(&error, "no worker is left");
         w->report.text = error;
     }
-    if (!ran || w->report.lost) { /* what is left of it must not answer the next task's jobs */
+    /* discard its rest, so that it can't answer jobs of the next task */
+    if (!ran || w->report.lost) {
         kf_workers_close(w->workers);
         w->workers = NULL;
     }
     return send_report(w, ran ? REPORT_DONE : REPORT_FAILED);
 }
 
-/* The whole life of a lane; returns its exit status. */
+/* Runs a shard until it ends. Returns its exit status. */
 static int serve(work *w, int orders)
 {
     shard_order order;
@@ -276,18 +288,19 @@ static int serve(work *w, int orders)
     return 0;
 }
 
-/* ---- starting lanes -------------------------------------------------------------------------- */
+/* ---- starting shards ------------------------------------------------------------------------- */
 
 static void become_shard(shards *l, one_shard *self, int orders, int reports, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1); /* it died before that was in force */
+    /* the parent died before this took effect */
+    if (getppid() != parent) _exit(1);
     setpgid(0, 0);
-    /* or the others would never see the end of their orders */
+    /* otherwise the other shards would never see the end of their orders */
     for (size_t i = 0; i < l->count; i++)
         if (l->shards[i].pid > 0) close(l->shards[i].orders), close(l->shards[i].reports);
     work w = {.plan = l->plan, .how = l->how, .shard = self, .output = reports};
-    /* of main's program only the memory is here: nothing of it may be flushed or run again */
+    /* The shard has only the memory of main's program. It must not flush or run anything of it. */
     _exit(serve(&w, orders));
 }
 
@@ -295,10 +308,12 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
 {
     int orders[2], reports[2];
     if (pipe2(orders, O_CLOEXEC))
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot make a pipe for a worker: %s",
+                       strerror(errno));
     if (pipe2(reports, O_CLOEXEC)) {
         close(orders[0]), close(orders[1]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no pipe for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot make a pipe for a worker: %s",
+                       strerror(errno));
     }
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
@@ -309,7 +324,8 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
     close(orders[0]), close(reports[1]);
     if (pid < 0) {
         close(orders[1]), close(reports[0]);
-        return kf_fail(error, KF_ERROR_MACHINE, "no process for a lane: %s", strerror(errno));
+        return kf_fail(error, KF_ERROR_MACHINE, "cannot start a process for a worker: %s",
+                       strerror(errno));
     }
     setpgid(pid, pid);
     self->pid = pid;
@@ -319,21 +335,22 @@ static bool start_shard(shards *l, one_shard *self, kf_error *error)
     return true;
 }
 
-/* "COMMAND*4" is four lanes of COMMAND; `local` one for each device that is named. */
+/* Expands "COMMAND*4" to four shards of COMMAND, and `local` to one shard for each named device. */
 static bool add_shards(shards *l, const char *spec, kf_error *error)
 {
     size_t times;
     kf_autofree char *one = strdup(spec);
-    if (!one) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!one) return kf_fail_memory(error, "the shards of a bench");
     if (!kf_workers_times(one, &times, error)) return false;
     bool local = strcmp(one, "local") == 0;
     if (local && l->how->device_count) times = l->how->device_count;
     for (size_t i = 0; i < times; i++) {
         if (l->count == KF_BENCH_SHARDS)
-            return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d", KF_BENCH_SHARDS);
+            return kf_fail(error, KF_ERROR_INPUT, "--workers: more than %d workers",
+                           KF_BENCH_SHARDS);
         one_shard *next = &l->shards[l->count++];
         next->worker = strdup(one);
-        if (!next->worker) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!next->worker) return kf_fail_memory(error, "the shards of a bench");
         next->device = local && l->how->device_count ? l->how->devices[i] : NULL;
         next->task = -1;
     }
@@ -377,7 +394,7 @@ static bool has_other(const shards *l, const one_shard *shard)
     return any;
 }
 
-/* -1: there is none for that lane. */
+/* Returns the next task for the shard, or -1. */
 static int32_t next_task(const shards *l, const one_shard *shard)
 {
     for (size_t i = 0; i < l->plan->suite.count; i++) {
@@ -410,7 +427,7 @@ static bool is_over(const shards *l)
     return *l->how->interrupts || l->failures >= FAILURES;
 }
 
-/* Gives the lane something to do, or lets it end. */
+/* Sends the shard a task, or lets it end. */
 static void give_order(shards *l, one_shard *shard)
 {
     int32_t task = is_over(l) || shard->worn ? -1 : next_task(l, shard);
@@ -447,8 +464,8 @@ static void tell_done(shards *l, const report *r, const kf_bench_task *task, boo
     fflush(l->how->log);
 }
 
-/* Its worker is no worker of this bench. The task is another's; with none left that is why the
- * bench ends. */
+/* Handles a worker with other conditions than the bench. Another shard gets its task. If no shard
+ * is left, this is the reason why the bench ends. */
 static void leave_out(shards *l, one_shard *shard, const report *r)
 {
     shard->worn = true;
@@ -467,7 +484,7 @@ static void take_done(shards *l, one_shard *shard, const report *r)
     bool failed = r->kind == REPORT_FAILED || r->stopped, moved = false;
     snprintf(task->run, sizeof task->run, "%s", r->run);
     shard->task = -1;
-    /* A run that goes on counts what its earlier sessions spent, too. */
+    /* The figures of a resumed run include its earlier sessions. */
     if (l->plan->cost_usd > 0)
         l->left_usd += fmax(0, shard->share - fmax(0, r->spent_usd - task->spent_usd));
     if (r->foreign && !r->interrupted) {
@@ -499,8 +516,8 @@ static void take_done(shards *l, one_shard *shard, const report *r)
     tell_done(l, r, task, moved);
 }
 
-/* Lanes that have ended begin again where there is something for them: a task that another one's
- * machine failed with, or that this one has left behind. */
+/* Starts ended shards again if there is a task for them: one that another machine failed with, or
+ * their own unfinished one. */
 static void go_on(shards *l)
 {
     kf_error error = {0};
@@ -518,7 +535,7 @@ static void go_on(shards *l)
 static void take_report(shards *l, one_shard *shard)
 {
     report r;
-    if (!kf_read_all(shard->reports, &r, sizeof r)) { /* it is gone: in order, or not */
+    if (!kf_read_all(shard->reports, &r, sizeof r)) { /* the shard has ended */
         int status = 0;
         end_orders(shard);
         close(shard->reports);
@@ -530,8 +547,7 @@ static void take_report(shards *l, one_shard *shard)
         }
         kf_bench_task *task = &l->plan->suite.tasks[shard->task];
         report lost = {.kind = REPORT_FAILED, .task = shard->task, .best = NAN};
-        kf_fail(&lost.text, KF_ERROR_MACHINE,
-                "the process that searched it ended (%s %d); --resume takes it up again",
+        kf_fail(&lost.text, KF_ERROR_MACHINE, "its process ended (%s %d); --resume continues it",
                 WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         memcpy(lost.run, task->run, sizeof lost.run);
@@ -596,7 +612,7 @@ static void watch(shards *l)
     clear_line(l);
 }
 
-/* What earlier sessions of the bench's runs have spent. */
+/* Adds up the cost of earlier sessions of the bench's runs. */
 static bool money_spent(kf_bench_plan *plan, const kf_bench_how *how, double *spent,
                         kf_error *error)
 {
@@ -619,7 +635,7 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
 {
     kf_autofree shards *l = calloc(1, sizeof *l);
     kf_autofree const one_shard **not_for = calloc(plan->suite.count + 1, sizeof *not_for);
-    if (!l || !not_for) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!l || !not_for) return kf_fail_memory(error, "the shards of a bench");
     *outcome = (kf_bench_outcome){0};
     *l = (shards){
         .plan = plan, .how = how, .outcome = outcome, .not_for = not_for, .started = kf_now()};
@@ -650,10 +666,10 @@ bool kf_bench_search(kf_bench_plan *plan, const kf_bench_how *how, kf_bench_outc
     if (*how->interrupts) outcome->interrupted = true;
     if (l->foreign && plan->hardware) {
         *error = outcome->why;
-        return kf_bench_begun_elsewhere(plan, error);
+        return kf_bench_conditions_changed(plan, error);
     }
     outcome->settled += outcome->finished;
-    /* nobody was left for the others */
+    /* no shard was left for the other tasks */
     outcome->gave_up = l->done < l->planned && outcome->why.code && !outcome->spent;
     return started;
 }

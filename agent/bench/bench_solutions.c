@@ -1,4 +1,4 @@
-/* Finding solutions and what they are solutions of. */
+/* Finds existing solutions and their tasks. */
 #include "bench_solutions.h"
 
 #include <ctype.h>
@@ -11,6 +11,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 #define LINES_BYTES ((size_t)512 << 20)
 #define LINE_BYTES (8u << 20)
@@ -18,14 +19,8 @@
 typedef struct finder {
     const kf_bench_suite *suite;
     kf_bench_solutions *found;
-    size_t capacity;
     kf_error *error;
 } finder;
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the solutions");
-}
 
 static const char *last_part(const char *path)
 {
@@ -59,22 +54,18 @@ static void count_stranger(finder *f, const char *file)
     if (!f->found->strangers++) snprintf(f->found->stranger, sizeof f->found->stranger, "%s", file);
 }
 
-/* Takes source and why over; a solution without either is out of memory. */
+/* Adds a solution and takes ownership of source and why. Both NULL means lack of memory. */
 static bool add(finder *f, size_t task, const char *file, int64_t sample, kf_language language,
                 char *source, size_t size, char *why, double claimed, bool other_text)
 {
     kf_bench_solutions *found = f->found;
-    if (found->count == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : 64;
-        kf_bench_solution *grown = realloc(found->items, capacity * sizeof *grown);
-        if (grown) found->items = grown, f->capacity = capacity;
-    }
     char *name = kf_text_clean(file, strlen(file), true);
     if (source && language == KF_LANGUAGE_PYTHON && !f->suite->tasks[task].torch)
-        why = strdup("a Python solution (ModelNew), and the task has no problem file for PyTorch");
-    if (found->count == f->capacity || !name || (!source && !why)) {
+        why = strdup("a Python solution (ModelNew), but the task has no problem file for PyTorch");
+    bool grown = kf_list_grow(&found->items, found->count);
+    if (!grown || !name || (!source && !why)) {
         free(name), free(source), free(why);
-        return out_of_memory(f->error);
+        return kf_fail_memory(f->error, "the solutions");
     }
     found->items[found->count++] = (kf_bench_solution){.task = task,
                                                        .file = name,
@@ -126,7 +117,7 @@ static bool add_file(finder *f, const char *path, const char *file, const char *
     if (kf_bench_kernelbench_name(name, &level, &problem, &sample, &language))
         task = task_of_origin(f->suite, level, problem);
     else if (!dot || !language_of(dot, &language))
-        return true; /* some other file */
+        return true; /* another kind of file */
     else
         task = folder_name ? task_of_name(f->suite, folder_name, strlen(folder_name))
                            : task_of_name(f->suite, name, (size_t)(dot - name));
@@ -151,12 +142,12 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* `within`: the folder's own name below the top, NULL at the top. */
+/* `within` is the name of the folder below the top, or NULL at the top. */
 static bool add_folder(finder *f, const char *folder, const char *within)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_visible, by_name);
-    if (count < 0) return kf_fail(f->error, KF_ERROR_INPUT, "%s: can't be read", folder);
+    if (count < 0) return kf_fail(f->error, KF_ERROR_INPUT, "%s: cannot read it", folder);
     bool added = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
@@ -165,7 +156,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
                   : NULL;
         struct stat status;
         free(entries[i]);
-        if (added && (!path || !file)) added = out_of_memory(f->error);
+        if (added && (!path || !file)) added = kf_fail_memory(f->error, "the solutions");
         if (!added || stat(path, &status) != 0) continue;
         if (S_ISREG(status.st_mode))
             added = add_file(f, path, file, within);
@@ -178,7 +169,7 @@ static bool add_folder(finder *f, const char *folder, const char *within)
 
 /* ---- CUDA-L1 --------------------------------------------------------------------------------- */
 
-/* A number, or digits as text: both occur. */
+/* Reads a number, or digits in a text. */
 static int64_t whole_number(const cJSON *line, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
@@ -192,7 +183,7 @@ static int64_t whole_number(const cJSON *line, const char *key)
                : -1;
 }
 
-/* A figure, or one as text. */
+/* Reads a figure, or a figure in a text. */
 static double figure_of(const cJSON *item)
 {
     char *end;
@@ -202,8 +193,8 @@ static double figure_of(const cJSON *item)
     return end > item->valuestring && !*end && value > 0 && value < 1e9 ? value : NAN;
 }
 
-/* score_default, and score alone, are against eager PyTorch; where a release has others only, the
- * first. */
+/* score_default, and score alone, are against eager PyTorch. A release with only other scores gives
+ * the first of them. */
 static double claim_of(const cJSON *line)
 {
     double claim = figure_of(cJSON_GetObjectItemCaseSensitive(line, "score_default"));
@@ -217,8 +208,8 @@ static double claim_of(const cJSON *line)
     return claim;
 }
 
-/* What a solution was written for is another text than the task's problem file; a last line break
- * more or less makes none. */
+/* True if the solution's problem text differs from the task's problem file, without regard to a
+ * last line break. */
 static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
 {
     char hash[KF_HASH_HEX];
@@ -228,7 +219,8 @@ static bool is_other_text(const kf_bench_task *task, const cJSON *reference)
     while (bare && text[bare - 1] == '\n') bare--;
     kf_autofree char *ended = strndup(text, bare + 1);
     if (!ended) return false;
-    ended[bare] = '\n'; /* strndup has copied one more, or ended there: both leave room for it */
+    /* strndup has copied the byte behind the text, or ended there, so there is room for it */
+    ended[bare] = '\n';
     kf_hash hashes[] = {kf_hash_bytes(text, size), kf_hash_bytes(text, bare),
                         kf_hash_bytes(ended, bare + 1)};
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
@@ -251,17 +243,17 @@ static bool add_line(finder *f, const cJSON *line, int64_t level, int64_t number
         return true;
     }
     bool given = cJSON_IsString(code) && *code->valuestring &&
-                 strcmp(code->valuestring, "None") != 0; /* as Python has written it */
+                 strcmp(code->valuestring, "None") != 0; /* in Python's syntax */
     bool python = given && (strstr(code->valuestring, "import torch") ||
                             strstr(code->valuestring, "class ModelNew"));
     return add(
         f, task, file, -1, python ? KF_LANGUAGE_PYTHON : KF_LANGUAGE_CUDA,
         given ? strdup(code->valuestring) : NULL, given ? strlen(code->valuestring) : 0,
-        given ? NULL : strdup("its release has no code for this problem"), claim_of(line),
+        given ? NULL : strdup("the release has no code for this problem"), claim_of(line),
         is_other_text(&f->suite->tasks[task], cJSON_GetObjectItemCaseSensitive(line, "ref_code")));
 }
 
-/* {"1": [{"task_id": 1, …}, …], "2": …}: one value over many lines. */
+/* Reads {"1": [{"task_id": 1, …}, …], "2": …}, one value over many lines. */
 static bool add_levels(finder *f, const char *path, const char *text, size_t size)
 {
     int64_t number = 0;
@@ -292,7 +284,7 @@ static bool add_lines(finder *f, const char *path)
     kf_autofree char *text = kf_file_read(path, LINES_BYTES, &size, f->error);
     if (!text) return false;
     size_t opening = strspn(text, "{ \t\r");
-    /* no whole value in its first line */
+    /* the first line is not a whole value */
     if (opening && opening == strcspn(text, "\n")) return add_levels(f, path, text, size);
     for (const char *at = text; at < text + size;) {
         const char *end = memchr(at, '\n', (size_t)(text + size - at));
@@ -304,7 +296,7 @@ static bool add_lines(finder *f, const char *path)
             kf_auto(cJSON) line = kf_json_parse(at, length, LINE_BYTES, where, f->error);
             if (!line) return kf_fail_prefix(f->error, "%s", path);
             if (!cJSON_IsObject(line))
-                return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is no object", path, where);
+                return kf_fail(f->error, KF_ERROR_INPUT, "%s: %s is not an object", path, where);
             if (!add_line(f, line, whole_number(line, "level_id"), number)) return false;
         }
         at += length + 1;
@@ -328,12 +320,12 @@ bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite,
     struct stat status;
     finder f = {.suite = suite, .found = solutions, .error = error};
     if (stat(path, &status) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions", path);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: no such file or folder of solutions", path);
     if (S_ISDIR(status.st_mode) ? !add_folder(&f, path, NULL) : !add_lines(&f, path)) return false;
     if (!solutions->count)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: no solution of a task of the suite; %zu of others%s%s", path,
-                       solutions->strangers, solutions->strangers ? ", such as " : "",
+                       "%s: no solution is for a task of the suite; %zu are for other tasks%s%s",
+                       path, solutions->strangers, solutions->strangers ? ", for example " : "",
                        solutions->stranger);
     qsort(solutions->items, solutions->count, sizeof *solutions->items, by_task);
     int64_t next = 0;

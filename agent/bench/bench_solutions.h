@@ -1,15 +1,14 @@
-/* Existing solutions of a suite's problems, as other projects leave them. Three forms are
- * understood, by what the path is:
+/* Existing solutions of a suite's problems, in the forms of other projects:
  *
- *   a folder with level_L_problem_P_sample_S_kernel.py|.cu      KernelBench's runs/RUN/; P and L
- * find the task by its "origin" a file of JSON lines with level_id, task_id, custom_code CUDA-L1's
- * release; score_… are its claims; or one object of its levels,
- *                                                                 {"1": [{"task_id", "custom_code",
- * "score"}]} a folder with TASK.cu or TASK.py, or folders TASK with such files     TASK is a task's
- * name or its folder's
+ *   a folder with level_L_problem_P_sample_S_kernel.py or .cu: KernelBench's runs/RUN/. L and P
+ *     select the task by its "origin".
+ *   a file of JSON lines with level_id, task_id, custom_code: CUDA-L1's release, with its claims in
+ *     score_…; or one object of its levels, {"1": [{"task_id", "custom_code", "score"}]}
+ *   a folder with TASK.cu or TASK.py, or folders TASK with such files. TASK is the name of a task
+ * or of its folder.
  *
- * What fits no task is counted and named, nothing else happens to it. A source is read whole here;
- * it is run nowhere but by a worker.
+ * Solutions without a task in the suite are counted and ignored. Sources are read here; only
+ * workers run them.
  */
 #ifndef KFORGE_AGENT_BENCH_SOLUTIONS_H
 #define KFORGE_AGENT_BENCH_SOLUTIONS_H
@@ -19,38 +18,42 @@
 typedef enum kf_language { KF_LANGUAGE_CUDA, KF_LANGUAGE_PYTHON } kf_language;
 
 typedef struct kf_bench_solution {
-    size_t task; /* of the suite */
-    /* what it is called: a path below the folder, or "LEVEL/PROBLEM" of a line; no two are the same
-     */
+    /* index in the suite */
+    size_t task;
+    /* unique name: a path below the folder, or "LEVEL/PROBLEM" of a line */
     char *file;
-    int64_t sample; /* as its file says, else 0, 1, … of its task */
+    /* number in the file name, else 0, 1, … for each task */
+    int64_t sample;
     kf_language language;
-    char *source; /* NUL-terminated; NULL: `why` */
+    /* NUL-terminated; NULL if `why` says that it can't be judged */
+    char *source;
     size_t size;
-    char *why;      /* it can't be judged */
-    double claimed; /* speedup, NaN none */
-    /* it comes with a text of its problem (ref_code) that is not the one that the task was imported
-     * from */
+    char *why;
+    /* claimed speedup, or NaN */
+    double claimed;
+    /* True if its own problem text (ref_code) differs from the task's */
     bool other_text;
 } kf_bench_solution;
 
 typedef struct kf_bench_solutions {
-    kf_bench_solution *items; /* by task, then sample */
+    /* ordered by task, then sample */
+    kf_bench_solution *items;
     size_t count;
-    size_t strangers;   /* that fit no task of the suite */
-    char stranger[200]; /* the first of them */
+    /* solutions without a task in the suite, and the first of them */
+    size_t strangers;
+    char stranger[200];
 } kf_bench_solutions;
 
-/* KF_ERROR_INPUT: no such path, a line that is no JSON, or not one solution of the suite's tasks.
- */
+/* Finds and reads all solutions. KF_ERROR_INPUT if the path does not exist, a line is not JSON, or
+ * no solution has a task in the suite. */
 bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite,
                              kf_bench_solutions *solutions, kf_error *error);
 void kf_bench_solutions_clear(kf_bench_solutions *solutions);
-/* "level_1_problem_19_sample_0_kernel.cu"; pure. */
+/* Parses "level_1_problem_19_sample_0_kernel.cu". True if `name` has this form. */
 bool kf_bench_kernelbench_name(const char *name, int64_t *level, int64_t *problem, int64_t *sample,
                                kf_language *language);
 
-/* Judges those that were not, in runs of their own (bench_judge.c). */
+/* Judges all solutions without a verdict, in runs of their own (bench_judge.c). */
 bool kf_bench_judge(kf_bench_plan *plan, const kf_bench_solutions *solutions,
                     const kf_bench_how *how, kf_bench_outcome *outcome, kf_error *error);
 

@@ -1,5 +1,5 @@
-/* Finding the tasks of a suite. One that can't be loaded costs nobody else anything: it is listed
- * with its fault, and counts as unsolved. */
+/* Finds the tasks of a suite. A task that can't be loaded is listed with its fault and counts as
+ * unsolved. The others are not affected. */
 #include <dirent.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -10,14 +10,10 @@
 #include "bench.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
-/* of a suite.json: an import of thousands of problems, each with its reason */
+/* maximum of a suite.json, for an import of thousands of problems with reasons */
 #define SUITE_BYTES ((size_t)64 << 20)
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the suite");
-}
 
 static const char *last_part(const char *path)
 {
@@ -54,7 +50,8 @@ typedef struct loader {
     kf_bench_suite *suite;
     const char *const *only;
     size_t only_count;
-    bool listed; /* suite.json was read, and now what lies beside it */
+    /* True once suite.json was read, while its folder is searched */
+    bool listed;
     kf_error *error;
 } loader;
 
@@ -73,7 +70,7 @@ static bool is_taken(const kf_bench_suite *suite, const char *name)
     return false;
 }
 
-/* A place for another one, at fault where `fault` is not "". */
+/* Adds a task, with a fault unless `fault` is "". */
 static kf_bench_task *new_entry(loader *l, const char *name, const char *folder, const char *fault)
 {
     kf_bench_suite *suite = l->suite;
@@ -81,8 +78,7 @@ static kf_bench_task *new_entry(loader *l, const char *name, const char *folder,
         kf_fail(l->error, KF_ERROR_LIMIT, "%s: more than %d tasks", suite->path, KF_BENCH_TASKS);
         return NULL;
     }
-    kf_bench_task *grown = realloc(suite->tasks, (suite->count + 1) * sizeof *grown);
-    if (grown) suite->tasks = grown;
+    bool grown = kf_list_grow(&suite->tasks, suite->count);
     kf_bench_task *t = grown ? &suite->tasks[suite->count++] : NULL;
     if (t) {
         *t = (kf_bench_task){.level = -1, .problem = -1};
@@ -91,7 +87,7 @@ static kf_bench_task *new_entry(loader *l, const char *name, const char *folder,
         if (*fault) t->fault = kf_text_clean(fault, strlen(fault), true);
     }
     if (t && t->name && t->folder && (!*fault || t->fault)) return t;
-    out_of_memory(l->error);
+    kf_fail_memory(l->error, "the suite");
     return NULL;
 }
 
@@ -99,8 +95,7 @@ static bool add_task(loader *l, const char *folder)
 {
     kf_error why = {0};
     for (size_t i = 0; l->listed && i < l->suite->count; i++)
-        if (strcmp(l->suite->tasks[i].folder, folder) == 0)
-            return true; /* suite.json has named it */
+        if (strcmp(l->suite->tasks[i].folder, folder) == 0) return true; /* already in suite.json */
     kf_auto(kf_task) task = kf_task_load(folder, &why);
     const char *name = task ? kf_task_name(task) : last_part(folder);
     if (!is_wanted(l, name, folder)) return true;
@@ -138,12 +133,12 @@ static bool add_folder(loader *l, const char *folder, int depth)
     if (exists(folder, "task.json")) return add_task(l, folder);
     if (depth == 0) return true;
     int count = scandir(folder, &entries, is_visible, by_name);
-    if (count < 0) return kf_fail(l->error, KF_ERROR_INPUT, "%s: can't be read", folder);
+    if (count < 0) return kf_fail(l->error, KF_ERROR_INPUT, "%s: cannot read it", folder);
     bool added = true;
     for (int i = 0; i < count; i++) {
         kf_autofree char *path = added ? kf_path_join(folder, entries[i]->d_name) : NULL;
         free(entries[i]);
-        if (added && !path) added = out_of_memory(l->error);
+        if (added && !path) added = kf_fail_memory(l->error, "the suite");
         if (added && is_folder(path)) added = add_folder(l, path, depth - 1);
     }
     free(entries);
@@ -152,8 +147,8 @@ static bool add_folder(loader *l, const char *folder, int depth)
 
 /* ---- suite.json ------------------------------------------------------------------------------ */
 
-/* {"task", "folder"} of what an import made, {"task", "rule", "reason", "level", "problem"} of what
- * it refused. What was made since by other means is there all the same. */
+/* Adds the problems of an import: {"task", "folder"} for imported ones, {"task", "rule", "reason",
+ * "level", "problem"} for refused ones. A refused problem that got a folder later is a task. */
 static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, const cJSON *entry)
 {
     const char *name = text_of(entry, "task"), *rule = text_of(entry, "rule"),
@@ -161,19 +156,19 @@ static bool add_problem(loader *l, kf_json_reader *reader, const char *folder, c
     if (!*name || strchr(name, '/') || *name == '.')
         return kf_json_complain(
             reader, "problems",
-            "expected objects with \"task\", the name of a folder beside the file");
+            "expected objects with \"task\", the name of a folder next to the file");
     kf_autofree char *path = kf_path_join(folder, name);
-    if (!path) return out_of_memory(l->error);
+    if (!path) return kf_fail_memory(l->error, "the suite");
     if (!*rule || exists(path, "task.json")) return add_task(l, path);
     if (!is_wanted(l, name, name)) return true;
-    kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "no reason is given");
+    kf_bench_task *t = new_entry(l, name, path, *reason ? reason : "without a reason");
     if (!t) return false;
     t->rule = kf_text_clean(rule, strlen(rule), true);
     double level = kf_json_get_number(entry, "level", -1),
            problem = kf_json_get_number(entry, "problem", -1);
     t->level = level >= 0 && level < 1e9 ? (int64_t)level : -1;
     t->problem = problem >= 0 && problem < 1e9 ? (int64_t)problem : -1;
-    return t->rule || out_of_memory(l->error);
+    return t->rule || kf_fail_memory(l->error, "the suite");
 }
 
 static bool add_problems(loader *l, kf_json_reader *reader, const char *folder,
@@ -194,7 +189,7 @@ static bool add_listed(loader *l, const char *file)
     kf_autofree char *text = kf_file_read(file, SUITE_BYTES, &size, l->error),
                      *folder = strdup(file);
     kf_auto(cJSON) json = text ? kf_json_parse(text, size, SUITE_BYTES, file, l->error) : NULL;
-    if (!json || !folder) return json ? out_of_memory(l->error) : false;
+    if (!json || !folder) return json ? kf_fail_memory(l->error, "the suite") : false;
     char *slash = strrchr(folder, '/');
     *(slash ? slash : folder) = '\0';
     kf_json_reader reader = kf_json_object(json, file, "", l->error);
@@ -210,18 +205,18 @@ static bool add_listed(loader *l, const char *file)
     if (!tasks && !problems)
         return kf_json_complain(&reader, "tasks", "missing; expected folders of tasks");
     if (imports && !(l->suite->imports = cJSON_Duplicate(imports, true)))
-        return out_of_memory(l->error);
+        return kf_fail_memory(l->error, "the suite");
     free(l->suite->name);
     l->suite->name =
         name ? kf_text_clean(name, strlen(name), true) : strdup(last_part(*folder ? folder : file));
-    if (!l->suite->name) return out_of_memory(l->error);
+    if (!l->suite->name) return kf_fail_memory(l->error, "the suite");
     cJSON_ArrayForEach(entry, tasks)
     {
         if (!cJSON_IsString(entry))
             return kf_json_complain(&reader, "tasks",
                                     "expected texts: folders relative to the file");
         kf_autofree char *path = kf_path_join(*folder ? folder : ".", entry->valuestring);
-        if (!path) return out_of_memory(l->error);
+        if (!path) return kf_fail_memory(l->error, "the suite");
         if (!add_task(l, path)) return false;
     }
     return !problems || add_problems(l, &reader, *folder ? folder : ".", problems);
@@ -236,13 +231,12 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
     suite->path = realpath(path, NULL);
     if (!suite->path)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: there is no such suite; expected a folder of tasks or a suite.json",
-                       path);
+                       "%s: no such suite; expected a folder of tasks or a suite.json", path);
     suite->name = strdup(last_part(suite->path));
-    if (!suite->name) return out_of_memory(error);
+    if (!suite->name) return kf_fail_memory(error, "the suite");
     bool folder = is_folder(suite->path), listed = folder && exists(suite->path, "suite.json");
     kf_autofree char *file = listed ? kf_path_join(suite->path, "suite.json") : strdup(suite->path);
-    if (!file) return out_of_memory(error);
+    if (!file) return kf_fail_memory(error, "the suite");
     bool found = folder && !listed ? add_folder(&l, suite->path, KF_BENCH_DEPTH)
                  : strcmp(last_part(suite->path), "task.json") == 0 ? add_task(&l, suite->path)
                                                                     : add_listed(&l, file);
@@ -255,7 +249,8 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
                        "%s: none of its %zu tasks can be judged; the first: %s", path, suite->count,
                        suite->tasks[0].fault);
     return kf_fail(error, KF_ERROR_INPUT,
-                   only_count ? "%s: no task has a name that fits --only" : "%s: it holds no task",
+                   only_count ? "%s: no task has a name that matches --only"
+                              : "%s: the suite holds no task",
                    path);
 }
 

@@ -1,4 +1,4 @@
-/* `kforge bench`: a suite from its settings to its report. */
+/* `kforge bench`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,11 @@
 #include "llm.h"
 #include "named_task.h"
 
-#define TUNER_SECONDS 40.0 /* of a task without a model, as `optimize` has it */
+/* for a task without a model, as for `optimize` */
+#define TUNER_SECONDS 40.0
 #define MODEL_SECONDS 1800.0
-#define CALLS 4 /* of independent samples at a time: a device need not wait for a model */
+/* concurrent calls of independent samples, so that the device need not wait for a model */
+#define CALLS 4
 
 typedef struct settings {
     const char *strategy, *store, *device, *devices, *baseline, *sandbox, *resume, *prompts,
@@ -20,7 +22,7 @@ typedef struct settings {
     double time, cost, seconds, timeout;
     int64_t samples, candidates, seed, calls;
     bool anew, once, protocol;
-    kf_option_list models, workers, only, against;
+    kf_option_list models, workers, only, extra_baselines;
     kf_bench_outputs outputs;
 } settings;
 
@@ -42,16 +44,16 @@ static bool add_model(kf_bench_plan *plan, const char *spec, kf_error *error)
     if (strcmp(spec, "none") == 0) return true;
     if (index == KF_SEARCH_MODELS)
         return kf_fail(error, KF_ERROR_INPUT, "--model: more than %d models", KF_SEARCH_MODELS);
-    /* One that is another for each task has no price to be frozen; the first is tried, so that a
-     * wrong one is told at once. */
+    /* A model that differs for each task has no price to freeze. The first one is opened to find
+     * errors at once. */
     const char *first = "";
     for (size_t i = plan->suite.count; i-- > 0;)
         if (!plan->suite.tasks[i].fault) first = plan->suite.tasks[i].name;
     kf_autofree char *of_task = kf_bench_model_for(spec, first);
     kf_autofree char *frozen = of_task ? kf_llm_freeze(of_task, error) : NULL;
-    if (!frozen) return of_task ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!frozen) return of_task ? false : kf_fail_memory(error, "the bench");
     plan->frozen[index] = strcmp(of_task, spec) == 0 ? kf_steal(&frozen) : strdup(spec);
-    if (!plan->frozen[index]) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!plan->frozen[index]) return kf_fail_memory(error, "the bench");
     plan->models[index] = plan->frozen[index];
     plan->search.model_count++;
     return true;
@@ -73,15 +75,14 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     if (!kf_bench_suite_load(path, wanted->only.items, wanted->only.count, &plan->suite, error))
         return false;
     if (wanted->name && !(plan->name = kf_text_clean(wanted->name, strlen(wanted->name), true)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the bench");
     if (wanted->solutions) {
         if (wanted->models.count)
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "--solutions and --model: existing solutions are judged, or models are asked");
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "--solutions and --model exclude each other; give one of them");
         plan->source = realpath(wanted->solutions, NULL);
         if (!plan->source)
-            return kf_fail(error, KF_ERROR_INPUT, "%s: there are no such solutions",
+            return kf_fail(error, KF_ERROR_INPUT, "%s: no such file or folder of solutions",
                            wanted->solutions);
     }
     if (!set_models(plan, wanted, error)) return false;
@@ -107,10 +108,11 @@ static bool plan_new(kf_bench_plan *plan, const settings *wanted, const char *pa
     plan->cost_usd = wanted->cost;
     plan->once = wanted->once;
     plan->protocol = wanted->protocol;
-    plan->against = wanted->against.items;
-    plan->against_count = wanted->against.count;
-    if (plan->against_count > KF_BENCH_OTHERS)
-        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines", KF_BENCH_OTHERS);
+    plan->extra_baselines = wanted->extra_baselines.items;
+    plan->extra_baseline_count = wanted->extra_baselines.count;
+    if (plan->extra_baseline_count > KF_BENCH_EXTRA_BASELINES)
+        return kf_fail(error, KF_ERROR_INPUT, "--against: more than %d baselines",
+                       KF_BENCH_EXTRA_BASELINES);
     return kf_bench_plan_begin(plan, error);
 }
 
@@ -137,7 +139,8 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
                        wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
@@ -146,7 +149,8 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
 static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *solutions, FILE *log)
 {
     if (solutions->strangers)
-        fprintf(log, "%zu solutions of no task of the suite are left out, such as %s\n",
+        fprintf(log,
+                "%zu solutions are for no task of the suite and are left out, for example %s\n",
                 solutions->strangers, solutions->stranger);
     for (size_t i = 0; i < plan->suite.count; i++)
         if (plan->suite.tasks[i].fault)
@@ -169,7 +173,7 @@ static bool report(const kf_bench_plan *plan, const settings *wanted,
     return kf_bench_write(&result, &wanted->outputs, invocation, error);
 }
 
-/* As the writer of these files will see it in the end (bench_kernelbench.c). */
+/* Finds the error early that kf_bench_kernelbench would give at the end. */
 static bool has_origins(const kf_bench_suite *suite, kf_error *error)
 {
     for (size_t i = 0; i < suite->count; i++)
@@ -192,7 +196,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         return -1;
     if (!path && !wanted->resume)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "bench: expected a SUITE, a folder of tasks; or --resume BENCH") -
+                       "bench: expected SUITE_DIR, a folder of tasks, or --resume BENCH") -
                1;
     if (!kf_bench_outputs_check(&wanted->outputs, error) ||
         !open_devices(wanted, &devices, &how.device, error))
@@ -222,11 +226,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!begun)
         return kf_fail(error, outcome.why.code ? outcome.why.code : KF_ERROR_BUSY, "%s",
                        outcome.why.text[0] ? outcome.why.text
-                                           : "interrupted before a task was begun") -
+                                           : "interrupted before a task was started") -
                1;
     if (!outcome.gave_up && !kf_bench_extra_baselines(&plan, &how, error)) {
         if (error->code != KF_ERROR_MACHINE) return -1;
-        outcome.gave_up = true; /* what was judged is reported all the same */
+        /* report all verdicts even after an error */
+        outcome.gave_up = true;
         outcome.why = *error;
     }
     if (!report(&plan, wanted, invocation, store, &correct, error)) return -1;
@@ -234,15 +239,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const char *option = wanted->store ? " --store " : "",
                *other = wanted->store ? wanted->store : "";
     if (outcome.gave_up && !outcome.interrupted) {
-        fprintf(invocation->log,
-                "kforge: %s; %zu of %zu %s are judged, and this goes on from there: kforge bench "
-                "--resume %s%s%s\n",
-                outcome.why.text, outcome.settled, outcome.total,
-                plan.source ? "solutions" : "tasks", plan.id, option, other);
+        fprintf(
+            invocation->log,
+            "kforge: %s; %zu of %zu %s are judged; continue with: kforge bench --resume %s%s%s\n",
+            outcome.why.text, outcome.settled, outcome.total, plan.source ? "solutions" : "tasks",
+            plan.id, option, other);
         return KF_EXIT_MACHINE;
     }
     if (outcome.interrupted || outcome.failed || outcome.spent)
-        fprintf(invocation->log, "go on with: kforge bench --resume %s%s%s\n", plan.id, option,
+        fprintf(invocation->log, "continue with: kforge bench --resume %s%s%s\n", plan.id, option,
                 other);
     if (outcome.interrupted) return KF_EXIT_INTERRUPTED;
     if (outcome.failed) {
@@ -260,9 +265,8 @@ static const kf_option options[] = {
      .argument = "SPEC",
      .offset = offsetof(settings, models),
      .config = true,
-     .help = "A model that is asked, as `kforge optimize` takes it; {task} in it becomes the "
-             "task's name, as in "
-             "replay:replies/{task}.jsonl. Without one the tuner works alone."},
+     .help = "A model, as for `kforge optimize`. {task} becomes the task's name. Without a model "
+             "the tuner works alone."},
     {.name = "samples",
      .letter = 'k',
      .type = KF_OPTION_INTEGER,
@@ -271,43 +275,37 @@ static const kf_option options[] = {
      .fallback = "1",
      .low = 1,
      .high = 1e6,
-     .help = "Replies that are drawn of each task, whatever becomes of them."},
+     .help = "Number of replies for each task."},
     {.name = "solutions",
      .type = KF_OPTION_PATH,
      .argument = "PATH",
      .offset = offsetof(settings, solutions),
-     .help = "Judge these instead of asking models: a folder of "
-             "level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a "
-             "folder "
-             "of TASK.cu or TASK/*.cu. Python ones (ModelNew, .py) need tasks for PyTorch."},
+     .help = "Judge these solutions and ask no model: a folder of "
+             "level_L_problem_P_sample_S_kernel.cu, CUDA-L1's JSON lines, or a folder of TASK.cu "
+             "or TASK/*.cu. Solutions in Python (.py) need tasks for PyTorch."},
     {.name = "strategy",
      .type = KF_OPTION_TEXT,
      .argument = "NAME|FILE",
      .offset = offsetof(settings, strategy),
      .fallback = "sample",
-     .help = "How each task is searched (docs/internals/search.md). Only the samples of `sample` "
-             "are independent of each other, "
-             "which pass@k "
-             "needs."},
+     .help = "Strategy of the search (docs/internals/search.md). pass@k needs `sample`."},
     {.name = "only",
      .type = KF_OPTION_LIST,
      .argument = "PATTERN",
      .offset = offsetof(settings, only),
-     .help = "Only tasks whose name fits, as in '1_*'; may be given again."},
+     .help = "Only tasks with a matching name, as in '1_*'; may be given again."},
     {.name = "name",
      .type = KF_OPTION_TEXT,
      .argument = "NAME",
      .offset = offsetof(settings, name),
-     .help = "What reports call it; default the suite's name."},
+     .help = "Name of the bench in reports; default the suite's name."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "BENCH",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a bench, by its id, the beginning of it, or \"last\" (\"latest\"), with "
-             "its own settings: what was judged "
-             "stays, the rest is done. With more "
-             "of --cost, --time or --candidates, tasks that these have ended go on, too."},
+     .help = "Continue a bench: its id, the beginning of its id, or \"last\". A larger --cost, "
+             "--time or --candidates also continues tasks that spent their budget."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -316,8 +314,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Most time for each task; measuring its best again comes on top. Default 30m, without "
-             "a model 40s."},
+     .help = "Time limit for each task, without its final measurement. Default 30m, without a "
+             "model 40s."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -326,7 +324,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Most candidates that are judged of each task."},
+     .help = "Maximum of candidates for each task."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
@@ -334,8 +332,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Most that the models may cost for all tasks together; what one does not spend is "
-             "left for the others."},
+     .help = "Maximum cost of the models for all tasks."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
@@ -343,8 +340,7 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine, a task each at a time: all, or their numbers "
-             "as in 0,2."},
+     .help = "GPUs of this machine, one task each: all, or numbers as in 0,2."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
@@ -354,7 +350,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 9e15,
      .config = true,
-     .help = "Of the random choices of the search."},
+     .help = "Seed of the search's random choices."},
     {.name = "calls",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -362,7 +358,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 64,
      .config = true,
-     .help = "Model calls of a task at a time; default up to 4 for independent samples, else 1."},
+     .help = "Concurrent model calls for a task; default up to 4 for `sample`, else 1."},
     {.name = "seconds",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -370,31 +366,29 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help =
-         "Most time for timing a candidate; the best of each task is measured again for longer."},
+     .help = "Time limit for timing a candidate. The best gets more."},
     KF_ROW_TIMEOUT(settings),
     {.name = "anew",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, anew),
-     .help = "Judge also what the store has a verdict on, from whatever run."},
+     .help = "Judge candidates again that have a verdict in the store."},
     {.name = "once",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, once),
-     .help = "Measure existing solutions once; else each correct one twice, in fresh processes."},
+     .help = "Measure each existing solution once. The default is twice for correct ones."},
     {.name = "protocol",
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, protocol),
-     .help = "Of existing solutions in Python: also say what KernelBench's own protocol would, "
-             "which takes some seconds more each (the "
-             "default; --no-protocol does not)."},
+     .help = "Solutions in Python: add the result of KernelBench's own protocol (default; "
+             "--no-protocol omits it)."},
     KF_ROW_BASELINE(settings),
     {.name = "against",
      .type = KF_OPTION_LIST,
      .argument = "NAME",
-     .offset = offsetof(settings, against),
-     .help = "Measure the best of each problem beside this one of its task's further baselines, "
-             "too; may be given again."},
+     .offset = offsetof(settings, extra_baselines),
+     .help = "Also measure the best candidates against this extra baseline of their tasks; may be "
+             "given again."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),
@@ -406,32 +400,19 @@ const kf_command kf_command_bench = {
     .name = "bench",
     .synopsis = "[SUITE_DIR]",
     .summary = "Score models, or existing solutions, on a suite of tasks",
-    .description = "SUITE_DIR is a folder of tasks, such as `tasks` or what an import wrote, or a "
-                   "suite.json that names some. Of each "
-                   "task so many samples "
-                   "are drawn and judged, a run of the store each; workers work on a task each at "
-                   "a time. A task that can't be "
-                   "loaded is listed and "
-                   "counts as unsolved; the others go on.\n\n"
-                   "Scores: compile, correctness and cheat rates; fast_p, the share of all "
-                   "problems with a correct sample more "
-                   "than p times as fast as "
-                   "the baseline; pass@k; geometric mean and median speedup of the solved "
-                   "problems; each with a 95 % interval "
-                   "(docs/guide/kernelbench.md).\n\n"
-                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
-                   "a task failed for the machine's "
-                   "or a model's sake, 4 "
-                   "the budget was spent before anything was correct, 130 interrupted.",
+    .description =
+        "SUITE_DIR is a folder of tasks, for example `tasks` or the output of an import, or a "
+        "suite.json. Each task is a run in the store, and each worker works on one task at a time. "
+        "A task that can't be loaded counts as unsolved.\n\nScores, with 95 % intervals: compile, "
+        "correctness and cheat rates; fast_p, the share of problems with a correct sample more "
+        "than p times as fast as the baseline; pass@k; geometric mean and median speedup "
+        "(docs/guide/kernelbench.md).\n\nExit status: as of `kforge optimize`.",
     .examples =
-        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tdraws five "
+        "kforge bench tasks --model anthropic:claude-sonnet-4-5 --samples 5 --cost 20\tfive "
         "samples of each task\n"
-        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks, "
-        "without a model\n"
-        "kforge bench tasks --model qwen2.5-coder@http://localhost:11434/v1 -k 10 --html "
-        "report.html\twrites the report as a page\n"
+        "kforge bench tasks --only 'axpy' --only 'g*' --time 10s\ttunes the seeds of some tasks\n"
         "kforge bench suite --solutions runs/mine --kernelbench scores\tjudges existing solutions\n"
-        "kforge bench --resume last\tgoes on with what was interrupted\n",
+        "kforge bench --resume last\tcontinues an interrupted bench\n",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

@@ -1,15 +1,21 @@
-/* `kforge bench report`: benches of a store, or one of them again in any form. */
+/* `kforge bench report` and `kforge bench compare`: both read benches that exist. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench.h"
+#include "bench_compare.h"
 #include "bench_result.h"
+#include "kforge/file.h"
+#include "kforge/json.h"
 #include "output.h"
 #include "table.h"
 
-typedef struct settings {
+/* ---- report ---------------------------------------------------------------------------------- */
+
+typedef struct report_settings {
     const char *store;
     kf_bench_outputs outputs;
-} settings;
+} report_settings;
 
 static const char *text_of(const cJSON *json, const char *key)
 {
@@ -25,7 +31,7 @@ typedef struct entry {
 
 #define LISTED 256
 
-/* Benches, latest first, of the latest runs. */
+/* Lists the latest benches, the latest first. */
 static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf_error *error)
 {
     static entry entries[LISTED];
@@ -81,14 +87,14 @@ static bool list(kf_store *store, const kf_invocation *invocation, bool json, kf
         cJSON_AddItemToArray(array, item);
     }
     if (json) return kf_print_json(invocation->output, kf_steal(&array), error);
-    if (!count) fprintf(invocation->output, "no bench yet; \"kforge bench SUITE\" begins one\n");
+    if (!count) fprintf(invocation->output, "no bench yet; \"kforge bench SUITE\" starts one\n");
     kf_table_print(&table, invocation->output, invocation->width, 0, invocation->color);
     return true;
 }
 
-static int run(const kf_invocation *invocation, const void *values, kf_error *error)
+static int run_report(const kf_invocation *invocation, const void *values, kf_error *error)
 {
-    const settings *wanted = values;
+    const report_settings *wanted = values;
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     kf_autobenchresult result = {0};
     char id[KF_RUN_ID];
@@ -103,9 +109,9 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                                                                   : -1;
 }
 
-static const kf_option options[] = {
-    KF_ROWS_BENCH_OUTPUTS(settings),
-    KF_ROW_STORE(settings),
+static const kf_option report_options[] = {
+    KF_ROWS_BENCH_OUTPUTS(report_settings),
+    KF_ROW_STORE(report_settings),
     {0},
 };
 
@@ -113,14 +119,92 @@ const kf_command kf_command_bench_report = {
     .name = "bench report",
     .synopsis = "[BENCH]",
     .summary = "List benches, or report one of them",
-    .description = "Without a BENCH it lists all. With one, by its id, the beginning of it, or "
-                   "\"last\" (\"latest\"), it reports "
-                   "what that has come to by "
-                   "now, also while it still runs.",
-    .examples = "kforge bench report\tlists all\n"
-                "kforge bench report last --html report.html\twrites the latest as a page\n",
+    .description = "Without BENCH it lists all benches. BENCH is an id, the beginning of one, or "
+                   "\"last\". It may still run.",
+    .examples = "kforge bench report last --html report.html\tan HTML report of the latest\n",
     .most_arguments = 1,
-    .options = options,
-    .settings_size = sizeof(settings),
-    .run = run,
+    .options = report_options,
+    .settings_size = sizeof(report_settings),
+    .run = run_report,
+};
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+#define REPORT_BYTES ((size_t)512 << 20)
+
+typedef struct compare_settings {
+    const char *store;
+    bool json, by_name;
+} compare_settings;
+
+/* Loads a report of --json, a store (its latest bench, or FILE#ID), or a bench of the store. */
+static bool load(const char *word, const compare_settings *wanted, kf_bench_result *result,
+                 kf_error *error)
+{
+    struct stat status;
+    char id[KF_RUN_ID];
+    const char *mark = strrchr(word, '#');
+    kf_autofree char *path = mark ? strndup(word, (size_t)(mark - word)) : strdup(word);
+    if (!path) return kf_fail_memory(error, "a path");
+    const kf_option_list usual = {0};
+    if (!kf_bench_thresholds(&usual, result, error)) return false;
+    bool file = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    size_t length = strlen(path), size;
+    if (file && length > 5 && strcmp(path + length - 5, ".json") == 0) {
+        kf_autofree char *text = kf_file_read(path, REPORT_BYTES, &size, error);
+        kf_auto(cJSON) json = text ? kf_json_parse(text, size, REPORT_BYTES, path, error) : NULL;
+        return json && kf_bench_read_json(json, path, result, error);
+    }
+    kf_auto(kf_store) store = kf_store_open(file ? path : wanted->store, KF_STORE_READ, error);
+    return store &&
+           kf_bench_find(store,
+                         !file  ? word
+                         : mark ? mark + 1
+                                : "last",
+                         id, error) &&
+           kf_bench_load(store, id, result, error);
+}
+
+static int run_compare(const kf_invocation *invocation, const void *values, kf_error *error)
+{
+    const compare_settings *wanted = values;
+    kf_autobenchresult before = {0}, after = {0};
+    __attribute__((cleanup(kf_bench_comparison_clear))) kf_bench_comparison comparison = {0};
+    bool compared = load(invocation->arguments[0], wanted, &before, error) &&
+                    load(invocation->arguments[1], wanted, &after, error) &&
+                    kf_bench_compare(&before, &after, wanted->by_name, &comparison, error);
+    if (!compared) return -1;
+    return kf_bench_comparison_write(&comparison, invocation, wanted->json, error) ? KF_EXIT_DONE
+                                                                                   : -1;
+}
+
+static const kf_option compare_options[] = {
+    {.name = "by-name",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(compare_settings, by_name),
+     .help = "Also pair problems of the same name with different content: other sizes or another "
+             "oracle."},
+    {.name = "json",
+     .type = KF_OPTION_FLAG,
+     .offset = offsetof(compare_settings, json),
+     .help = "Write one JSON value instead of text."},
+    KF_ROW_STORE(compare_settings),
+    {0},
+};
+
+const kf_command kf_command_bench_compare = {
+    .name = "bench compare",
+    .synopsis = "BENCH BENCH",
+    .summary = "Compare two benches problem by problem",
+    .description = "BENCH is an id, the beginning of one, \"last\", another store (its latest "
+                   "bench, or FILE#ID), or a report.json of `kforge bench --json`. Problems are "
+                   "paired by the content of their tasks, or by name if a content is unknown. The "
+                   "ratio of speedups covers problems that both solved.",
+    .examples = "kforge bench compare b7k2m last\ttwo benches of the store\n"
+                "kforge bench compare old.db new.db --json\tthe latest of two stores\n",
+    .least_arguments = 2,
+    .most_arguments = 2,
+    .options = compare_options,
+    .settings_size = sizeof(compare_settings),
+    .run = run_compare,
 };

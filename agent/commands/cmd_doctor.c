@@ -1,4 +1,4 @@
-/* `kforge doctor`: what this machine can do, and what to do about what it can't. */
+/* `kforge doctor`: collects facts about this machine and prints them with remedies. */
 #include "doctor.h"
 
 #include <errno.h>
@@ -28,31 +28,7 @@ typedef struct settings {
     bool full, json;
 } settings;
 
-const char *kf_fact_state_name(kf_fact_state state)
-{
-    static const char *const names[] = {
-        [KF_FACT_GOOD] = "ok", [KF_FACT_MISSING] = "missing", [KF_FACT_FAULT] = "fault"};
-    return names[state];
-}
-
-void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint,
-                   const char *format, ...)
-{
-    kf_autobuffer text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    kf_buffer_format_va(&text, format, arguments);
-    va_end(arguments);
-    cJSON *fact = cJSON_CreateObject();
-    cJSON_AddStringToObject(fact, "subject", subject);
-    cJSON_AddStringToObject(fact, "state", kf_fact_state_name(state));
-    cJSON_AddStringToObject(fact, "text", text.data ? text.data : "");
-    cJSON_AddStringToObject(fact, "hint", hint);
-    cJSON_AddItemToArray(doctor->facts, fact);
-    if (doctor->told) doctor->told(fact);
-}
-
-/* Does a judge start on `device`? Adds what it says of itself to `judges`. */
+/* True if a judge starts on `device`. Adds its description to `judges`. */
 static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
 {
     kf_error error = {0};
@@ -83,9 +59,9 @@ static void gpu_tools(kf_doctor *doctor)
     if (kf_sanitizer_find(path))
         kf_doctor_add(doctor, "sanitizer", KF_FACT_GOOD, "", "%s", path);
     else
-        kf_doctor_add(
-            doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
-            "no compute-sanitizer in the CUDA toolkit: what is called best is not looked at by it");
+        kf_doctor_add(doctor, "sanitizer", KF_FACT_MISSING, "install it (package cuda-sanitizer)",
+                      "no compute-sanitizer in the CUDA toolkit: the best candidates are not "
+                      "checked for memory errors");
 }
 
 static bool gpu_judges(kf_doctor *doctor, cJSON *judges)
@@ -110,12 +86,14 @@ static void sandbox(kf_doctor *doctor)
         refused ? "verdicts name the layers that were active; --sandbox=strict refuses to judge "
                   "without all of them"
                 : "",
-        "%s", granted.size ? granted.data : "no layer at all: candidates run with your own rights");
+        "%s",
+        granted.size ? granted.data : "no layer is available: candidates run with your own rights");
     for (char *rest = reasons.data, *line; rest && (line = strsep(&rest, "\n"));) {
         char *remedy = strstr(line, "remedy: ");
         if (!*line) continue;
         if (remedy) {
-            char *end = remedy; /* "…; remedy: …": without what joins the two */
+            /* "…; remedy: …": cut the text before the separator */
+            char *end = remedy;
             while (end > line && strchr("; ,(", end[-1])) end--;
             *end = '\0';
             remedy += 8;
@@ -124,14 +102,13 @@ static void sandbox(kf_doctor *doctor)
     }
     if (!kf_sandbox_same_addresses())
         kf_doctor_add(doctor, "addresses", KF_FACT_MISSING,
-                      "in a container run it with --security-opt seccomp=unconfined",
-                      "personality(ADDR_NO_RANDOMIZE) is refused: intervals on the CPU device are "
-                      "wider, for what two "
-                      "processes differ by");
+                      "start the container with --security-opt seccomp=unconfined",
+                      "personality(ADDR_NO_RANDOMIZE) is refused: processes differ in their "
+                      "addresses, so intervals on the CPU device are wider");
 }
 
-/* Bytes free on the file system that `path` is on or will be on; and whether the nearest folder
- * that exists can be written. */
+/* Returns the free bytes on the file system of `path`. *writable is true if the nearest existing
+ * folder can be written. */
 static double free_bytes(const char *path, bool *writable)
 {
     kf_autofree char *folder = strdup(path);
@@ -158,13 +135,13 @@ static void store_health(kf_doctor *doctor, const settings *wanted, const char *
     kf_error error = {0};
     if (stat(path, &status) != 0 && errno == ENOENT) {
         kf_doctor_add(doctor, "store", KF_FACT_GOOD, "",
-                      "%s: not there yet; the first run makes it", path);
+                      "%s: does not exist yet; the first run creates it", path);
         return;
     }
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &error);
     if (!store || (wanted->full && !kf_store_check(store, &error))) {
-        kf_doctor_add(doctor, "store", KF_FACT_FAULT, store ? "restore it from a copy" : "", "%s",
-                      error.text);
+        kf_doctor_add(doctor, "store", KF_FACT_FAULT,
+                      store ? "restore the store from a backup" : "", "%s", error.text);
         return;
     }
     kf_doctor_add(doctor, "store", KF_FACT_GOOD, "", "%s, %s, %s", path,
@@ -181,11 +158,12 @@ static void space(kf_doctor *doctor, const char *subject, const char *path)
     double bytes = free_bytes(path, &writable);
     if (!writable)
         kf_doctor_add(doctor, subject, KF_FACT_FAULT,
-                      "name another place, or make the folder writable", "%s: cannot be written",
+                      "choose another place, or make the folder writable", "%s: cannot be written",
                       path);
     else if (bytes >= 0)
         kf_doctor_add(doctor, subject, bytes < LOW_SPACE ? KF_FACT_FAULT : KF_FACT_GOOD,
-                      bytes < LOW_SPACE ? "make room: verdicts with their samples need some" : "",
+                      bytes < LOW_SPACE ? "free some space: verdicts with their samples need it"
+                                        : "",
                       "%s: %s free", path, kf_figure_bytes(bytes, figure));
 }
 
@@ -209,10 +187,10 @@ static void places(kf_doctor *doctor, const settings *wanted)
         space(doctor, "cache", folder);
     else
         kf_doctor_add(doctor, "cache", KF_FACT_MISSING, "set HOME or XDG_CACHE_HOME",
-                      "no place for built oracles and baselines: they are built anew for each run");
+                      "no cache folder: each run builds its oracles and baselines again");
 }
 
-/* Whether, never what. */
+/* Reports which keys are set, never their values. */
 static void keys(kf_doctor *doctor)
 {
     static const char *const names[] = {"OPENAI_API_KEY",       "ANTHROPIC_API_KEY",
@@ -231,20 +209,19 @@ static void keys(kf_doctor *doctor)
         if (value && *value) kf_buffer_format(&set, "%s%s", set.size ? ", " : "", places[i]);
     }
     if (error.code)
-        kf_doctor_add(doctor, "models", KF_FACT_FAULT, "keys in this file are not used", "%s",
-                      error.text);
+        kf_doctor_add(doctor, "models", KF_FACT_FAULT,
+                      "repair the file; until then its keys are not used", "%s", error.text);
     if (set.size)
         kf_doctor_add(doctor, "models", KF_FACT_GOOD, "", "set: %s%s%s", set.data,
                       unset.size ? "; not set: " : "", unset.size ? unset.data : "");
     else
         kf_doctor_add(doctor, "models", KF_FACT_MISSING,
-                      "set the key of a provider (docs/guide/models.md); a server of your own, the "
-                      "tuner, exec:COMMAND and "
-                      "replay:FILE need none",
+                      "set the key of a provider (docs/guide/models.md). Your own server, the "
+                      "tuner, exec:COMMAND and replay:FILE need no key",
                       "not set: %s", unset.data ? unset.data : "");
 }
 
-/* The reply on one line in quotes, cut between two characters. */
+/* Returns the reply on one line in quotes, cut between two characters. */
 static char *quote_reply(const char *text, size_t size)
 {
     enum { MOST = 48 };
@@ -259,8 +236,7 @@ static char *quote_reply(const char *text, size_t size)
                                                                                      : quoted;
 }
 
-/* Waits for the reply; on a terminal with a line that says so, since a model may think for minutes.
- */
+/* Waits for the reply. On a terminal it shows a line, because a model may take minutes. */
 static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_reply *reply)
 {
     double start = kf_now(), said = 0;
@@ -274,8 +250,8 @@ static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_rep
     if (said > 0) fputs("\r\033[K", invocation->log);
 }
 
-/* One tiny real call: name, connection, certificate, key, model, stream and books all have to work
- * for it. */
+/* Sends one small request, which tests name, connection, certificate, key, model, stream and
+ * accounting. */
 static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *invocation)
 {
     kf_error error = {0};
@@ -303,13 +279,14 @@ static bool try_model(kf_doctor *doctor, const char *spec, const kf_invocation *
                       reply.model, kf_figure_seconds(reply.seconds, seconds), tokens, cost,
                       text ? text : "");
     else
-        kf_doctor_add(
-            doctor, "model", KF_FACT_FAULT,
-            reply.outcome == KF_LLM_EMPTY ? "it can be reached; a larger max_tokens may help" : "",
-            "%s",
-            reply.error.text[0] ? reply.error.text
-            : reply.model       ? kf_llm_outcome_name(reply.outcome)
-                                : "interrupted");
+        kf_doctor_add(doctor, "model", KF_FACT_FAULT,
+                      reply.outcome == KF_LLM_EMPTY
+                          ? "the model can be reached; a larger max_tokens may help"
+                          : "",
+                      "%s",
+                      reply.error.text[0] ? reply.error.text
+                      : reply.model       ? kf_llm_outcome_name(reply.outcome)
+                                          : "interrupted");
     kf_llm_reply_free(&reply);
     return answered;
 }
@@ -319,34 +296,12 @@ static void configuration(kf_doctor *doctor, const kf_invocation *invocation)
     const kf_config *config = invocation->config;
     if (invocation->config_error)
         kf_doctor_add(doctor, "settings", KF_FACT_FAULT,
-                      "all other commands refuse to run until this is mended", "%s",
+                      "repair this setting; until then all other commands refuse to run", "%s",
                       invocation->config_error->text);
     else if (config && config->count == 0)
-        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json in force");
+        kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "no kforge.json is used");
     for (size_t i = 0; config && i < config->count; i++)
         kf_doctor_add(doctor, "settings", KF_FACT_GOOD, "", "%s", config->files[i].path);
-}
-
-static void print(const kf_view *view, const kf_doctor *doctor)
-{
-    int width = view->width ? view->width : 100;
-    const cJSON *fact;
-    cJSON_ArrayForEach(fact, doctor->facts)
-    {
-        const char *subject = cJSON_GetObjectItem(fact, "subject")->valuestring,
-                   *state = cJSON_GetObjectItem(fact, "state")->valuestring;
-        const char *text = cJSON_GetObjectItem(fact, "text")->valuestring,
-                   *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
-        int color = state[0] == 'o' ? 32 : state[0] == 'm' ? 33 : 31;
-        if (view->color)
-            fprintf(view->out, "\033[%dm%-9s\033[0m%-10s", color, state, subject);
-        else
-            fprintf(view->out, "%-9s%-10s", state, subject);
-        kf_text_wrap(view->out, text, strlen(text), width, 19, true);
-        if (!*hint) continue;
-        fprintf(view->out, "%19s", "-> ");
-        kf_text_wrap(view->out, hint, strlen(hint), width, 19, true);
-    }
 }
 
 static int run(const kf_invocation *invocation, const void *values, kf_error *error)
@@ -370,7 +325,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->json) {
         if (!kf_print_json(view.out, kf_steal(&json), error)) return -1;
     } else {
-        print(&view, &doctor);
+        kf_doctor_print(&doctor, &view);
         fprintf(view.out, "\nkforge %s %s.\n", KFORGE_VERSION,
                 gpu && cpu ? "can judge kernels on a GPU and on the CPU here"
                 : gpu      ? "can judge kernels on a GPU here"
@@ -391,8 +346,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "SPEC",
      .offset = offsetof(settings, model),
-     .help = "Ask this model something tiny, for real, and say what works; it costs what some 100 "
-             "tokens cost."},
+     .help = "Send this model a tiny request and report the result. It costs about 100 tokens."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -400,18 +354,14 @@ static const kf_option options[] = {
 const kf_command kf_command_doctor = {
     .name = "doctor",
     .synopsis = "",
-    .summary = "Tell what this machine can do, and what to do about what it can't",
-    .description = "Looks at the processor, GPUs, compilers, the layers of the sandbox, the store, "
-                   "the cache, keys of model "
-                   "providers (whether they are "
-                   "set, never what they are) and kforge.json. Each line is ok, missing (kforge "
-                   "works without it, with less) or "
-                   "fault (to be mended). The "
-                   "exit status is 3 when kernels can be judged neither on a GPU nor on the CPU, "
-                   "or when the model of --model "
-                   "does not answer.",
-    .examples = "kforge doctor --model openai:gpt-5-mini\twhether key, model and network work\n"
-                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\twhat is amiss",
+    .summary = "Check this machine, and say how to repair faults",
+    .description = "Checks processor, GPUs, compilers, sandbox, store, cache, API keys (only "
+                   "whether they are set) and kforge.json. A line is ok, missing (kforge works "
+                   "with fewer features) or fault (needs repair).\n\nExit status: 0, or 3 if no "
+                   "device can judge kernels, or the model of --model does not answer.",
+    .examples = "kforge doctor --model openai:gpt-5-mini\ttests key, model and network\n"
+                "kforge doctor --json | jq '.facts[] | select(.state != \"ok\")'\tlists all that "
+                "is missing",
     .options = options,
     .settings_size = sizeof(settings),
     .tolerant = true,

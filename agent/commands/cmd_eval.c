@@ -1,4 +1,4 @@
-/* `kforge eval`: one candidate, judged once, by the same worker and protocol as in a search. */
+/* `kforge eval`: judges one candidate with the same worker and protocol as a search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static kf_verdict *read_verdict(const char *path, kf_error *error)
     return verdict;
 }
 
-/* Makes the job ask for what the verdict answers: same task and source or it is refused, same keys,
- * flags and options. */
+/* Sets up the job so that it repeats the verdict: same keys, flags and options. Refuses another
+ * task or source. */
 static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf_error *error)
 {
     char hex[KF_HASH_HEX];
@@ -48,15 +48,17 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     const char *baseline =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(options, "baseline"));
     if (strcmp(verdict->task_hash, kf_task_hash((*job)->task)) != 0)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is about another task, or another version of it (%.12s, not %.12s)",
-                       path, verdict->task_hash, kf_task_hash((*job)->task));
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "%s: the verdict is about another task, or another version of it (%.12s, not %.12s)",
+            path, verdict->task_hash, kf_task_hash((*job)->task));
     if (strcmp(verdict->source_hash, hex) != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: is about another source (%.12s, not %.12s)",
-                       path, verdict->source_hash, hex);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the verdict is about another source (%.12s, not %.12s)", path,
+                       verdict->source_hash, hex);
     if (!key || !options)
-        return kf_fail(error, KF_ERROR_INPUT, "%s: holds no key or no options to repeat it with",
-                       path);
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "%s: the verdict lacks the key or the options that --replay needs", path);
 
     const char *flags[KF_JOB_FLAGS];
     size_t flag_count = 0;
@@ -86,7 +88,7 @@ static bool repeat(kf_job **job, const kf_verdict *verdict, const char *path, kf
     o->baseline = baseline ? strdup(baseline) : NULL;
     o->replay_key = strdup(key);
     if (!o->replay_key || (baseline && !o->baseline))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the candidates");
     if (baseline && !kf_task_baseline_named(again->task, baseline))
         return kf_fail(error, KF_ERROR_INPUT, "%s: the task has no baseline named \"%s\"", path,
                        baseline);
@@ -102,7 +104,7 @@ static const char *rule_of(const kf_verdict *verdict)
     return verdict->finding_count ? verdict->findings[0].rule : "";
 }
 
-/* What came out again, in one line. */
+/* Prints the comparison with the repeated verdict in one line. */
 static void tell_replay(FILE *log, const kf_verdict *before, const kf_verdict *now)
 {
     bool same = before->status == now->status && strcmp(rule_of(before), rule_of(now)) == 0;
@@ -140,7 +142,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
         free(job->device);
         job->device = strdup(wanted->device);
         if (!job->device) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "the candidates");
             return NULL;
         }
     }
@@ -152,7 +154,7 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
     o->verify = wanted->verify;
     o->kernelbench = wanted->kernelbench;
     if (strcmp(wanted->counters, "none") != 0 && !(o->counters = strdup(wanted->counters))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the candidates");
         return NULL;
     }
     size_t length = strlen(source_path);
@@ -164,11 +166,11 @@ static kf_job *make_job(const settings *wanted, const char *task_path, const cha
         return NULL;
     }
     o->baseline = strdup(wanted->baseline);
-    if (!o->baseline) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!o->baseline) kf_fail_memory(error, "the candidates");
     return o->baseline ? kf_steal(&job) : NULL;
 }
 
-/* The one verdict. False: an error, or interrupted. */
+/* Gets the verdict. False on an error or an interrupt. */
 static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf_job *job,
                   kf_workers_result *result, kf_error *error)
 {
@@ -182,7 +184,7 @@ static bool judge(const kf_invocation *invocation, kf_workers *workers, const kf
     return kf_fail(error, refused ? KF_ERROR_INPUT : KF_ERROR_MACHINE, "%s", result->error.text);
 }
 
-/* What is printed and stored is the signed text. */
+/* Signs the text that is printed and stored. */
 static bool sign(kf_workers_result *result, const char *key, kf_error *error)
 {
     kf_auto(cJSON) json =
@@ -206,7 +208,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
     kf_autofree char *counters =
         result->verdict->counters ? cJSON_PrintUnformatted(result->verdict->counters) : NULL;
     if (!text || !device || (result->verdict->counters && !counters))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "the candidates");
     const char *hash = kf_task_hash(job->task);
     return kf_store_put_task(store, hash, kf_task_name(job->task), text, strlen(text), error) &&
            kf_store_record(store,
@@ -226,7 +228,7 @@ static bool keep(kf_store *store, const settings *wanted, const kf_job *job,
                            recorded, error);
 }
 
-/* Were pairs made that told nothing? */
+/* True if the timed pairs gave no figure. */
 static bool is_lost_in_noise(const kf_verdict *verdict)
 {
     int pairs = 0;
@@ -239,8 +241,8 @@ static void print(const kf_view *view, const kf_verdict *verdict, const char *fi
     char speedup[KF_FIGURE], interval[KF_FIGURE];
     fprintf(view->out, "%s: %s", file, kf_status_name(verdict->status));
     if (is_lost_in_noise(verdict))
-        fputs(", speed not measured: its calls took less than batches differ by on this machine; "
-              "--seconds gives it more of them",
+        fputs(", speed not measured: its calls are shorter than this machine's timing noise; retry "
+              "with a larger --seconds",
               view->out);
     else if (verdict->status == KF_CORRECT && !isnan(verdict->speedup.value))
         fprintf(view->out, ", speedup %s %s%s", kf_figure_speedup(verdict->speedup, speedup),
@@ -268,7 +270,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *wanted = values;
     if (wanted->verify && (wanted->check_only || wanted->asan))
-        return kf_fail(error, KF_ERROR_INPUT, "--verify times the candidate, %s does not",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--verify times the candidate, but %s does not; give one of them",
                        wanted->asan ? "--asan" : "--check-only") -
                1;
     if (!kf_counters_check(wanted->counters, error)) return kf_fail_prefix(error, "--counters") - 1;
@@ -277,8 +280,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_auto(kf_verdict) before = job && wanted->replay ? read_verdict(wanted->replay, error) : NULL;
     if (!job || (wanted->replay && (!before || !repeat(&job, before, wanted->replay, error))))
         return -1;
-    /* A check is no measurement, and a sanitised build another program: neither may stand for the
-     * candidate. A store that can't be opened is better told before the time is spent. */
+    /* A check without timing or a sanitised build is not stored, because its verdict must not
+     * replace a measurement. The store is opened before the judging to find errors early. */
     bool kept = wanted->keep && !job->options.check_only && !job->options.asan && !before;
     kf_auto(kf_store) store = kept ? kf_store_open(wanted->store, KF_STORE_CREATE, error) : NULL;
     if (kept && !store) return -1;
@@ -298,7 +301,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     else
         print(&view, result.verdict, invocation->arguments[1]);
     fflush(view.out);
-    /* On the CPU device a sanitised candidate was another program, and not timed. */
+    /* On the CPU device a sanitised candidate is another program without timing. */
     if (wanted->sanitize && strncmp(result.verdict->device, "cpu", 3) == 0) kept = false;
     if (!kept) return status_of(result.verdict);
     kf_store_recorded recorded;
@@ -317,8 +320,8 @@ static const kf_option options[] = {
      .offset = offsetof(settings, seconds),
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing all workloads (CPU 0.9, GPU 3); it ends earlier once the "
-             "interval is within 1 %."},
+     .help = "Time limit for timing all workloads (CPU 0.9, GPU 3). Timing ends early at an "
+             "interval within 1 %."},
     {.name = "timeout",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -326,22 +329,20 @@ static const kf_option options[] = {
      .fallback = "120",
      .low = 0.1,
      .high = 86400,
-     .help = "Most time for the candidate from loading to the last result."},
+     .help = "Time limit for the candidate, from loading to the last result."},
     {.name = "check-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, check_only),
-     .help = "Check the results, time nothing."},
+     .help = "Check the results without timing."},
     {.name = "asan",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, asan),
-     .help = "CPU device: build with AddressSanitizer, which finds accesses out of bounds; times "
-             "nothing."},
+     .help = "CPU device: build with AddressSanitizer, without timing."},
     {.name = "sanitize",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, sanitize),
-     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer over one call of a "
-             "correct candidate. CPU device: as "
-             "--asan."},
+     .help = "GPU: run memcheck, racecheck and initcheck of compute-sanitizer on a correct "
+             "candidate. CPU device: as --asan."},
     {.name = "verify",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, verify),
@@ -350,18 +351,15 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .fallback = "true",
      .offset = offsetof(settings, kernelbench),
-     .help = "A solution in Python: also say what KernelBench's own protocol would, which takes "
-             "some seconds more (the default; "
-             "--no-kernelbench "
-             "does not)."},
+     .help = "Solution in Python: add the result of KernelBench's own protocol (default; "
+             "--no-kernelbench omits it)."},
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",
      .fallback = "none",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of a correct candidate's kernels, taken after the verdict in a run "
-             "of their own: all, none, or "
-             "CUPTI's names with commas between them."},
+     .help = "Hardware counters of a correct candidate's kernels, from a separate run: all, none, "
+             "or names of CUPTI, separated by commas."},
     {.name = "flag",
      .letter = 'f',
      .type = KF_OPTION_LIST,
@@ -374,24 +372,20 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "VERDICT",
      .offset = offsetof(settings, replay),
-     .help = "Repeat a verdict that --json wrote: the same inputs, orders, choices, flags and "
-             "options. Not stored: its inputs were "
-             "known "
-             "beforehand."},
+     .help = "Repeat a verdict of --json: same inputs, orders, choices, flags and options. The "
+             "result is not stored."},
     {.name = "sign",
      .type = KF_OPTION_PATH,
      .argument = "KEYFILE",
      .offset = offsetof(settings, sign),
      .config = true,
-     .help = "Sign the verdict with this key (`kforge verdict keygen`); what is printed with "
-             "--json and stored is the signed text."},
+     .help = "Sign the verdict with this key (`kforge verdict keygen`)."},
     KF_ROW_WORKERS(settings),
     {.name = "keep",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep),
      .fallback = "true",
-     .help = "Keep candidate and verdict in the store, outside any run (the default; --no-keep "
-             "does not)."},
+     .help = "Keep candidate and verdict in the store (default; --no-keep does not)."},
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
     {0},
@@ -400,25 +394,20 @@ static const kf_option options[] = {
 const kf_command kf_command_eval = {
     .name = "eval",
     .synopsis = "TASK FILE.cu",
-    .summary = "Judge one candidate: is it correct, and how fast is it",
-    .description = "The candidate is compiled, run on fresh inputs in a sandbox, compared with the "
-                   "oracle and timed against the baseline. "
-                   "TASK is a task.json, the folder that holds one, or a name: that of a folder in "
-                   "tasks/, or of a task that comes with "
-                   "kforge (`kforge list --tasks`).\n\n"
-                   "Exit status: 0 correct, 1 not correct, 2 bad input or a broken task, 3 the "
-                   "machine's or the judge's fault.",
+    .summary = "Judge one candidate: check it and measure its speed",
+    .description = "Compiles the candidate, runs it on fresh inputs in a sandbox, compares it with "
+                   "the oracle, and times it against the baseline. TASK is a task.json, its "
+                   "folder, or the name of a task in tasks/ or of one that comes with kforge "
+                   "(`kforge list --tasks`).\n\nExit status: 0 correct, 1 not correct, 2 bad input "
+                   "or a broken task, 3 the machine or the judge failed.",
     .examples =
-        "kforge eval tasks/axpy mine.cu\tsays whether mine.cu is correct and how much faster\n"
-        "kforge eval tasks/axpy mine.cu --asan\tlooks for accesses out of bounds\n"
-        "kforge eval tasks/axpy mine.cu --counters all\tsays what bounds its kernels and what "
-        "their warps wait for\n"
-        "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\tfor others to check\n"
-        "kforge eval tasks/axpy mine.cu --replay verdict.json\tdoes the same with the same inputs\n"
-        "kforge eval tasks/axpy mine.cu --sanitize\tlooks for accesses out of bounds and races, "
-        "with the source's lines\n"
-        "kforge eval tasks/axpy mine.cu --flag=-DBLOCK=128 --json\tjudges one point of its "
-        "tunables, for a script\n",
+        "kforge eval tasks/axpy mine.cu\tchecks and times mine.cu\n"
+        "kforge eval tasks/axpy mine.cu --sanitize\tfinds accesses out of bounds and races, with "
+        "source lines\n"
+        "kforge eval tasks/axpy mine.cu --counters all\tshows the limits and stalls of its "
+        "kernels\n"
+        "kforge eval tasks/axpy mine.cu --json --sign key > verdict.json\twrites a signed verdict\n"
+        "kforge eval tasks/axpy mine.cu --replay verdict.json\trepeats it with the same inputs\n",
     .least_arguments = 2,
     .most_arguments = 2,
     .options = options,

@@ -1,4 +1,4 @@
-/* `kforge export`: training data, cassettes and libraries of winners out of stores. */
+/* `kforge export`. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,7 +13,7 @@
 #include "api_key.h"
 #include "output.h"
 
-/* Defaults that other formats than theirs refuse to see changed. */
+/* Defaults of options that other formats refuse. */
 #define SHARD_ROWS 100000
 #define DISCOUNT 0.4
 #define MARGIN 1.05
@@ -32,7 +32,7 @@ typedef struct settings {
 } settings;
 
 static const char *const only_words[] = {"all", "correct", "faster", "failed", "cheating", NULL};
-/* as kf_packing */
+/* in the order of kf_packing */
 static const char *const packing_words[] = {"jsonl", "jsonl.gz", "jsonl.zst", "parquet", NULL};
 
 static int index_of(const char *const *words, const char *word)
@@ -66,8 +66,7 @@ static bool read_options(const settings *s, kf_export_options *options, kf_error
     if (!known)
         return kf_fail(error, KF_ERROR_INTERNAL,
                        "export: format or reward is not known: this is a bug in kforge");
-    /* Imitating what failed is asked for by name only; elsewhere failures are half of what there is
-     * to learn. */
+    /* Failed attempts are imitated only on request. Other formats need failures, too. */
     bool imitation = options->format == KF_EXPORT_SFT;
     options->only = s->only     ? (kf_export_only)index_of(only_words, s->only)
                     : imitation ? KF_ONLY_CORRECT
@@ -105,14 +104,16 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
         output->packing = (kf_packing)index_of(packing_words, s->as);
     else if (output->folder)
         output->packing =
-            KF_PACK_GZIP; /* which every reader takes; zstd needs a package more in Python */
+            /* Every reader takes gzip. zstd needs another package in Python. */
+            KF_PACK_GZIP;
     else if (!standard)
         kf_packing_of_name(s->output, &output->packing);
     if (standard && output->packing == KF_PACK_PARQUET)
         return kf_fail(error, KF_ERROR_INPUT,
                        "Parquet can't be streamed: name a file or folder with --output");
     if (cassette && (output->folder || output->packing != KF_PACK_NONE))
-        return kf_fail(error, KF_ERROR_INPUT, "a cassette is one plain file: name it .jsonl");
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "a cassette is one plain file; give a name that ends in .jsonl");
     bool splits = options->test_family_count || options->test_share > 0 || options->keep_held_out;
     if (splits && !output->folder)
         return kf_fail(error, KF_ERROR_INPUT,
@@ -122,8 +123,7 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
-/* Several stores are read as one: merged into a temporary one first. *folder is to be removed
- * afterwards. */
+/* Merges several stores into a temporary one. The caller removes *folder. */
 static kf_store *open_stores(const settings *s, const kf_invocation *invocation, char **folder,
                              kf_error *error)
 {
@@ -170,8 +170,8 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What makes the same data set again, where stores of these names lie and this folder is not there
- * yet: places are nobody's business. */
+/* Returns the command that makes the same data set from stores with these names in an empty place.
+ * It has no paths. */
 static char *command_of(const settings *s, const kf_invocation *invocation, kf_store *store,
                         const kf_export_options *options, kf_packing packing, kf_error *error)
 {
@@ -179,7 +179,7 @@ static char *command_of(const settings *s, const kf_invocation *invocation, kf_s
     while (length > 1 && s->output[length - 1] == '/') length--;
     kf_autofree char *output = strndup(s->output, length);
     kf_autofree const char **stores = calloc(count + 1, sizeof *stores);
-    if (!output || !stores) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!output || !stores) return kf_fail_memory(error, "the export"), NULL;
     for (size_t i = 0; i < count; i++) stores[i] = last_part(invocation->arguments[i]);
     if (!count) stores[count++] = last_part(kf_store_path(store));
     const kf_command_word instead[] = {
@@ -237,13 +237,13 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
     const struct {
         int64_t count;
         const char *what;
-    } parts[] = {{r->test, "of them to test"},
+    } parts[] = {{r->test, "of them in the test split"},
                  {r->filtered, "filtered"},
                  {r->unlabelled, "without a label"},
                  {r->duplicates, "duplicates"},
                  {r->leaks, "with code of test or held-out tasks"},
                  {r->held_out, "of held-out tasks"},
-                 {r->scrubbed, "secrets and places taken out"}};
+                 {r->scrubbed, "secrets and paths removed"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
             fprintf(invocation->log, ", %lld %s", (long long)parts[i].count, parts[i].what);
@@ -252,8 +252,8 @@ static void tell(const settings *s, const kf_invocation *invocation, const kf_ex
 
 #define KEYS 64
 
-/* Keys of the usual names are looked for in key files too; a file that may not be used is none of
- * our business. */
+/* Keys of the usual names are also read from key files. A key file with wrong permissions is
+ * ignored. */
 static size_t known_keys(const char *keys[KEYS])
 {
     static const char *const names[] = {
@@ -274,7 +274,7 @@ static bool export_rows(const settings *s, const kf_invocation *invocation, kf_s
         !read_output(s, invocation, &options, &output_settings, error))
         return false;
     if (s->run && !kf_store_find_run(store, s->run, &run, error)) return false;
-    /* "last" is another run tomorrow, which the card's command would name */
+    /* "last" may be another run tomorrow, so the card names the run */
     if (s->run) options.run = run.id;
     const char *keys[KEYS];
     options.secrets = keys;
@@ -310,12 +310,11 @@ static bool is_winners(const settings *s)
 
 static bool refuse(const char *option, const char *format, const char *why, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "--%s says nothing to --format %s: %s", option, format,
+    return kf_fail(error, KF_ERROR_INPUT, "--%s has no effect on --format %s: %s", option, format,
                    why);
 }
 
-/* Options that are about rows, splits or shards, where there are none, would be ignored: they are
- * refused by name. */
+/* Refuses options about rows, splits or shards for formats without them. */
 static bool check_winners(const settings *s, kf_error *error)
 {
     static const char rows[] = "it writes the winners' files, no rows",
@@ -330,7 +329,7 @@ static bool check_winners(const settings *s, kf_error *error)
         {s->discount != DISCOUNT, "discount", rows},
         {s->margin != MARGIN, "margin", rows},
         {!s->significant, "no-significant",
-         "winners are faster without doubt, or --only does not ask for it"},
+         "winners always have their whole interval above 1, unless --only says otherwise"},
         {strcmp(s->group, "prompt") != 0, "group", rows},
         {s->least_group != MIN_GROUP, "least-group", rows},
         {s->pairs != PAIRS, "pairs", rows},
@@ -351,7 +350,7 @@ static bool check_winners(const settings *s, kf_error *error)
                              "a package is a folder: name one with --output");
     bool package = !is_modelnew(s);
     if (s->only && strcmp(s->only, "faster") != 0 && (package || strcmp(s->only, "correct") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "--only %s says nothing to --format %s: it takes %s",
+        return kf_fail(error, KF_ERROR_INPUT, "--only %s has no effect on --format %s: it takes %s",
                        s->only, s->format,
                        package ? "candidates that are faster"
                                : "the fastest of each task, correct or faster");
@@ -362,15 +361,13 @@ static bool check_winners(const settings *s, kf_error *error)
     return true;
 }
 
-/* Options that a cassette would ignore: it is the conversation, whole. */
+/* Refuses options that have no effect on a cassette. */
 static bool check_cassette(const settings *s, kf_error *error)
 {
     if (strcmp(s->format, "cassette") == 0 && s->only && strcmp(s->only, "all") != 0)
-        return refuse("only", s->format, "a run is repeated with all its replies, or not at all",
-                      error);
+        return refuse("only", s->format, "a cassette has all replies of a run", error);
     if (strcmp(s->format, "cassette") == 0 && strcmp(s->dedup, "on") == 0)
-        return refuse("dedup", s->format, "a run is repeated with all its replies, or not at all",
-                      error);
+        return refuse("dedup", s->format, "a cassette has all replies of a run", error);
     return true;
 }
 
@@ -387,11 +384,11 @@ static void tell_winners(const settings *s, const kf_invocation *invocation, con
              : "tasks have no candidate that was measured twice and is faster than the baseline"},
         {r->held_out, "held_out", "tasks are held out"},
         {r->changed, "changed",
-         "sources are no longer what was judged: secrets or places were taken out; provenance.json "
-         "marks them"},
+         "sources differ from the judged ones, because secrets or paths were removed; "
+         "provenance.json marks them"},
         {scaled, "scaled",
          "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
-        {r->scrubbed, "scrubbed", "secrets and places taken out"}};
+        {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
         fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,
                 (long long)count);
@@ -450,8 +447,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
 {
     const settings *s = values;
     if (s->candidate && !is_modelnew(s))
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "--candidate goes with --format modelnew or kernelbench"),
+        return kf_fail(error, KF_ERROR_INPUT, "--candidate needs --format modelnew or kernelbench"),
                -1;
     if (!(is_winners(s) ? check_winners(s, error) : check_cassette(s, error))) return -1;
     if (s->candidate) return export_winners(s, invocation, NULL, error) ? KF_EXIT_DONE : -1;
@@ -466,8 +462,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
-    if (!ok && ferror(invocation->output) && strstr(error->text, "reader has gone")) {
-        clearerr(invocation->output); /* `kforge export | head` has what it wanted */
+    if (!ok && ferror(invocation->output) &&
+        strstr(error->text, "the reader of the output has ended")) {
+        /* `kforge export | head` needs no message */
+        clearerr(invocation->output);
         return KF_EXIT_MACHINE;
     }
     return ok ? KF_EXIT_DONE : -1;
@@ -482,25 +480,22 @@ static const kf_option options[] = {
      .offset = offsetof(settings, format),
      .choices = "raw|sft|dpo|kto|grpo|contrast|multiturn|cassette|package|modelnew|kernelbench",
      .fallback = "raw",
-     .help = "What a row is; docs/reference/datasets.md describes every field."},
+     .help = "Content of a row (docs/reference/datasets.md)."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
      .fallback = "-",
-     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for a "
-             "data set with shards and a card, "
-             "or - for "
-             "standard output."},
+     .help = "A file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet; .py for modelnew), a folder for "
+             "shards and a card, or - for standard output."},
     {.name = "as",
      .type = KF_OPTION_CHOICE,
      .argument = "KIND",
      .offset = offsetof(settings, as),
      .choices = "jsonl|jsonl.gz|jsonl.zst|parquet",
-     .help = "Kind of file where the name does not tell; in a folder jsonl.gz. Reading zst takes "
-             "the Python package zstandard. "
-             "Parquet needs a Python with pyarrow."},
+     .help = "File type if the name does not show it; in a folder jsonl.gz. Parquet needs Python "
+             "with pyarrow."},
     {.name = "shard-rows",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -508,11 +503,11 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(SHARD_ROWS),
      .low = 0,
      .high = 1e12,
-     .help = "Rows a file in a folder; 0: all in one."},
+     .help = "Rows in each file of a folder; 0: one file."},
     {.name = "force",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, force),
-     .help = "Replace what has that name; of folders only those that an export made."},
+     .help = "Replace an existing file, or a folder that an export made."},
     {.name = "task",
      .letter = 't',
      .type = KF_OPTION_TEXT,
@@ -523,22 +518,21 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "FILE.cu",
      .offset = offsetof(settings, candidate),
-     .help = "modelnew, kernelbench: this source instead of the store's fastest; --task is its "
-             "task, as for eval."},
+     .help = "modelnew, kernelbench: this source instead of the store's fastest, for --task."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Only this run, by its id, the beginning of it, or \"last\" (\"latest\")."},
+     .help = "Only this run: its id, the beginning of its id, or \"last\"."},
     {.name = "only",
      .type = KF_OPTION_CHOICE,
      .argument = "WHICH",
      .offset = offsetof(settings, only),
      .choices = "all|correct|faster|failed|cheating",
-     .help = "Which attempts: faster ones are correct with their whole interval above 1, failed "
-             "ones failed by their own fault. "
-             "Default: correct for sft, modelnew and kernelbench, faster for package, all else."},
+     .help = "Which attempts. faster: correct, with the whole interval above 1. failed: by their "
+             "own fault. Default: correct for sft, modelnew and kernelbench, faster for package, "
+             "else all."},
     {.name = "reward",
      .type = KF_OPTION_CHOICE,
      .argument = "NAME",
@@ -553,7 +547,7 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(DISCOUNT),
      .low = 0,
      .high = 1,
-     .help = "multiturn: what a turn's reward is worth to the turn before it."},
+     .help = "multiturn: factor on the reward of the next turn."},
     {.name = "margin",
      .type = KF_OPTION_NUMBER,
      .argument = "RATIO",
@@ -561,12 +555,12 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(MARGIN),
      .low = 1,
      .high = 1e6,
-     .help = "dpo: the chosen one is at least so many times as fast as a correct rejected one."},
+     .help = "dpo: minimum speed ratio of the chosen reply to a correct rejected one."},
     {.name = "significant",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, significant),
      .fallback = "true",
-     .help = "No preference where intervals overlap, no reward for a speedup whose interval "
+     .help = "Make no preference from overlapping intervals. Give no reward if the interval "
              "contains 1."},
     {.name = "group",
      .type = KF_OPTION_CHOICE,
@@ -574,7 +568,7 @@ static const kf_option options[] = {
      .offset = offsetof(settings, group),
      .choices = "prompt|task",
      .fallback = "prompt",
-     .help = "dpo, grpo: compare replies to one prompt, or all on one task."},
+     .help = "dpo, grpo: compare replies to one prompt, or to one task."},
     {.name = "least-group",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -582,7 +576,7 @@ static const kf_option options[] = {
      .fallback = TEXT_OF(MIN_GROUP),
      .low = 1,
      .high = 1e6,
-     .help = "grpo: leave smaller groups out."},
+     .help = "grpo: minimum size of a group."},
     {.name = "pairs",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -597,25 +591,23 @@ static const kf_option options[] = {
      .offset = offsetof(settings, dedup),
      .choices = "auto|on|off",
      .fallback = "auto",
-     .help = "Of candidates with equal normalised source or machine code only the first; auto: not "
+     .help = "Keep the first of candidates with equal normalised source or machine code. auto: not "
              "for raw, multiturn and cassette."},
     {.name = "held-out",
      .type = KF_OPTION_LIST,
      .argument = "TASK",
      .offset = offsetof(settings, held_out),
-     .help = "A task (name or hash) or family that must not appear, nor its code in prompts; may "
-             "be given again. Tasks that declare "
-             "held_out always are."},
+     .help = "A task (name or hash) or family to exclude, also from prompts; may be given again. "
+             "Tasks that declare held_out are always excluded."},
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
-     .help = "Tasks that declare held_out go to the test split; package, modelnew and kernelbench "
-             "take them as others."},
+     .help = "Put tasks that declare held_out into the test split, or into the package."},
     {.name = "test-family",
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
      .offset = offsetof(settings, test_family),
-     .help = "A family of tasks that goes to the test split; may be given again."},
+     .help = "A family of tasks for the test split; may be given again."},
     {.name = "test-share",
      .type = KF_OPTION_NUMBER,
      .argument = "SHARE",
@@ -623,20 +615,18 @@ static const kf_option options[] = {
      .fallback = "0",
      .low = 0,
      .high = 1,
-     .help = "Share of the other families that goes to the test split, chosen by the hash of their "
-             "names."},
+     .help = "Share of the other families in the test split, by the hash of their names."},
     {.name = "keep-leaks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, keep_leaks),
-     .help = "Count rows that hold code of test or held-out tasks, but keep them."},
+     .help = "Keep rows with code of test or held-out tasks."},
     {.name = "license",
      .type = KF_OPTION_TEXT,
      .argument = "SPDX",
      .offset = offsetof(settings, license),
      .fallback = "unknown",
-     .help = "Licence of what is written, for card, README and provenance. What models wrote is "
-             "under their providers' terms: "
-             "kforge can't know."},
+     .help = "Licence of the output. Code of models is under their providers' terms, which kforge "
+             "does not know."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -645,36 +635,21 @@ const kf_command kf_command_export = {
     .name = "export",
     .synopsis = "[STORE…]",
     .summary = "Write training data, cassettes or a library of the winners",
-    .description = "Reads one store, or several as if they were merged. Labels are those of the "
-                   "verdicts that stand; wrong, failed "
-                   "and cheating attempts "
-                   "are there with theirs unless --only leaves them out, and verdicts that blame "
-                   "the machine are no label. Files "
-                   "appear under their "
-                   "name only when they are complete.\n\n"
-                   "package writes a C library with CMake files: for each task the fastest "
-                   "candidate that was measured twice and is faster "
-                   "with "
-                   "its whole interval, dispatched by shape.\n\n"
-                   "modelnew writes Python files that KernelBench's evaluator takes: class "
-                   "ModelNew, made as the problem's Model is, whose "
-                   "forward calls the CUDA candidate through "
-                   "torch.utils.cpp_extension.load_inline; of each task the fastest that was "
-                   "measured "
-                   "twice, else the fastest correct one. kernelbench writes them as a run's "
-                   "folder, with kforge's figures in "
-                   "kforge_results_level_L.json.\n\n"
-                   "These three take --task, --run, --only, --held-out and --include-held-out; "
-                   "what is about rows, splits or shards they "
-                   "refuse. "
-                   "Of several devices a GPU comes before the CPU device.",
+    .description =
+        "Reads one store, or several as if they were merged. Wrong, failed and cheating attempts "
+        "are included unless --only excludes them. A file appears under its name when it is "
+        "complete.\n\npackage writes a C library with CMake files: for each task the fastest "
+        "candidate that was measured twice and has its whole interval above 1, dispatched by "
+        "shape.\n\nmodelnew writes a class ModelNew for KernelBench's evaluator around the fastest "
+        "candidate of each task. kernelbench writes such files as a run's folder.\n\nThese three "
+        "take --task, --run, --only, --held-out and --include-held-out, and refuse options about "
+        "rows, splits or shards. They prefer a GPU to the CPU device (docs/reference/datasets.md).",
     .examples = "kforge export --format raw | head -1\tone attempt\n"
                 "kforge export --format sft --only faster -o data/sft\ta data set with a card\n"
                 "kforge export --format dpo --group task --margin 1.2 -o dpo.jsonl.zst a.db "
-                "b.db\tpreferences out of two stores\n"
-                "kforge export --format cassette --run 1h3w -o run.jsonl\treplies to replay\n"
+                "b.db\tpreferences from two stores\n"
                 "kforge export --format modelnew -t tasks/relu --candidate relu.cu -o "
-                "relu_new.py\tfor KernelBench's own evaluator\n"
+                "relu_new.py\tfor KernelBench's evaluator\n"
                 "kforge export --format package -o kernels\ta library of the winners",
     .most_arguments = SIZE_MAX,
     .options = options,

@@ -1,4 +1,4 @@
-/* `kforge help`: what the tables say, in whatever form. */
+/* `kforge help`: the option tables as help text, man page, Markdown or completion. */
 #include <string.h>
 
 #include "help.h"
@@ -49,17 +49,17 @@ static const kf_option options[] = {
      .argument = "SHELL",
      .choices = "bash|zsh",
      .offset = offsetof(settings, completion),
-     .help = "Write what the shell sources to complete kforge's commands and options."},
+     .help = "Write a script that completes kforge's commands and options in this shell."},
     {0},
 };
 
 const kf_command kf_command_help = {
     .name = "help",
     .synopsis = "[COMMAND|settings]",
-    .summary = "Explain a command, or the settings that files and the environment may hold",
+    .summary = "Explain a command, or the settings of files and environment",
     .description = "Without an argument it lists the commands. \"kforge COMMAND --help\" is the "
                    "same as \"kforge help COMMAND\".",
-    .examples = "kforge help settings\tlists what kforge.json and KFORGE_ variables may set\n"
+    .examples = "kforge help settings\tlists the keys of kforge.json and the KFORGE_ variables\n"
                 "source <(kforge help --completion bash)\tcompletes commands, options and values "
                 "in this shell",
     .most_arguments = 2,

@@ -1,4 +1,4 @@
-/* `kforge import kernelbench|robust-kbench|torch`: problems for PyTorch become tasks. */
+/* `kforge import kernelbench|robust-kbench|cuda-l1|torch`. */
 #include <string.h>
 #include <unistd.h>
 
@@ -123,7 +123,7 @@ static void take_finding(void *context, const kf_lint_finding *finding)
              finding->path && finding->path[0] ? ": " : "", finding->text);
 }
 
-/* Tasks that lint refuses are taken away again and become unfit. */
+/* Removes tasks with lint errors and marks them as unfit. */
 static bool lint_made(const settings *s, const kf_invocation *invocation,
                       const kf_import_suite *suite, kf_import_result *results, kf_error *error)
 {
@@ -136,8 +136,7 @@ static bool lint_made(const settings *s, const kf_invocation *invocation,
         found f = {0};
         kf_auto(kf_task) task = folder ? kf_task_load(folder, &reason) : NULL;
         if (!task)
-            return folder ? kf_fail_copy(error, &reason)
-                          : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return folder ? kf_fail_copy(error, &reason) : kf_fail_memory(error, "the import");
         kf_task_lint_static(task, NULL, take_finding, &f);
         if (!f.errors &&
             kf_judge_lint(judge, task, take_finding, &f, invocation->interrupts, &reason) < 0) {
@@ -165,7 +164,7 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     kf_view view = kf_view_of(invocation, s->json);
     kf_autofree kf_import_result *results = calloc(suite->count, sizeof *results);
     const char *patches[KF_OPTION_LIST_MAX + 1] = {0};
-    if (!results) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), -1;
+    if (!results) return kf_fail_memory(error, "the import"), -1;
     for (size_t i = 0; i < s->patches.count; i++) {
         const char *equals = strchr(s->patches.items[i], '=');
         if (!equals || equals == s->patches.items[i] || !equals[1] ||
@@ -206,10 +205,10 @@ static int import(const settings *s, const kf_invocation *invocation, const kf_i
     if (good || interrupted) {
         bool printed = true;
         kf_error why = {0};
-        /* the tasks are there: no reason to fail */
+        /* the tasks are written, so this is only a warning */
         if (!kf_import_record(suite, &options, results, &why))
             fprintf(invocation->log,
-                    "suite.json is not written, so a bench will not know of what was refused: %s\n",
+                    "suite.json is not written, so a bench will not count refused problems: %s\n",
                     why.text);
         if (s->json)
             printed = print_results_json(&view, suite, results, kf_now() - started, error);
@@ -276,58 +275,107 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
     return status;
 }
 
-/* Options of all three. */
-// clang-format off
-#define OUTPUT_ROW(FALLBACK) \
-    {.name = "output", .letter = 'o', .type = KF_OPTION_PATH, .argument = "DIR", .offset = offsetof(settings, output), .fallback = FALLBACK, \
-     .help = "Folder for the task folders."}
-#define COMMON_ROWS \
-    {.name = "scale", .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, scale), .fallback = "0", .low = 0, .high = 1e15, \
-     .help = "Halve module-level constants until all arguments together have at most N elements and a call takes at most 256 N operations; 0: as large " \
-             "as they are. 1000000 suits the CPU device."}, \
-    {.name = "patch", .type = KF_OPTION_LIST, .argument = "NAME=N", .offset = offsetof(settings, patches), \
-     .help = "Give a module-level constant another value, NAME[I]=N one of a tuple; may be given again."}, \
-    {.name = "mode", .type = KF_OPTION_CHOICE, .argument = "MODE", .choices = "train|eval", .fallback = "train", .offset = offsetof(settings, mode), \
-     .help = "Whether the module trains (KernelBench's way: batch norms use the batch, dropout is random) or evaluates."}, \
-    {.name = "class", .type = KF_OPTION_TEXT, .argument = "NAME", .fallback = "Model", .offset = offsetof(settings, class_name), \
-     .help = "The module's class."}, \
-    {.name = "link", .type = KF_OPTION_FLAG, .offset = offsetof(settings, link), \
-     .help = "Leave problem files where they are and name them with their hash, instead of copying them."}, \
-    {.name = "compiled", .type = KF_OPTION_FLAG, .offset = offsetof(settings, compiled), \
-     .help = "The baseline goes through torch.compile, and eager is a further one."}, \
-    {.name = "force", .type = KF_OPTION_FLAG, .offset = offsetof(settings, force), .help = "Make tasks anew that are there already and differ."}, \
-    {.name = "lint", .type = KF_OPTION_FLAG, .offset = offsetof(settings, lint), \
-     .help = "Lint each new task on the device, too, and refuse those with errors."}, \
-    KF_ROW_DEVICE(settings), \
-    {.name = "jobs", .letter = 'j', .type = KF_OPTION_INTEGER, .argument = "N", .offset = offsetof(settings, jobs), .fallback = "0", .low = 0, .high = 64, \
-     .help = "Problems at a time; 0: one a processor."}, \
-    {.name = "timeout", .type = KF_OPTION_DURATION, .argument = "TIME", .offset = offsetof(settings, timeout), .fallback = "120s", .low = 1, .high = 86400, \
-     .help = "For each problem; an eighth of it is for finding out whether weights may stay frozen."}, \
-    {.name = "memory", .type = KF_OPTION_NUMBER, .argument = "GIB", .offset = offsetof(settings, memory), .fallback = "8", .low = 0.25, .high = 4096, \
-     .help = "Memory for each problem."}, \
-    KF_ROW_SANDBOX(settings), \
-    KF_ROW_JSON(settings)
-// clang-format on
+/* Options of all imports. */
+#define OUTPUT_ROW(FALLBACK)                                                        \
+    {                                                                               \
+        .name = "output", .letter = 'o', .type = KF_OPTION_PATH, .argument = "DIR", \
+        .offset = offsetof(settings, output), .fallback = FALLBACK,                 \
+        .help = "Folder for the task folders."                                      \
+    }
+#define COMMON_ROWS                                                                              \
+    {.name = "scale",                                                                            \
+     .type = KF_OPTION_INTEGER,                                                                  \
+     .argument = "N",                                                                            \
+     .offset = offsetof(settings, scale),                                                        \
+     .fallback = "0",                                                                            \
+     .low = 0,                                                                                   \
+     .high = 1e15,                                                                               \
+     .help =                                                                                     \
+         "Halve module-level constants until all arguments have at most N elements and a call "  \
+         "takes at most 256 N operations; 0: keep the sizes. 1000000 suits the CPU device."},    \
+        {.name = "patch",                                                                        \
+         .type = KF_OPTION_LIST,                                                                 \
+         .argument = "NAME=N",                                                                   \
+         .offset = offsetof(settings, patches),                                                  \
+         .help = "Set a module-level constant: NAME=N, or NAME[I]=N for an element of a tuple; " \
+                 "may be given again."},                                                         \
+        {.name = "mode",                                                                         \
+         .type = KF_OPTION_CHOICE,                                                               \
+         .argument = "MODE",                                                                     \
+         .choices = "train|eval",                                                                \
+         .fallback = "train",                                                                    \
+         .offset = offsetof(settings, mode),                                                     \
+         .help = "Mode of the module: train, as in KernelBench, or eval."},                      \
+        {.name = "class",                                                                        \
+         .type = KF_OPTION_TEXT,                                                                 \
+         .argument = "NAME",                                                                     \
+         .fallback = "Model",                                                                    \
+         .offset = offsetof(settings, class_name),                                               \
+         .help = "Class of the module."},                                                        \
+        {.name = "link",                                                                         \
+         .type = KF_OPTION_FLAG,                                                                 \
+         .offset = offsetof(settings, link),                                                     \
+         .help = "Refer to problem files by path and hash instead of copying them."},            \
+        {.name = "compiled",                                                                     \
+         .type = KF_OPTION_FLAG,                                                                 \
+         .offset = offsetof(settings, compiled),                                                 \
+         .help = "Use torch.compile as the baseline, and eager as an extra baseline."},          \
+        {.name = "force",                                                                        \
+         .type = KF_OPTION_FLAG,                                                                 \
+         .offset = offsetof(settings, force),                                                    \
+         .help = "Replace existing tasks that differ."},                                         \
+        {.name = "lint",                                                                         \
+         .type = KF_OPTION_FLAG,                                                                 \
+         .offset = offsetof(settings, lint),                                                     \
+         .help = "Also lint each new task on the device, and refuse tasks with errors."},        \
+        KF_ROW_DEVICE(settings),                                                                 \
+        {.name = "jobs",                                                                         \
+         .letter = 'j',                                                                          \
+         .type = KF_OPTION_INTEGER,                                                              \
+         .argument = "N",                                                                        \
+         .offset = offsetof(settings, jobs),                                                     \
+         .fallback = "0",                                                                        \
+         .low = 0,                                                                               \
+         .high = 64,                                                                             \
+         .help = "Problems to import at a time; 0: one for each processor."},                    \
+        {.name = "timeout",                                                                      \
+         .type = KF_OPTION_DURATION,                                                             \
+         .argument = "TIME",                                                                     \
+         .offset = offsetof(settings, timeout),                                                  \
+         .fallback = "120s",                                                                     \
+         .low = 1,                                                                               \
+         .high = 86400,                                                                          \
+         .help = "Time limit for each problem."},                                                \
+        {.name = "memory",                                                                       \
+         .type = KF_OPTION_NUMBER,                                                               \
+         .argument = "GIB",                                                                      \
+         .offset = offsetof(settings, memory),                                                   \
+         .fallback = "8",                                                                        \
+         .low = 0.25,                                                                            \
+         .high = 4096,                                                                           \
+         .help = "Memory limit for each problem."},                                              \
+        KF_ROW_SANDBOX(settings), KF_ROW_JSON(settings)
 
-#define HOW                                                                                       \
-    "Each problem runs in the sandbox, which finds out what its arguments are: inputs, then "     \
-    "parameters and buffers by their "                                                            \
-    "names in state_dict, then outputs, then numbers. How inputs and weights are distributed is " \
-    "found by watching and measuring, "                                                           \
-    "and so is what makes a problem unfit: outputs that are random, constant, zero, or do not "   \
-    "depend on an input. Such ones are "                                                          \
-    "refused with the reason, and the rest goes on; suite.json beside the tasks names them, so "  \
-    "that `kforge bench` counts them. "                                                           \
-    "A task folder is there completely or not at all; one that is there already "                 \
-    "with the same content stays."
+#define HOW                                                                                        \
+    "Runs each problem in the sandbox to find its arguments: inputs, parameters and buffers by "   \
+    "their names in state_dict, outputs, numbers. It also measures how inputs and weights are "    \
+    "distributed. A problem with outputs that are random, constant, zero or independent of an "    \
+    "input is refused with the reason. suite.json lists refused problems, so that `kforge bench` " \
+    "counts them. A task folder is written completely or not at all; an equal one stays."
 
-// clang-format off
-#define NUMBER_ROWS \
-    {.name = "level", .letter = 'l', .type = KF_OPTION_TEXT, .argument = "LEVELS", .offset = offsetof(settings, level), .fallback = "1..3", \
-     .help = "Levels: 2, 1..3 or 1,3."}, \
-    {.name = "ids", .letter = 'i', .type = KF_OPTION_TEXT, .argument = "IDS", .offset = offsetof(settings, ids), \
-     .help = "Only problems with these numbers: 19 or 1..10,42."}
-// clang-format on
+#define NUMBER_ROWS                                                              \
+    {.name = "level",                                                            \
+     .letter = 'l',                                                              \
+     .type = KF_OPTION_TEXT,                                                     \
+     .argument = "LEVELS",                                                       \
+     .offset = offsetof(settings, level),                                        \
+     .fallback = "1..3",                                                         \
+     .help = "Levels: 2, 1..3 or 1,3."},                                         \
+    {                                                                            \
+        .name = "ids", .letter = 'i', .type = KF_OPTION_TEXT, .argument = "IDS", \
+        .offset = offsetof(settings, ids),                                       \
+        .help = "Only problems with these numbers: 19 or 1..10,42."              \
+    }
 
 static const kf_option kernelbench_options[] = {
     NUMBER_ROWS, OUTPUT_ROW("kernelbench"), COMMON_ROWS, {0}};
@@ -338,19 +386,14 @@ const kf_command kf_command_import_cuda_l1 = {
     .name = "import cuda-l1",
     .synopsis = "FILE.json",
     .summary = "Make tasks of the problems in a file of CUDA-L1's release",
-    .description = "FILE holds JSON lines with level_id, task_id and ref_code, as "
-                   "optimized_cuda_code/h100.json of a checkout of CUDA-L1. "
-                   "Its solutions were written and timed for these texts, which are older than "
-                   "today's KernelBench and have other "
-                   "sizes. `kforge bench DIR --solutions FILE.json` then sets what is claimed "
-                   "against what is verified. CUDA-L1's own "
-                   "evaluator compares modules in evaluation mode (--mode eval) and times them in "
-                   "training mode, which is "
-                   "KernelBench's.\n\n" HOW,
+    .description = "FILE holds JSON lines with level_id, task_id and ref_code, for example "
+                   "optimized_cuda_code/h100.json of CUDA-L1. Its problem texts are older than "
+                   "today's KernelBench and have other sizes. `kforge bench DIR --solutions "
+                   "FILE.json` compares claimed and verified speedups.\n\n" HOW,
     .examples = "kforge import cuda-l1 ~/CUDA-L1/optimized_cuda_code/h100.json -o l1\tproblems of "
                 "its three levels\n"
                 "kforge bench l1 --solutions ~/CUDA-L1/optimized_cuda_code/h100.json --html "
-                "l1.html\tclaimed against verified",
+                "l1.html\tclaimed and verified speedups",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = cuda_l1_options,
@@ -361,9 +404,9 @@ const kf_command kf_command_import_cuda_l1 = {
 const kf_command kf_command_import_kernelbench = {
     .name = "import kernelbench",
     .synopsis = "DIR",
-    .summary = "Make tasks of the problems of a checkout of KernelBench",
-    .description = HOW
-    "\n\nExit status 1: none could be imported; 2: no checkout of KernelBench; 3: no PyTorch.",
+    .summary = "Make tasks of the problems in a checkout of KernelBench",
+    .description = HOW "\n\nExit status: 1 no problem could be imported, 2 not a checkout of "
+                       "KernelBench, 3 no PyTorch.",
     .examples = "kforge import kernelbench ~/KernelBench --level 1\tlevel 1 at its own sizes\n"
                 "kforge import kernelbench ~/KernelBench --scale 1000000 -o small\tsizes that a "
                 "CPU can judge",
@@ -378,7 +421,8 @@ static const kf_option robust_options[] = {
     {.name = "multi",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, multi),
-     .help = "The configurations with several inputs and initialisations; else the single ones."},
+     .help = "Import the configurations with several inputs and initialisations instead of the "
+             "single ones."},
     OUTPUT_ROW("robust-kbench"),
     COMMON_ROWS,
     {0},
@@ -387,12 +431,11 @@ static const kf_option robust_options[] = {
 const kf_command kf_command_import_robust = {
     .name = "import robust-kbench",
     .synopsis = "DIR",
-    .summary = "Make tasks of the folders of a checkout of robust-kbench",
+    .summary = "Make tasks of the folders in a checkout of robust-kbench",
     .description =
-        "One task for each configuration, forward and backward. A backward task takes the gradient "
-        "of the output before "
-        "the inputs and "
-        "gives the gradients of inputs and parameters; its baseline computes forward, too.\n\n" HOW,
+        "Makes one task for each configuration, forward and backward. The inputs of a backward "
+        "task are the gradient of the output, then the forward inputs. Its outputs are the "
+        "gradients of inputs and parameters. Its baseline computes forward, too.\n\n" HOW,
     .examples = "kforge import robust-kbench ~/robust-kbench --multi\tall configurations",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -406,11 +449,10 @@ static const kf_option torch_options[] = {OUTPUT_ROW("tasks"), COMMON_ROWS, {0}}
 const kf_command kf_command_import_torch = {
     .name = "import torch",
     .synopsis = "FILE.py",
-    .summary = "Make a task of a PyTorch module of your own",
-    .description = "The file defines class Model(torch.nn.Module), get_inputs() that returns a "
-                   "list of example inputs and, where "
-                   "the constructor takes "
-                   "arguments, get_init_inputs(). A folder: all files in it.\n\n" HOW,
+    .summary = "Make a task of your own PyTorch module",
+    .description = "The file defines class Model(torch.nn.Module) and get_inputs(), which returns "
+                   "a list of example inputs. If the constructor has arguments, get_init_inputs() "
+                   "returns them. A folder stands for all files in it.\n\n" HOW,
     .examples = "kforge import torch my_layer.py --mode eval\ttasks/my_layer",
     .least_arguments = 1,
     .most_arguments = 1,

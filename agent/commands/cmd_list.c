@@ -1,4 +1,4 @@
-/* `kforge list`: runs of the store, latest first; or the tasks at hand. */
+/* `kforge list`: the runs of the store, or tasks. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -77,7 +77,7 @@ static bool list_runs(const kf_view *view, kf_store *store, const settings *want
 
 typedef struct task_list {
     kf_table table;
-    cJSON *array;    /* NULL: text */
+    cJSON *array;    /* NULL for text */
     kf_store *store; /* may be NULL */
     FILE *log;
 } task_list;
@@ -122,7 +122,7 @@ static int has_task(const struct dirent *entry)
 
 #define MAX_FOLDERS 1024
 
-/* Hashes of the tasks that are in the list. */
+/* hashes of the tasks in the list */
 typedef struct seen_tasks {
     char (*hashes)[KF_HASH_HEX];
     size_t count;
@@ -135,8 +135,8 @@ static bool has_seen(const seen_tasks *seen, const char *hash)
     return false;
 }
 
-/* Adds every folder in `folder` that holds a task.json, unless the task is in the list. One that
- * does not load is named on the log and left out. */
+/* Adds every task folder in `folder`, unless the list has the task. Names folders that do not load
+ * on the log. */
 static bool list_folders(task_list *list, const char *folder, seen_tasks *seen, kf_error *error)
 {
     struct dirent **entries;
@@ -186,7 +186,7 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     seen_tasks seen = {.hashes = hashes};
     bool good = hashes && installed ? list_folders(&list, "tasks", &seen, error) &&
                                           list_folders(&list, installed, &seen, error)
-                                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                    : kf_fail_memory(error, "the list");
     kf_auto(kf_store_cursor) cursor = good && store ? kf_store_tasks(store, error) : NULL;
     if (store && !cursor) good = false;
     kf_autoresult kf_store_task stored = {0};
@@ -198,8 +198,7 @@ static bool list_tasks(const kf_view *view, kf_store *store, FILE *log, kf_error
     if (!good || more < 0) return false;
     if (view->json) return kf_print_json(view->out, kf_steal(&json), error);
     if (!table.cell_count)
-        fprintf(log, "kforge: no tasks: neither in tasks/, nor in %s, nor in the store\n",
-                installed);
+        fprintf(log, "kforge: no tasks in tasks/, in %s or in the store\n", installed);
     kf_table_print(&table, view->out, view->width, 0, view->color);
     return true;
 }
@@ -226,12 +225,12 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "TASK",
      .offset = offsetof(settings, task),
-     .help = "Only runs of this task: its name, or its hash or the beginning of it."},
+     .help = "Only runs of this task: its name, its hash, or the beginning of the hash."},
     {.name = "tasks",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tasks),
-     .help = "List tasks instead: those in the folder tasks/, those that come with kforge, and "
-             "those that only the store has."},
+     .help = "List tasks: those in tasks/, those that come with kforge, and those that only the "
+             "store has."},
     {.name = "limit",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -240,11 +239,11 @@ static const kf_option options[] = {
      .fallback = "20",
      .low = 0,
      .high = 1e9,
-     .help = "List so many runs at most, the latest; 0 lists all."},
+     .help = "Number of runs to list, the latest first; 0: all."},
     {.name = "ids",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, ids),
-     .help = "Write the ids of the runs alone, for scripts."},
+     .help = "Write only the ids of the runs, for scripts."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -253,15 +252,11 @@ const kf_command kf_command_list = {
     .name = "list",
     .synopsis = "",
     .summary = "List runs, or tasks",
-    .description = "The latest run comes first, with its best candidate's speedup over the "
-                   "baseline and the 95 % interval of it: "
-                   "of those that were measured again in fresh processes, where there are such "
-                   "ones. A run that died "
-                   "was ended without a word, by a crash or a signal; it can be resumed like an "
-                   "interrupted one.",
+    .description =
+        "The latest run comes first, with the best candidate's speedup over the baseline and its "
+        "95 % interval. A run that died ended by a crash or a signal; --resume continues it.",
     .examples = "kforge list --task row_softmax\truns of one task\n"
-                "kforge list --tasks\twhat there is to work on\n"
-                "kforge list --json | jq '.runs[0].best_speedup'\tthe latest run's figure",
+                "kforge list --json | jq '.runs[0].best_speedup'\tspeedup of the latest run",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

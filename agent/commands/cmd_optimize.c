@@ -1,4 +1,4 @@
-/* `kforge optimize`: a search from its settings to its result. */
+/* `kforge optimize`: settings, search, result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +31,13 @@ typedef struct settings {
 typedef struct plan {
     kf_search_settings search;
     const char *models[KF_SEARCH_MODELS];
-    char *frozen[KF_SEARCH_MODELS]; /* those given now, with the prices they have now */
-    cJSON *options;                 /* of the run that goes on; texts of `search` point into it */
+    /* models of this command line, with their present prices */
+    char *frozen[KF_SEARCH_MODELS];
+    /* of a resumed run; texts of `search` point into it */
+    cJSON *options;
     kf_task *task;
-    char run[KF_RUN_ID]; /* "" a new one */
-    char *hardware;      /* that the run was judged on */
+    char run[KF_RUN_ID]; /* "" for a new run */
+    char *hardware;      /* hardware that judged the run */
 } plan;
 
 static void plan_clear(plan *p)
@@ -53,7 +55,7 @@ static bool add_model(plan *p, char *spec, kf_error *error)
         free(spec);
         return count == KF_SEARCH_MODELS ? kf_fail(error, KF_ERROR_INPUT,
                                                    "--model: more than %d models", KF_SEARCH_MODELS)
-                                         : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                         : kf_fail_memory(error, "the run");
     }
     p->models[count] = p->frozen[count] = spec;
     p->search.models = p->models;
@@ -88,8 +90,8 @@ static void set_budget(plan *p, const settings *wanted)
     if (wanted->budget_requests > 0) budget->requests = wanted->budget_requests;
     if (wanted->gpu_seconds > 0) budget->device_seconds = wanted->gpu_seconds;
     if (budget->seconds > 0 || p->run[0]) return;
-    /* Another budget alone is one, too; time has no default then. What only models spend is none to
-     * the tuner alone: it would end nothing. */
+    /* True if there is a budget. Then --time has no default. Budgets of models do not count without
+     * a model, because they would never end the tuner. */
     bool models = has_model(p),
          of_models = budget->cost_usd > 0 || budget->tokens > 0 || budget->requests > 0;
     if (budget->candidates > 0 || budget->device_seconds > 0 || (models && of_models)) return;
@@ -99,7 +101,7 @@ static void set_budget(plan *p, const settings *wanted)
 
 /* ---- a run that is repeated ------------------------------------------------------------------ */
 
-/* What a spec says of the model's part among several: ",weight=2,role=both". */
+/* Returns the part of a spec with the model's role: ",weight=2,role=both". */
 static void copy_traits(const char *spec, kf_buffer *text)
 {
     static const char *const names[] = {
@@ -112,7 +114,7 @@ static void copy_traits(const char *spec, kf_buffer *text)
                 kf_buffer_append(text, at, 1 + strcspn(at + 1, ",:"));
 }
 
-/* Each model of the run, `old`, becomes one that answers what it answered. */
+/* Replaces each model of the run `old` by a replay of its replies. */
 static bool replay_models(plan *p, const char *options, const char *const *old, size_t count,
                           kf_store *store, const char *run, kf_error *error)
 {
@@ -128,10 +130,10 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         }
         if (strcmp(old[i], "none") == 0) continue;
         if (twice)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "run %s has two models that are both called \"%s\": it can't be told "
-                           "what each said",
-                           run, name);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "run %s has two models with the name \"%s\": their replies can't be told apart",
+                run, name);
         kf_buffer_format(&spec, "replay%s", options);
         copy_traits(old[i], &spec);
         kf_buffer_format(&spec, ":%s#%s#%s", path ? path : kf_store_path(store), run,
@@ -139,10 +141,10 @@ static bool replay_models(plan *p, const char *options, const char *const *old, 
         if (!name || !add_model(p, kf_buffer_take(&spec), error)) return false;
     }
     return p->search.model_count ||
-           kf_fail(error, KF_ERROR_INPUT, "run %s asked no model: there is nothing to replay", run);
+           kf_fail(error, KF_ERROR_INPUT, "run %s has no model calls to replay", run);
 }
 
-/* `--model replay:RUN` alone: the same task, settings and replies, judged anew. */
+/* Sets up `--model replay:RUN`: the same task, settings and replies. */
 static bool plan_replay(plan *p, const kf_invocation *invocation, const settings *wanted,
                         const char *spec, const char *word, kf_error *error)
 {
@@ -157,7 +159,7 @@ static bool plan_replay(plan *p, const kf_invocation *invocation, const settings
     size_t count = p->search.model_count;
     memcpy(old, p->models, sizeof old);
     kf_autofree char *options = strndup(spec + 6, strcspn(spec, ":") - 6); /* ",strict=1" */
-    if (!options) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!options) return kf_fail_memory(error, "the run");
     p->search.anew = true;
     set_budget(p, wanted);
     return replay_models(p, options, old, count, store, run.id, error);
@@ -194,8 +196,8 @@ static bool plan_new(plan *p, const kf_invocation *invocation, const settings *w
     return true;
 }
 
-/* The run to go on with: by its id, or the latest unfinished one ("last", "latest"), of the task
- * when there is one. */
+/* Finds the run to resume: by its id, or the latest unfinished one ("last", "latest"), of the task
+ * if there is one. */
 static bool find_run(kf_store *store, const kf_invocation *invocation, const char *word,
                      kf_store_run *run, kf_error *error)
 {
@@ -207,9 +209,10 @@ static bool find_run(kf_store *store, const kf_invocation *invocation, const cha
     if (!kf_store_latest_run(store, task ? kf_task_hash(task) : NULL, true, run, &found, error))
         return false;
     return found ||
-           kf_fail(error, KF_ERROR_INPUT,
-                   "--resume %s: no unfinished run; \"kforge list\" shows all, give the id of one",
-                   word);
+           kf_fail(
+               error, KF_ERROR_INPUT,
+               "--resume %s: no unfinished run; give the id of a run (\"kforge list\" shows them)",
+               word);
 }
 
 static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocation,
@@ -223,15 +226,15 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
         return false;
     if (wanted->models.count && !set_models(p, wanted, error)) return false;
     set_budget(p, wanted);
-    /* The device as the store calls it may say more than the hardware does. */
+    /* The store's name of the device may have text after the hardware's name. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
     p->hardware = more ? strndup(run.device, (size_t)(more - run.device)) : strdup(run.device);
-    return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return p->hardware || kf_fail_memory(error, "the run");
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Which device the workers of this program judge on, or on which several. */
+/* Sets the device, or several devices, of local workers. */
 static bool choose_devices(const settings *wanted, const char **device, kf_devices *devices,
                            kf_error *error)
 {
@@ -239,13 +242,14 @@ static bool choose_devices(const settings *wanted, const char **device, kf_devic
     *device = wanted->device;
     if (!wanted->devices) return true;
     if (wanted->device && strcmp(wanted->device, "cuda") != 0)
-        return kf_fail(error, KF_ERROR_INPUT, "--devices %s and --device %s: one of them",
+        return kf_fail(error, KF_ERROR_INPUT,
+                       "--devices %s and --device %s exclude each other; give one of them",
                        wanted->devices, wanted->device);
     *device = "cuda";
     return kf_devices_parse(wanted->devices, kf_judge_gpu_count(), devices, error);
 }
 
-/* Looked for before anything is spent on what could not be written then. */
+/* Checks the output file before the search spends anything. */
 static bool has_place(const plan *p, const settings *wanted, kf_error *error)
 {
     return kf_optimize_result_has_place(wanted->output, kf_task_name(p->task), p->run, error);
@@ -278,14 +282,14 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_progress_view view = {
         .log = invocation->log,
         .terminal = invocation->terminal,
-        .note = alone ? "no model is given (--model), so the tuner works alone" : NULL,
+        .note = alone ? "no model given (--model): the tuner works alone" : NULL,
         .trouble = device || wanted->workers.count ? NULL : kf_judge_gpu_trouble};
     kf_search_observer observer = {.notify = kf_progress_notify, .context = &view};
     kf_search_result result;
     bool ran = kf_search_run(store, p.task, p.run[0] ? p.run : NULL, &p.search, workers,
                              invocation->interrupts, &observer, &result, error);
     kf_progress_clear(&view);
-    /* before anything is said: nothing is left running then */
+    /* before the first message: nothing runs then */
     kf_workers_close(kf_steal(&workers));
     __attribute__((cleanup(kf_optimize_result_clear)))
     kf_optimize_result o = {.result = &result,
@@ -293,11 +297,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .store = wanted->store,
                             .output = wanted->output};
     if (!ran) {
-        /* What was found is in the store; say how to go on. */
+        /* Everything is in the store. Print the command that continues. */
         if (result.progress.run[0] &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
-            fprintf(invocation->log, "what was found until now is stored; go on with: %s\n",
-                    o.resume);
+            fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
         return -1;
     }
     if (!kf_optimize_result_report(&o, store, wanted->json, invocation->output, error)) return -1;
@@ -313,13 +316,9 @@ static const kf_option options[] = {
      .offset = offsetof(settings, models),
      .config = true,
      .help = "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, "
-             "openrouter:MODEL, azure:DEPLOYMENT, "
-             "MODEL@http://HOST:PORT/v1, exec:COMMAND, replay:FILE, 'fallback:SPEC then SPEC' or "
-             "none (docs/guide/models.md); may be "
-             "given "
-             "again. Without one the tuner works alone. replay:RUN repeats a stored run (its id, "
-             "or last), with its task, settings and "
-             "replies."},
+             "openrouter:MODEL, azure:DEPLOYMENT, MODEL@http://HOST:PORT/v1, exec:COMMAND, "
+             "replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md); may be given "
+             "again. Without a model the tuner works alone. replay:RUN repeats a stored run."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
      .type = KF_OPTION_TEXT,
@@ -327,9 +326,8 @@ static const kf_option options[] = {
      .offset = offsetof(settings, strategy),
      .fallback = "auto",
      .config = true,
-     .help = "What models are asked for and from which parents: auto, sample, evolve, contrast, "
-             "critic, fsr, tune, or a JSON file with "
-             "settings of your own (docs/internals/search.md)."},
+     .help = "Strategy of the search: auto, sample, evolve, contrast, critic, fsr, tune, or a JSON "
+             "file with settings (docs/internals/search.md)."},
     {.name = "time",
      .letter = 't',
      .type = KF_OPTION_DURATION,
@@ -338,11 +336,8 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop searching after this time, earlier sessions of the run included; measuring the "
-             "best again comes on top. "
-             "Default, when no "
-             "budget is given: 40s, with a model 30m and 64 candidates. Money, tokens and requests "
-             "are budgets of models alone."},
+     .help = "Time limit of the search, without the final measurement. Default, without any "
+             "budget: 40s, with a model 30m and 64 candidates."},
     {.name = "candidates",
      .letter = 'n',
      .type = KF_OPTION_INTEGER,
@@ -351,7 +346,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Stop when this many candidates have been judged."},
+     .help = "Maximum of judged candidates."},
     {.name = "cost",
      .type = KF_OPTION_NUMBER,
      .argument = "USD",
@@ -359,8 +354,7 @@ static const kf_option options[] = {
      .low = KF_MIN_USD,
      .high = 1e9,
      .config = true,
-     .help = "Stop before the models cost more than this; what a request may cost is set aside "
-             "before it leaves."},
+     .help = "Maximum cost of the models. Each request's maximum is reserved before it is sent."},
     {.name = "tokens",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -368,7 +362,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e15,
      .config = true,
-     .help = "Stop before the models read and write more than this many tokens."},
+     .help = "Maximum of tokens that the models read and write."},
     {.name = "budget-requests",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -376,7 +370,7 @@ static const kf_option options[] = {
      .low = 1,
      .high = 1e12,
      .config = true,
-     .help = "Send no more than this many requests to models, retries included."},
+     .help = "Maximum of requests to models, with retries."},
     {.name = "gpu-seconds",
      .type = KF_OPTION_DURATION,
      .argument = "DURATION",
@@ -384,10 +378,7 @@ static const kf_option options[] = {
      .low = KF_MIN_SECONDS,
      .high = 1e9,
      .config = true,
-     .help = "Stop when workers have held their devices for so long, all of them together, to "
-             "build and judge candidates; "
-             "measuring the best "
-             "again at the end comes on top."},
+     .help = "Maximum of device time of all workers, without the final measurement."},
     KF_ROW_WORKERS(settings),
     KF_ROW_DEVICE(settings),
     {.name = "devices",
@@ -395,23 +386,21 @@ static const kf_option options[] = {
      .argument = "LIST",
      .offset = offsetof(settings, devices),
      .config = true,
-     .help = "Judge on several GPUs of this machine at once, one worker each: all, or their "
-             "numbers as in 0,2."},
+     .help = "GPUs of this machine, one worker each: all, or numbers as in 0,2."},
     {.name = "resume",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, resume),
-     .help = "Go on with a run, by its id, the beginning of it, or \"last\" (\"latest\") for the "
-             "last that is not finished, with "
-             "its own settings; budgets and models given here replace its own."},
+     .help = "Continue a run: its id, the beginning of its id, or \"last\" for the last unfinished "
+             "run. Budgets and models given here replace its own."},
     {.name = "output",
      .letter = 'o',
      .type = KF_OPTION_PATH,
      .argument = "FILE",
      .offset = offsetof(settings, output),
-     .help = "Where the best candidate is written, tried before anything else is done; default "
-             "kforge-out/TASK/RUN/best.cu."},
+     .help =
+         "File for the best candidate, checked at the start; default kforge-out/TASK/RUN/best.cu."},
     {.name = "seed",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -420,8 +409,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 9e15,
      .config = true,
-     .help =
-         "Of the random choices; the same seed and the same verdicts give the same candidates."},
+     .help = "Seed of the random choices."},
     {.name = "calls",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -429,7 +417,7 @@ static const kf_option options[] = {
      .low = 0,
      .high = 64,
      .config = true,
-     .help = "Model calls at a time; default as many as workers."},
+     .help = "Concurrent model calls; default as many as workers."},
     {.name = "seconds",
      .type = KF_OPTION_DURATION,
      .argument = "SECONDS",
@@ -437,17 +425,15 @@ static const kf_option options[] = {
      .fallback = "0.6",
      .low = 0.01,
      .high = 86400,
-     .help = "Most time for timing a candidate while searching; the best is measured again for "
-             "longer."},
+     .help = "Time limit for timing a candidate during the search."},
     KF_ROW_TIMEOUT(settings),
     {.name = "counters",
      .type = KF_OPTION_TEXT,
      .argument = "WHICH",
      .offset = offsetof(settings, counters),
-     .help = "Hardware counters of every correct candidate, for prompts: all, none, or CUPTI's "
-             "names with commas between them. "
-             "Each takes about a "
-             "second. Default: on a GPU all of every best candidate that is measured again."},
+     .help =
+         "Hardware counters of every correct candidate, for prompts: all, none, or names of CUPTI, "
+         "separated by commas. Default: on a GPU all, for candidates that are measured again."},
     KF_ROW_BASELINE(settings),
     KF_ROW_SANDBOX(settings),
     {.name = "flags",
@@ -457,9 +443,8 @@ static const kf_option options[] = {
      .fallback = "all",
      .offset = offsetof(settings, flags),
      .config = true,
-     .help = "Which compiler flags the tuner tries: those that a source declares and those known "
-             "to matter on the device, or only "
-             "the former."},
+     .help = "Compiler flags for the tuner: declared flags and those that matter on the device, or "
+             "only declared ones."},
     KF_ROW_PROMPTS(settings),
     KF_ROW_STORE(settings),
     KF_ROW_JSON(settings),
@@ -470,35 +455,23 @@ const kf_command kf_command_optimize = {
     .name = "optimize",
     .synopsis = "[TASK]",
     .summary = "Search for a faster implementation of a task's kernel",
-    .description = "It measures the baseline and the task's seeds, tunes what they declare as "
-                   "tunable, and has models, where some "
-                   "are given, draft, repair "
-                   "and improve candidates. Every candidate is judged in a sandbox and stored. "
-                   "What is reported as best was "
-                   "measured again in fresh "
-                   "processes. TASK is a task.json, the folder that holds one, or a name: that of "
-                   "a folder in tasks/, or of a "
-                   "task that comes with kforge.\n\n"
-                   "Ctrl-C once waits for the verdicts under way and stops; twice stops at once. "
-                   "Either way nothing that was "
-                   "judged is lost, and the "
-                   "command that goes on is shown.\n\n"
-                   "Exit status: 0 something correct was found, 1 nothing correct, 2 bad input, 3 "
-                   "the machine or a model failed, 4 "
-                   "the budget was spent "
-                   "before anything was correct, 130 interrupted.",
+    .description =
+        "Measures the baseline and the task's seeds, and tunes their tunables. Models draft, "
+        "repair and improve candidates. Every candidate is judged in a sandbox and stored. The "
+        "reported best was measured again in fresh processes. TASK is a task.json, its folder, or "
+        "the name of a task in tasks/ or of one that comes with kforge.\n\nCtrl-C once waits for "
+        "pending verdicts and stops; twice stops at once. Both keep all verdicts and print the "
+        "command that continues the run.\n\nExit status: 0 a candidate was correct, 1 no candidate "
+        "was correct, 2 bad input, 3 the machine or a model failed, 4 the budget ended before a "
+        "correct candidate, 130 interrupted.",
     .examples = "kforge optimize row_softmax\ttunes the seeds of a task for 40 seconds\n"
-                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tfor at "
-                "most $5, with the key in "
-                "ANTHROPIC_API_KEY\n"
-                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tasks "
-                "a server of your own\n"
-                "kforge optimize tasks/gemm --model exec:./ask.sh --cost 2\tlets a program of "
-                "yours ask a model, for at most $2 by "
-                "what it says\n"
-                "kforge optimize --resume last --time 5m\tgoes on with what was interrupted\n"
-                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker' --json\tjudges on "
-                "another machine\n",
+                "kforge optimize tasks/gemm --model anthropic:claude-sonnet-4-5 --cost 5\tspends "
+                "at most $5, with the key in ANTHROPIC_API_KEY\n"
+                "kforge optimize tasks/gemm --model qwen2.5-coder@http://localhost:11434/v1\tuses "
+                "your own model server\n"
+                "kforge optimize --resume last --time 5m\tcontinues an interrupted run\n"
+                "kforge optimize tasks/gemm --workers 'ssh gpu1 kforge worker'\tjudges on another "
+                "machine\n",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

@@ -1,4 +1,4 @@
-/* `kforge prompt`: what a model would be sent, without sending it. */
+/* `kforge prompt`: shows the next prompt without sending it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,13 +36,13 @@ static void preview_clear(preview *p)
     free(p->text.prompt);
 }
 
-/* The device of the run, what was given, or what a worker here says it has. */
+/* Finds the hardware: the run's, the given one, or that of a worker on this machine. */
 static bool find_hardware(preview *p, const settings *wanted, const kf_invocation *invocation,
                           kf_error *error)
 {
     if (wanted->hardware) {
         p->hardware = strdup(wanted->hardware);
-        return p->hardware || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return p->hardware || kf_fail_memory(error, "the hardware description");
     }
     if (p->hardware) return true;
     kf_auto(kf_workers) workers = kf_workers_open(
@@ -52,12 +52,11 @@ static bool find_hardware(preview *p, const settings *wanted, const kf_invocatio
         kf_workers_result result;
         if (*invocation->interrupts) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
         if (kf_now() > until)
-            return kf_fail(error, KF_ERROR_MACHINE,
-                           "no device has said what it is; give --hardware");
+            return kf_fail(error, KF_ERROR_MACHINE, "no device was found; give --hardware");
         if (kf_workers_wait(workers, 0.1, &result, error) < 0) return false;
     }
     p->hardware = workers ? strdup(kf_workers_hardware(workers)) : NULL;
-    return p->hardware || (workers && kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+    return p->hardware || (workers && kf_fail_memory(error, "the hardware description"));
 }
 
 static bool read_run(preview *p, kf_store *store, const settings *wanted, kf_error *error)
@@ -103,7 +102,8 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->run) {
         if (!kf_open_to_read(wanted->store, &store, error)) return -1;
         if (!store)
-            return kf_fail(error, KF_ERROR_INPUT, "--run %s: there are no runs yet", wanted->run),
+            return kf_fail(error, KF_ERROR_INPUT, "--run %s: the store has no runs yet",
+                           wanted->run),
                    -1;
         if (!read_run(&p, store, wanted, error)) return -1;
     } else {
@@ -136,29 +136,27 @@ static const kf_option options[] = {
      .argument = "NAME|FILE",
      .offset = offsetof(settings, strategy),
      .config = true,
-     .help = "What models are asked for and from which parents: auto, sample, evolve, contrast, "
-             "critic, fsr, tune, or a JSON file with "
-             "settings of your own (docs/internals/search.md). Default: auto, or that of the run."},
+     .help = "Strategy of the search, as for `kforge optimize`. Default: auto, or the run's."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "What this run (id, the beginning of one, or last) would send next, with parents, "
-             "exemplars and notes from it."},
+     .help = "The next prompt of this run (id, the beginning of one, or last), with its parents, "
+             "exemplars and notes."},
     {.name = "step",
      .type = KF_OPTION_TEXT,
      .argument = "STEP",
      .offset = offsetof(settings, step),
-     .help = "This prompt instead of what the strategy would choose: draft, improve, repair_build, "
-             "repair_wrong, contrast, crossover, "
-             "rethink, critic_optimise or critic_repair; all but draft need --run."},
+     .help = "This prompt instead of the strategy's choice: draft, improve, repair_build, "
+             "repair_wrong, contrast, crossover, rethink, critic_optimise or critic_repair. All "
+             "but draft need --run."},
     {.name = "hardware",
      .type = KF_OPTION_TEXT,
      .argument = "TEXT",
      .offset = offsetof(settings, hardware),
-     .help = "As on this hardware, in words (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute "
-             "capability 8.9\") instead of what is here."},
+     .help = "Prompt for this hardware (\"NVIDIA H100 80GB HBM3\" or \"GPU of compute capability "
+             "8.9\")."},
     KF_ROW_PROMPTS(settings),
     KF_ROW_DEVICE(settings),
     KF_ROW_STORE(settings),
@@ -169,16 +167,13 @@ static const kf_option options[] = {
 const kf_command kf_command_prompt = {
     .name = "prompt",
     .synopsis = "[TASK]",
-    .summary = "Show what a model would be sent, and how many tokens it has",
-    .description = "Writes system text and prompt to standard output; nothing is sent. Of a task "
-                   "it is the first draft that a "
-                   "strategy asks for; with "
-                   "--run what a run would ask for next.",
+    .summary = "Show the next prompt for a model, and its tokens",
+    .description = "Writes system text and prompt to standard output and sends nothing. For a task "
+                   "this is the first draft; with --run the next prompt of the run.",
     .examples = "kforge prompt tasks/gemm\tthe first prompt of a search\n"
                 "kforge prompt --run 0k7c --step contrast\twith candidates of a run\n"
-                "kforge prompt tasks/gemm --hardware \"GPU of compute capability 9.0\" --json | jq "
-                ".prompt_tokens\twith the card "
-                "of another GPU",
+                "kforge prompt tasks/gemm --hardware \"GPU of compute capability 9.0\" --json\tfor "
+                "another GPU",
     .most_arguments = 1,
     .options = options,
     .settings_size = sizeof(settings),

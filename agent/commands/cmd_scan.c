@@ -1,4 +1,4 @@
-/* `kforge scan`: what in a candidate somebody may want to look at. */
+/* `kforge scan`: lists constructs that a reviewer may look at. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
         done = kf_print_json(view.out, kf_steal(&json), error);
     } else if (done) {
         if (l.count) kf_table_print(&l.table, view.out, view.width, 0, view.color);
-        if (!l.count) fputs("nothing to look at\n", view.out);
+        if (!l.count) fputs("nothing found\n", view.out);
     }
     kf_table_free(&l.table);
     return done ? KF_EXIT_DONE : -1;
@@ -114,9 +114,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, compile),
      .fallback = "true",
-     .help = "Preprocess and compile it in the build jail first, so that macros are expanded and "
-             "what it imports is seen (the default; "
-             "--no-compile does not)."},
+     .help = "Preprocess and compile in the build jail first, to expand macros and find imports "
+             "(the default; --no-compile does not)."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -124,16 +123,13 @@ static const kf_option options[] = {
 const kf_command kf_command_scan = {
     .name = "scan",
     .synopsis = "FILE.cu",
-    .summary = "List what in a candidate may be worth a look; never a verdict",
-    .description = "Names threads, signals, loaded code, files, clocks, streams, kept state, low "
-                   "precision and more, with their lines; of a "
-                   "binary (FILE.so, FILE.cubin) what it imports and holds, and where cuobjdump is "
-                   "installed the precision of its matrix "
-                   "instructions.\n\n"
-                   "Each of these has honest uses, and a cheat can avoid all of them: whether a "
-                   "candidate cheats is found out by running it "
-                   "(`kforge eval`). The exit status is 0 whatever is found.",
-    .examples = "kforge scan mine.cu\twhat a reviewer might look at first\n",
+    .summary = "List constructs in a candidate that a reviewer may look at",
+    .description =
+        "Names threads, signals, loaded code, files, clocks, streams, kept state, low precision "
+        "and more, with their lines. Of a binary (FILE.so, FILE.cubin) it names imports and "
+        "content.\n\nThis is not a verdict: each construct has honest uses, and a cheat can avoid "
+        "all of them. `kforge eval` judges. The exit status is 0 in any case.",
+    .examples = "kforge scan mine.cu\tlists the suspicious lines of mine.cu\n",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = options,

@@ -1,4 +1,5 @@
-/* `kforge selftest`: does this machine's judge catch what it has to, and leave the honest alone. */
+/* `kforge selftest`: judges hostile and honest candidates and compares the verdicts with the
+ * expected ones. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,8 +60,8 @@ static void take_case(void *context, const kf_selftest_case *row)
     kf_table_cell(&r->table, "%s", kf_figure_seconds(row->seconds, seconds));
 }
 
-/* The judge's temporary files go to a folder of their own, so that whatever is left there was left
- * by it or by a candidate. */
+/* The judge's temporary files go to a folder of their own. So everything that is left there comes
+ * from it or from a candidate. */
 typedef struct scratch {
     char *folder, *before_folder; /* $TMPDIR now and before */
     kf_leak_snapshot *before;
@@ -87,24 +88,24 @@ static scratch *scratch_new(kf_error *error)
     kf_auto(scratch) s = calloc(1, sizeof *s);
     const char *given = getenv("TMPDIR");
     if (!s || (given && !(s->before_folder = strdup(given)))) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the selftest");
         return NULL;
     }
     if (!(s->folder = kf_directory_temporary("kforge-selftest", error))) return NULL;
     if (setenv("TMPDIR", s->folder, 1) != 0) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the selftest");
         return NULL;
     }
     if (!(s->before = kf_leak_snapshot_take(s->folder, error))) return NULL;
     return kf_steal(&s);
 }
 
-/* What a GPU's driver opens for a judge stays open for as long as this program lives. By a verdict
- * of the judge's own it is there, and is not left behind: the census is taken anew. */
+/* A GPU's driver keeps descriptors open for the life of this program. The first verdict of the
+ * judge's own opens them, so the leak snapshot is taken again after it. */
 static bool use_driver(scratch *own, kf_judge *judge, const char *folder, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(folder, "selftest/vecadd");
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "the selftest");
     if (strncmp(kf_judge_device(judge), "cpu", 3) == 0 || access(path, F_OK) != 0) return true;
     kf_task *task = kf_task_load(path, error);
     if (!task) return false;
@@ -150,14 +151,15 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_leak_snapshot_news news = {0};
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,
                      *hardware = done ? strdup(kf_judge_hardware(judge)) : NULL;
-    /* "0 of 0 caught (100 %)" would read as a proof. */
+    /* "0 of 0 caught (100 %)" would look like a proof */
     if (done && sum.hostile + sum.honest == 0 && wanted->filter)
         done =
             kf_fail(error, KF_ERROR_INPUT,
                     "--filter: no case for this device has \"%.200s\" in its path; cases are in %s",
                     wanted->filter, folder);
-    if (done && (!device || !hardware)) done = kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (done) { /* what it still holds is not left behind */
+    if (done && (!device || !hardware)) done = kf_fail_memory(error, "the selftest");
+    /* descriptors that it still holds are not leaks */
+    if (done) {
         kf_judge_free(kf_steal(&judge));
         kf_auto(kf_leak_snapshot) after = kf_leak_snapshot_take(own->folder, error);
         done = after != NULL;
@@ -198,10 +200,12 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
             fprintf(view.out, "left behind: %s", left.data);
         else if (news.others)
             fprintf(view.out,
-                    "nothing left behind; new on this machine, perhaps by other programs:\n%s",
+                    "candidates left nothing behind; new on this machine, perhaps from other "
+                    "programs:\n%s",
                     left.data);
         else
-            fputs("nothing left behind: no process, descriptor, file, shared memory or socket\n",
+            fputs("candidates left nothing behind: no process, descriptor, file, shared memory or "
+                  "socket\n",
                   view.out);
     }
     kf_table_free(&r.table);
@@ -214,18 +218,18 @@ static const kf_option options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "TEXT",
      .offset = offsetof(settings, filter),
-     .help = "Only cases whose path contains this: hostile/, scale/graph, …"},
+     .help = "Only cases with this text in their path: hostile/, scale/graph, …"},
     {.name = "folder",
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, folder),
-     .help = "Cases of your own: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
+     .help = "Your own cases: DIR/hostile/TASK/NAME.cu, DIR/honest/TASK/NAME.cu and "
              "DIR/selftest/TASK/task.json."},
     {.name = "all",
      .letter = 'a',
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, all),
-     .help = "List every case, not only those that went wrong."},
+     .help = "List every case, not only failed ones."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -233,19 +237,12 @@ static const kf_option options[] = {
 const kf_command kf_command_selftest = {
     .name = "selftest",
     .synopsis = "",
-    .summary = "Prove that this machine's judge catches cheats and leaves honest candidates alone",
-    .description = "Judges a collection of cheating candidates and one of odd but honest ones as "
-                   "any other, and tells which did "
-                   "not get the verdict that "
-                   "they must get. What it prints belongs beside every leaderboard that this "
-                   "machine's verdicts enter.\n\n"
-                   "The exit status is 0 when every hostile candidate was caught, no honest one "
-                   "accused, and none held the judge "
-                   "for longer than its "
-                   "limits or left a process, an open descriptor or a file behind, else 1.",
-    .examples = "kforge selftest --device cpu\ton the processor\nkforge selftest --filter honest/ "
-                "--all\twhat is done with the "
-                "honest ones\n",
+    .summary = "Prove that this machine's judge catches cheats and accepts honest candidates",
+    .description = "Judges a collection of cheating candidates and one of unusual honest ones, and "
+                   "lists wrong verdicts. Publish its output with each leaderboard of this "
+                   "machine's verdicts.\n\nExit status: 0 if all verdicts are right and no "
+                   "candidate left a process, descriptor or file behind, else 1.",
+    .examples = "kforge selftest --device cpu\ton the processor\n",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

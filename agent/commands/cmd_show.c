@@ -1,4 +1,4 @@
-/* `kforge show`: one run, candidate or task, whichever the word names. */
+/* `kforge show`: finds the run, candidate or task with the given name and shows it. */
 #include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,14 +27,14 @@ static bool is_path(const char *word)
     return strchr(word, '/') || (stat(word, &status) == 0);
 }
 
-/* Only for what was asked: --source of a run would be a mistake. */
+/* Refuses options of another kind of object: --source of a run is a mistake. */
 static bool fits(const settings *wanted, bool candidate, const char *what, kf_error *error)
 {
     if (candidate && (wanted->tree || strcmp(wanted->format, "text") != 0))
-        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, and this is a candidate",
+        return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a run, but this is a candidate",
                        wanted->tree ? "--tree" : "--format");
     if (candidate || (!wanted->source && !wanted->samples && !wanted->run)) return true;
-    return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, and this is a %s",
+    return kf_fail(error, KF_ERROR_INPUT, "show: %s is for a candidate, but this is a %s",
                    wanted->source    ? "--source"
                    : wanted->samples ? "--samples"
                                      : "--run",
@@ -69,7 +69,7 @@ static bool show_numbered(const kf_view *view, kf_store *store, const settings *
            show_candidate(view, store, wanted, &candidate, error);
 }
 
-/* Whatever else has that name. */
+/* Lists all other objects with that name. */
 static bool show_latest(const kf_view *view, kf_store *store, const settings *wanted,
                         const char *word, kf_error *error)
 {
@@ -85,8 +85,8 @@ static bool show_task_at(const kf_view *view, const settings *wanted, const char
     return task && kf_show_task(view, task, error);
 }
 
-/* A run's id, a candidate's hash and a task's name or hash all are words of letters and digits:
- * whichever the store knows; more than one kind is an error that says so. */
+/* A run's id, a candidate's hash and a task's name or hash look alike, so the store decides. A name
+ * of several objects is an error. */
 static bool show_named(const kf_view *view, kf_store *store, const settings *wanted,
                        const char *word, kf_error *error)
 {
@@ -114,12 +114,12 @@ static bool show_named(const kf_view *view, kf_store *store, const settings *wan
     kf_autofree char *path = kf_named_task_path(word, NULL);
     if (path) return show_task_at(view, wanted, path, error);
     const kf_error *all[] = {&run_error, &candidate_error, &task_error};
-    for (int i = 0; i < 3; i++) /* a broken store, or a word that is too short */
+    for (int i = 0; i < 3; i++) /* a broken store, or too short a word */
         if (all[i]->code != KF_ERROR_INPUT || strstr(all[i]->text, "several"))
             return kf_fail_copy(error, all[i]);
     return kf_fail(error, KF_ERROR_INPUT,
-                   "%s: no run, candidate or task of that name; \"kforge list\" and \"kforge list "
-                   "--tasks\" show what there is",
+                   "%s: no run, candidate or task has this name; \"kforge list\" and \"kforge list "
+                   "--tasks\" list them",
                    word);
 }
 
@@ -137,7 +137,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!store) {
         kf_autofree char *path = latest || numbered ? NULL : kf_named_task_path(word, NULL);
         if (path) return show_task_at(&view, wanted, path, error) ? KF_EXIT_DONE : -1;
-        kf_fail(error, KF_ERROR_INPUT, "%s: there are no runs yet", word);
+        kf_fail(error, KF_ERROR_INPUT, "%s: the store has no runs yet", word);
         return -1;
     }
     bool good = latest     ? show_latest(&view, store, wanted, word, error)
@@ -152,17 +152,17 @@ static const kf_option options[] = {
      .letter = 's',
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, source),
-     .help = "Of a candidate: its source alone."},
+     .help = "Of a candidate: only its source."},
     {.name = "samples",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, samples),
-     .help = "Of a candidate: all raw timings as well."},
+     .help = "Of a candidate: also all raw timings."},
     {.name = "run",
      .letter = 'r',
      .type = KF_OPTION_TEXT,
      .argument = "RUN",
      .offset = offsetof(settings, run),
-     .help = "Of a candidate with a number: as it stands in this run (id, the beginning of one, or "
+     .help = "Of a candidate given by number: its state in this run (id, the beginning of one, or "
              "last)."},
     {.name = "top",
      .type = KF_OPTION_INTEGER,
@@ -171,7 +171,7 @@ static const kf_option options[] = {
      .fallback = "5",
      .low = 0,
      .high = 100000,
-     .help = "Of a run: so many of its best candidates."},
+     .help = "Of a run: number of best candidates."},
     {.name = "attempts",
      .type = KF_OPTION_INTEGER,
      .argument = "N",
@@ -179,7 +179,7 @@ static const kf_option options[] = {
      .fallback = "10",
      .low = 0,
      .high = 1e9,
-     .help = "Of a run: so many of its latest attempts."},
+     .help = "Of a run: number of latest attempts."},
     {.name = "tree",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, tree),
@@ -199,17 +199,12 @@ const kf_command kf_command_show = {
     .name = "show",
     .synopsis = "[RUN|CANDIDATE|TASK]",
     .summary = "Show a run, a candidate or a task",
-    .description = "RUN is an id or the beginning of one; \"last\" or \"latest\", also no argument "
-                   "at all, is the one that was started last. "
-                   "CANDIDATE is c and its "
-                   "number, or the beginning of its hash, at least 4 digits. TASK is a task.json, "
-                   "the folder that holds one, or the name or "
-                   "hash of "
-                   "a task in the store.\n\n"
-                   "A speedup is the baseline's time divided by the candidate's, with its 95 % "
-                   "interval behind it. FLOOR is the time that the "
-                   "memory traffic and arithmetic of the workload take at the device's measured "
-                   "peak: nothing can be faster.",
+    .description =
+        "RUN is an id, the beginning of one, or \"last\" (the default). CANDIDATE is c and its "
+        "number, or at least 4 digits of its hash. TASK is a task.json, its folder, or the name or "
+        "hash of a task in the store.\n\nSpeedup is the baseline's time divided by the "
+        "candidate's, with a 95 % interval. FLOOR is the time of the workload's memory traffic and "
+        "arithmetic at the measured peak of the device.",
     .examples = "kforge show\tthe latest run\n"
                 "kforge show c12\tone candidate: verdict, timings, errors, family\n"
                 "kforge show latest --format svg > tree.svg\tthe family tree of the latest run\n"

@@ -1,5 +1,4 @@
-/* `kforge store merge|check|vacuum|migrate|stats|backup`: care of databases (kforge/store_care.h).
- */
+/* `kforge store merge|check|vacuum|migrate|stats|backup` (kforge/store_care.h). */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +12,7 @@ typedef struct settings {
     double keep_samples;
 } settings;
 
-/* Prints `json` or, without --json, what `text` says. Takes json over. */
+/* Prints `json` or, without --json, `text`. Takes ownership of json. */
 static int answer(const kf_invocation *invocation, const settings *wanted, cJSON *json,
                   kf_error *error)
 {
@@ -22,8 +21,7 @@ static int answer(const kf_invocation *invocation, const settings *wanted, cJSON
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-/* Before a store is made or changed: can all that is to be merged be opened? What only reading
- * finds damaged is found later. */
+/* Opens all stores before one is made or changed. Damage deeper in a file is found later. */
 static bool all_are_stores(const kf_invocation *invocation, kf_error *error)
 {
     for (size_t i = 0; i < invocation->argument_count; i++) {
@@ -41,7 +39,8 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
     if (!store) return -1;
     kf_store_merged total = {0};
     for (size_t i = 0; i < invocation->argument_count; i++) {
-        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED; /* what was merged so far is in */
+        /* everything merged so far is in the store */
+        if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
         kf_store_merged one = total;
         one.same = false;
         if (!kf_store_merge(store, invocation->arguments[i], &one, error)) {
@@ -49,8 +48,7 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
             return -1;
         }
         if (one.same)
-            fprintf(invocation->log, "%s: is the store that is merged into\n",
-                    invocation->arguments[i]);
+            fprintf(invocation->log, "%s: is the target store itself\n", invocation->arguments[i]);
         else if (invocation->argument_count > 1 && !wanted->json)
             fprintf(invocation->log, "%s: %lld candidates, %lld verdicts were new\n",
                     invocation->arguments[i], (long long)(one.candidates - total.candidates),
@@ -224,8 +222,8 @@ static const kf_option stats_options[] = {
     {.name = "digest",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, digest),
-     .help = "A hash over all content as well, which is equal for equal content however it came "
-             "together. Reads everything."},
+     .help = "Add a hash over all content. Stores with equal content have equal hashes. This reads "
+             "the whole store."},
     KF_ROW_JSON(settings),
     {0},
 };
@@ -234,7 +232,7 @@ static const kf_option vacuum_options[] = {
     {.name = "drop-samples",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, samples),
-     .help = "Drop old raw timings. Verdicts that are correct and stand keep theirs."},
+     .help = "Delete old raw timings, but not those of valid correct verdicts."},
     {.name = "older-than",
      .type = KF_OPTION_DURATION,
      .argument = "TIME",
@@ -242,24 +240,19 @@ static const kf_option vacuum_options[] = {
      .fallback = "720h",
      .low = 0,
      .high = 1e10,
-     .help = "What --drop-samples takes for old."},
+     .help = "Age of raw timings that --drop-samples deletes."},
     {0},
 };
 
 const kf_command kf_command_store_merge = {
     .name = "store merge",
     .synopsis = "FILE…",
-    .summary = "Put everything that other stores hold into one",
-    .description = "A union by content: what has the same content hash, run id or text is there "
-                   "once, whichever stores it came from and "
-                   "in whichever order. Merging again changes nothing, so after an interruption "
-                   "simply run it again: each FILE is in "
-                   "completely or not at all. The FILEs are only read; --store is made when it is "
-                   "missing, once all of them "
-                   "could be opened, and goes again where the first turns out to be damaged.\n\n"
-                   "A run that went on in two copies of a store keeps the longer history. Tasks of "
-                   "one name and different content "
-                   "are different tasks and both stay.",
+    .summary = "Copy everything that other stores hold into one",
+    .description =
+        "A union by content: each content hash, run id or text is there once, in any order of "
+        "merging. After an interruption, run it again: each FILE is in completely or not at all. A "
+        "missing --store is made.\n\nIf a run continued in two copies of a store, the longer "
+        "history is kept. Tasks with the same name and different content stay different.",
     .examples = "kforge store merge node1.db node2.db --store all.db\ttwo stores into one",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
@@ -272,8 +265,7 @@ const kf_command kf_command_store_check = {
     .name = "store check",
     .synopsis = "",
     .summary = "Check every page, reference, count and hash of a store",
-    .description = "Says \"sound\" and ends with status 0, or names the first thing that is not as "
-                   "it should be.",
+    .description = "Prints \"sound\" with status 0, or names the first fault.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_check,
@@ -282,9 +274,9 @@ const kf_command kf_command_store_check = {
 const kf_command kf_command_store_stats = {
     .name = "store stats",
     .synopsis = "",
-    .summary = "Say how much of what a store holds",
-    .description = "Bytes are those of the file and its log; unused ones can be given back with "
-                   "\"kforge store vacuum\".",
+    .summary = "Count the contents of a store",
+    .description =
+        "Bytes are those of the file and its log. \"kforge store vacuum\" frees unused ones.",
     .options = stats_options,
     .settings_size = sizeof(settings),
     .run = run_stats,
@@ -294,8 +286,7 @@ const kf_command kf_command_store_backup = {
     .name = "store backup",
     .synopsis = "FILE",
     .summary = "Copy a store, also while a run writes to it",
-    .description = "FILE holds one moment of the store, and is there completely or not at all. It "
-                   "must not exist.",
+    .description = "FILE must not exist. It is a consistent copy, complete or not there at all.",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = store_options,
@@ -306,9 +297,9 @@ const kf_command kf_command_store_backup = {
 const kf_command kf_command_store_vacuum = {
     .name = "store vacuum",
     .synopsis = "",
-    .summary = "Give unused space back, drop old raw timings",
-    .description = "Texts that nothing refers to go, and the file is written anew without gaps, "
-                   "for which it needs as much free space again.",
+    .summary = "Free unused space, delete old raw timings",
+    .description = "Deletes texts without a reference and rewrites the file, which needs as much "
+                   "free space again.",
     .options = vacuum_options,
     .settings_size = sizeof(settings),
     .run = run_vacuum,
@@ -317,9 +308,8 @@ const kf_command kf_command_store_vacuum = {
 const kf_command kf_command_store_migrate = {
     .name = "store migrate",
     .synopsis = "",
-    .summary = "Bring a store that an older kforge wrote up to date",
-    .description = "Commands that write do this on their own; commands that only read ask for it. "
-                   "All or nothing.",
+    .summary = "Update a store that an older kforge wrote",
+    .description = "Commands that write do this automatically. Commands that only read ask for it.",
     .options = store_options,
     .settings_size = sizeof(settings),
     .run = run_migrate,

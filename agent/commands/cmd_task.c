@@ -16,12 +16,12 @@ static int run_new(const kf_invocation *invocation, const void *values, kf_error
     const char *folder = invocation->arguments[0];
     if (!kf_starter_write(folder, error)) return -1;
     fprintf(invocation->output,
-            "%s: a task that works: y = x / (1 + exp(-x)). Make it yours:\n"
-            "  task.json      what is computed, on which shapes, checked how\n"
-            "  oracle.cu      the truth, in float64\n"
+            "%s: a working task: y = x / (1 + exp(-x)). Edit its files:\n"
+            "  task.json      operation, shapes and checks\n"
+            "  oracle.cu      the reference result, in float64\n"
             "  baseline.cu    the implementation to beat\n"
             "  seed_items.cu  a candidate to start from, with tunables\n"
-            "then \"kforge task lint %s\" tells what is wrong with it.\n",
+            "Then \"kforge task lint %s\" lists its faults.\n",
             folder, folder);
     return KF_EXIT_DONE;
 }
@@ -30,11 +30,9 @@ const kf_command kf_command_task_new = {
     .name = "task new",
     .synopsis = "DIRECTORY",
     .summary = "Make a task folder to start from",
-    .description = "The task is called like the folder. It holds a small elementwise operation "
-                   "that loads, lints and is correct, "
-                   "with an oracle, a "
-                   "baseline and a seed; change them step by step into yours. "
-                   "docs/reference/task-format.md has every key.",
+    .description = "The folder holds a small elementwise operation that loads, lints and is "
+                   "correct, with oracle, baseline and seed. Change them step by step into your "
+                   "own (docs/reference/task-format.md).",
     .examples = "kforge task new tasks/my_kernel\tthen edit tasks/my_kernel/task.json",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -50,8 +48,8 @@ typedef struct lint_settings {
 
 typedef struct lint {
     const kf_view *view;
-    const char *task; /* as the user named it */
-    cJSON *findings;  /* NULL: text */
+    const char *task; /* the name on the command line */
+    cJSON *findings;  /* NULL for text */
     int errors, warnings;
 } lint;
 
@@ -80,7 +78,7 @@ static void report(void *context, const kf_lint_finding *finding)
                      4, true);
 }
 
-/* Opened once for all tasks; NULL when only reading was asked for, or with an error. */
+/* Opens one judge for all tasks. *judge stays NULL with --read-only. */
 static bool open_judge(const lint_settings *wanted, kf_judge **judge, kf_error *error)
 {
     *judge = NULL;
@@ -120,7 +118,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
         if (task) kf_task_lint_static(task, NULL, report, &l);
         good = good && lint_outputs(judge, task, &l, invocation->interrupts, &reason);
         if (task && !good && reason.code == KF_ERROR_BUSY) break; /* interrupted */
-        if (task && !good && reason.code == KF_ERROR_MACHINE) {   /* no task's fault */
+        if (task && !good && reason.code == KF_ERROR_MACHINE) {   /* not a fault of the task */
             kf_fail_copy(error, &reason);
             return -1;
         }
@@ -136,7 +134,7 @@ static int run_lint(const kf_invocation *invocation, const void *values, kf_erro
             fprintf(view.out, "%s: good%s\n", l.task,
                     l.warnings ? ", with advice"
                     : ran      ? ""
-                               : " as far as reading tells");
+                               : " as far as it was read");
     }
     if (*invocation->interrupts) return KF_EXIT_INTERRUPTED;
     if (wanted->json && !kf_print_json(view.out, kf_steal(&json), error)) return -1;
@@ -148,7 +146,7 @@ static const kf_option lint_options[] = {
     {.name = "read-only",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(lint_settings, only_read),
-     .help = "Only read the task; run nothing."},
+     .help = "Read the task without running it."},
     KF_ROW_JSON(lint_settings),
     {0},
 };
@@ -156,14 +154,11 @@ static const kf_option lint_options[] = {
 const kf_command kf_command_task_lint = {
     .name = "task lint",
     .synopsis = "TASK…",
-    .summary = "Find what is wrong with tasks, and what would make them easy to cheat on",
-    .description = "Loads the task, reads it for advice, then runs oracle and baseline on a few "
-                   "inputs and looks at the outputs: "
-                   "would zeros, a copy "
-                   "of an input, a mean or a table pass? Errors are findings that keep the task "
-                   "from telling a right candidate "
-                   "from a wrong one: then "
-                   "the exit status is 2. docs/reference/task-format.md lists the rules.",
+    .summary = "Find faults of tasks, and ways to cheat on them",
+    .description = "Checks the task by rules, then runs oracle and baseline on a few inputs: would "
+                   "zeros, a copy of an input, a mean or a table pass? Errors make verdicts "
+                   "unreliable. docs/reference/task-format.md lists the rules.\n\nExit status: 0, "
+                   "or 2 if there are errors.",
     .examples = "kforge task lint tasks/*\tall of them",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
@@ -191,12 +186,11 @@ static const kf_option show_options[] = {KF_ROW_JSON(show_settings), {0}};
 const kf_command kf_command_task_show = {
     .name = "task show",
     .synopsis = "TASK",
-    .summary = "Show a task's signature, and what its workloads come to",
-    .description = "BUFFERS is the memory of one set of arguments, WORK the memory traffic that no "
-                   "implementation can avoid, FLOP "
-                   "the arithmetic of one "
-                   "call. --json holds the task in canonical form and all shapes.",
-    .examples = "kforge task show tasks/row_softmax\tthe signature that a candidate has to have",
+    .summary = "Show a task's signature and workloads",
+    .description =
+        "BUFFERS is the memory of one set of arguments, WORK the least memory traffic of a call, "
+        "FLOP its arithmetic. --json holds the task in canonical form and all shapes.",
+    .examples = "kforge task show tasks/row_softmax\tthe signature of a candidate",
     .least_arguments = 1,
     .most_arguments = 1,
     .options = show_options,

@@ -1,5 +1,4 @@
-/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and whether what was signed is
- * still what it was. */
+/* `kforge verdict keygen|verify`: keys for `kforge eval --sign`, and the check of signatures. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +29,8 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     const char *path = invocation->arguments[0];
     char public_key[KF_PUBLIC_KEY_HEX] = "";
     size_t size;
-    /* A key that is cut off would be "another key", which says something about the verdict. */
+    /* A shortened key would look like another key, which is a statement about the verdict. So it is
+     * an error. */
     if (wanted->key && (strlen(wanted->key) != KF_PUBLIC_KEY_HEX - 1 ||
                         strspn(wanted->key, "0123456789abcdef") != KF_PUBLIC_KEY_HEX - 1))
         return kf_fail(error, KF_ERROR_INPUT,
@@ -57,17 +57,16 @@ static int run_verify(const kf_invocation *invocation, const void *values, kf_er
     }
     bool replayed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(verdict->provenance, "replayed"));
     fprintf(invocation->output, "%s: %s, signed by %s%s\n", path, kf_status_name(verdict->status),
-            public_key, replayed ? "; a replay, whose inputs were known beforehand" : "");
+            public_key, replayed ? "; a replay: its inputs were known beforehand" : "");
     return KF_EXIT_DONE;
 }
 
 const kf_command kf_command_verdict_keygen = {
     .name = "verdict keygen",
     .synopsis = "FILE",
-    .summary = "Make a key that verdicts can be signed with",
-    .description = "Writes a new Ed25519 key to FILE, which must not exist and becomes readable "
-                   "for its owner alone, and prints the half "
-                   "of it that others need to check signatures.",
+    .summary = "Make a key for signing verdicts",
+    .description = "Writes a new Ed25519 key to FILE, readable for its owner only, and prints the "
+                   "public key. FILE must not exist.",
     .examples = "kforge verdict keygen ~/.config/kforge/signing\tprints the public key\n",
     .least_arguments = 1,
     .most_arguments = 1,
@@ -79,8 +78,7 @@ static const kf_option verify_options[] = {
      .type = KF_OPTION_TEXT,
      .argument = "HEX",
      .offset = offsetof(settings, key),
-     .help =
-         "The public key that must have signed it; without it any key will do, and it is printed."},
+     .help = "Public key of the signer. Without it any key passes, and is printed."},
     {0},
 };
 
@@ -88,12 +86,10 @@ const kf_command kf_command_verdict_verify = {
     .name = "verdict verify",
     .synopsis = "FILE",
     .summary = "Check the signature of a verdict",
-    .description = "FILE is what `kforge eval --json --sign KEYFILE` wrote. A good signature says "
-                   "that the holder of the key vouches for the "
-                   "verdict and that nothing in it has changed since; it says nothing of the "
-                   "machine that was measured on.\n\n"
-                   "Exit status: 0 the signature is good, 1 it is not or there is none, 2 the file "
-                   "is no verdict.",
+    .description =
+        "FILE is the output of `kforge eval --json --sign KEYFILE`. A good signature proves that "
+        "the holder of the key signed exactly this verdict. It proves nothing about the "
+        "machine.\n\nExit status: 0 good, 1 wrong or missing, 2 not a verdict.",
     .examples = "kforge verdict verify verdict.json --key 3f1c…\n",
     .least_arguments = 1,
     .most_arguments = 1,

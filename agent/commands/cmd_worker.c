@@ -1,4 +1,4 @@
-/* `kforge worker`: a judge behind a pipe or a folder. */
+/* `kforge worker`: a judge that takes jobs from a pipe or a folder. */
 #include <string.h>
 #include <unistd.h>
 
@@ -33,18 +33,17 @@ static const kf_option options[] = {
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, spool),
-     .help = "Take jobs from this folder, which --workers spool:DIR fills, instead of from "
-             "standard input."},
+     .help = "Take jobs from this folder instead of standard input. --workers spool:DIR fills it."},
     {.name = "once",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, once),
-     .help = "With --spool: end when there is no job left."},
+     .help = "With --spool: end when no job is left."},
     {.name = "cache",
      .type = KF_OPTION_PATH,
      .argument = "DIR",
      .offset = offsetof(settings, cache),
      .config = true,
-     .help = "Where builds of oracles and baselines are kept; default $XDG_CACHE_HOME/kforge or "
+     .help = "Folder for builds of oracles and baselines; default $XDG_CACHE_HOME/kforge or "
              "~/.cache/kforge."},
     {0},
 };
@@ -52,21 +51,15 @@ static const kf_option options[] = {
 const kf_command kf_command_worker = {
     .name = "worker",
     .synopsis = "",
-    .summary = "Judge candidates for kforge elsewhere: jobs in, verdicts out, as JSON lines",
+    .summary = "Judge candidates for a kforge elsewhere: jobs in, verdicts out, as JSON lines",
     .description =
-        "It says hello with a line that names its device, then answers every job with one line "
-        "until its input ends. On a GPU it "
-        "takes several "
-        "jobs at a time, compiles some while it measures one, and answers whichever is done. "
-        "\"kforge optimize --workers 'ssh host kforge worker'\" starts it where the device is; "
-        "whatever starts a program and "
-        "carries its input and output will do.\n\n"
-        "With --spool it takes jobs from a folder instead and waits for more. Several workers may "
-        "share one; what a worker "
-        "that died had taken is taken over by the others after two minutes.",
-    .examples =
-        "kforge worker --device cuda:1\tjudges what comes on standard input on the second GPU\n"
-        "kforge worker --spool /shared/jobs\tjudges what is put into a folder\n",
+        "Writes a line that names its device, then one line for each job until its input ends. On "
+        "a GPU answers come in any order. \"kforge optimize --workers 'ssh host kforge worker'\" "
+        "starts it on the machine with the device. Any program that connects input and output will "
+        "do.\n\nWith --spool it takes jobs from a folder and waits for more. Several workers may "
+        "share a folder. If a worker dies, another takes over its jobs after two minutes.",
+    .examples = "kforge worker --device cuda:1\tjudges jobs from standard input on the second GPU\n"
+                "kforge worker --spool /shared/jobs\tjudges jobs from a folder\n",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

@@ -1,36 +1,47 @@
-/* What `kforge doctor` looks at: facts about this machine, each with a state and, where something
- * is amiss, what to do about it. */
+/* The checks of `kforge doctor`. Each check adds facts about this machine to a list: a subject, a
+ * state, a text, and a remedy if the fact is a fault.
+ *
+ * doctor_report.c holds the list and prints it. The other files add facts and call nothing of each
+ * other; cmd_doctor.c calls them all.
+ */
 #ifndef KFORGE_DOCTOR_H
 #define KFORGE_DOCTOR_H
 
 #include <cjson/cJSON.h>
 
 #include "kforge/buffer.h"
+#include "output.h"
 
 typedef enum kf_fact_state {
     KF_FACT_GOOD,
-    KF_FACT_MISSING, /* kforge works without it, with less */
-    KF_FACT_FAULT,   /* has to be mended */
+    /* kforge works without it, with fewer features */
+    KF_FACT_MISSING,
+    /* the user has to repair it */
+    KF_FACT_FAULT,
 } kf_fact_state;
 
 typedef struct kf_doctor {
-    cJSON *facts;              /* array of {"subject","state","text","hint"} */
-    void (*told)(cJSON *fact); /* is given each when it is added; NULL: nobody */
+    /* array of {"subject","state","text","hint"} */
+    cJSON *facts;
+    /* called with each new fact; may be NULL */
+    void (*on_fact)(cJSON *fact);
 } kf_doctor;
 
-const char *kf_fact_state_name(kf_fact_state state); /* "ok", "missing", "fault" */
-/* `hint` "" where there is nothing to do. */
+/* Adds a fact. `hint` is the remedy, or "". */
 void kf_doctor_add(kf_doctor *doctor, const char *subject, kf_fact_state state, const char *hint,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Prints all facts, one paragraph for each, with its hint. */
+void kf_doctor_print(const kf_doctor *doctor, const kf_view *view);
 
-/* What `look` adds, in a process of its own that asks the driver: where it does not answer that is
- * a fact, too, and all else is told as well. `look` says whether the GPU can judge, and adds what
- * its judge says of itself to `judges`. (doctor_gpu_child.c) */
+/* Runs `look` in a child process and adds the facts that it finds. If the driver does not answer,
+ * or the child crashes, that is a fact, too. `look` returns true if a GPU can judge, and adds the
+ * description of its judge to `judges`. (doctor_gpu_child.c) */
 bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSON *judges),
                          cJSON *judges);
-/* GPUs by the CUDA driver, loaded at run time; returns how many there are. */
+/* Adds facts about the GPUs, from the CUDA driver, which it loads at run time. Returns the number
+ * of GPUs. (doctor_gpu.c) */
 int kf_doctor_gpu(kf_doctor *doctor);
-/* Processor, memory and the compilers that candidates are built with. */
+/* Adds facts about the processor, the memory, the compilers and PyTorch. (doctor_machine.c) */
 void kf_doctor_machine(kf_doctor *doctor);
 
 #endif

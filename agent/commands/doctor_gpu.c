@@ -1,5 +1,5 @@
-/* GPUs as the driver tells of them, without linking anything of CUDA. The names and numbers are
- * those of cuda.h and nvml.h: https://docs.nvidia.com/cuda/cuda-driver-api/ and
+/* Facts about GPUs from the CUDA driver, which is loaded at run time. Names and numbers are those
+ * of cuda.h and nvml.h: https://docs.nvidia.com/cuda/cuda-driver-api/ and
  * https://docs.nvidia.com/deploy/nvml-api/. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static bool load(driver *d)
     return true;
 }
 
-/* The version of the kernel driver, which is not that of CUDA: "580.65.06". */
+/* Reads the version of the kernel driver, which differs from CUDA's: "580.65.06". */
 static void driver_release(char text[96])
 {
     text[0] = '\0';
@@ -93,7 +93,8 @@ static void describe(kf_doctor *doctor, const driver *d, int count)
     }
 }
 
-/* True, and said, where that is why the driver shows none, or does not even start. */
+/* Adds a fact and returns true if a missing MIG instance is the reason why the driver shows no GPU
+ * or does not start. */
 static bool no_instance(kf_doctor *doctor)
 {
     char text[512], *todo = kf_gpu_without_instance(text, sizeof text) ? strstr(text, "; ") : NULL;

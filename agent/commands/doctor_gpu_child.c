@@ -1,7 +1,6 @@
-/* Looking at the GPU in a child process, which writes a line of JSON for each fact, and one in the
- * end. When the driver does not answer, the thread that notices (kforge/gpu.h) writes that as a
- * fact and ends the process; what was found until then is lost with it but for those lines, which
- * is why each is written at once. */
+/* Checks the GPU in a child process. The child writes a line of JSON for each fact as soon as it is
+ * known, and one at the end. If the driver does not answer, the thread that notices it
+ * (kforge/gpu.h) writes that as a fact and ends the process. Earlier lines are not lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +22,7 @@ static void send_line(cJSON *line)
     kf_autofree char *text = line ? cJSON_PrintUnformatted(line) : NULL;
     kf_autobuffer whole = {0};
     kf_buffer_format(&whole, "%s\n", text ? text : "{}");
-    /* nobody reads it any more */
+    /* the parent has ended */
     if (whole.data && !kf_write_all(output, whole.data, whole.size)) _exit(1);
 }
 
@@ -34,17 +33,18 @@ static void tell_silence(const char *text)
     kf_doctor_add(&own, "gpu", KF_FACT_FAULT, todo ? todo + 2 : "", "%.*s",
                   (int)(todo ? (size_t)(todo - text) : strlen(text)), text);
     send_line(cJSON_GetArrayItem(own.facts, 0));
-    close(output); /* the driver may keep the process from ending */
+    /* the driver may keep the process from ending */
+    close(output);
     _exit(1);
 }
 
-/* The rest of the child's life. */
+/* Runs the checks in the child and ends it. */
 static void look_here(bool (*look)(kf_doctor *doctor, cJSON *judges), pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     kf_gpu_on_silence(tell_silence);
-    kf_doctor doctor = {.facts = cJSON_CreateArray(), .told = send_line};
+    kf_doctor doctor = {.facts = cJSON_CreateArray(), .on_fact = send_line};
     cJSON *end = cJSON_CreateObject(), *judges = cJSON_AddArrayToObject(end, "judges");
     bool judging = look(&doctor, judges);
     cJSON_AddBoolToObject(end, "judging", judging);
@@ -97,7 +97,7 @@ bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSO
         cJSON *line = *word ? cJSON_Parse(word) : NULL;
         if (line) judging |= take_line(doctor, judges, line);
     }
-    /* It has said all; one that the driver keeps is not waited for. */
+    /* All lines are read. Do not wait for a child that the driver blocks. */
     if (waitpid(pid, &status, WNOHANG) == 0) {
         kill(pid, SIGKILL);
         usleep(20000);

@@ -13,9 +13,10 @@
 #include "table.h"
 
 #define ANSWER_BYTES (16u << 10)
-#define ANSWER_SECONDS 20 /* of a compiler that has to be read from a network's disk first */
+/* a compiler on a network disk may be slow at first */
+#define ANSWER_SECONDS 20
 
-/* The value behind "NAME : " in /proc/cpuinfo, "NAME: " in /proc/meminfo. */
+/* Reads the value after "NAME : " in /proc/cpuinfo, "NAME: " in /proc/meminfo. */
 static bool proc_value(const char *path, const char *name, char *value, size_t size)
 {
     kf_autofclose FILE *file = fopen(path, "re");
@@ -69,7 +70,8 @@ static void processor(kf_doctor *doctor)
                   "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
 }
 
-/* The first line of `PROGRAM --version` that holds `word`; NULL when it does not run. */
+/* Returns the first line of `PROGRAM --version` with `word` in it; NULL if the program does not
+ * run. */
 static char *version_line(const char *program, const char *word)
 {
     const char *const arguments[] = {program, "--version", NULL};
@@ -79,7 +81,7 @@ static char *version_line(const char *program, const char *word)
     return NULL;
 }
 
-/* `name` in one of `folders` (colons between), malloc'd. */
+/* Returns the path of `name` in one of `folders` (separated by colons), malloc'd. */
 static char *find_program(const char *name, const char *folders)
 {
     kf_autofree char *copy = folders ? strdup(folders) : NULL;
@@ -124,7 +126,7 @@ static void cuda_compiler(kf_doctor *doctor)
                       path);
 }
 
-/* What problem files in KernelBench's layout and solutions in Python need. */
+/* Checks PyTorch, which problem files for PyTorch and solutions in Python need. */
 static void pytorch(kf_doctor *doctor)
 {
     kf_error error = {0};

@@ -17,7 +17,7 @@ void kf_optimize_result_clear(kf_optimize_result *o)
     kf_buffer_free(&o->flags);
 }
 
-/* Flags but the -D of tunables, which are in the source. */
+/* Returns the flags without the -D of tunables, which are in the source. */
 static void read_flags(kf_optimize_result *o)
 {
     kf_auto(cJSON) flags = cJSON_Parse(o->best.flags);
@@ -47,7 +47,7 @@ bool kf_optimize_result_has_place(const char *output, const char *task, const ch
 {
     kf_error why = {0};
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "the result");
     return kf_file_can_write(path, &why) ||
            kf_fail(error, why.code, "%s; name another place with --output", why.text);
 }
@@ -61,7 +61,7 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
     o->path = place_of_best(o->output, task, p->run);
     kf_autofree char *source = kf_search_source(store, p->run, p->best, error);
     if (!source) return false;
-    if (!o->path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!o->path) return kf_fail_memory(error, "the result");
     kf_autobuffer text = {0};
     kf_buffer_format(&text,
                      "// %s: candidate c%lld of run %s, %.3f times as fast as the baseline (95 %% "
@@ -72,7 +72,7 @@ static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
                      o->best.device);
     if (o->flags.size) kf_buffer_format(&text, "// compiler flags:%s\n", o->flags.data);
     kf_buffer_string(&text, source);
-    if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (text.failed) return kf_fail_memory(error, "the result");
     return kf_directory_make_above(o->path, error) &&
            kf_file_write(o->path, text.data, text.size, error);
 }
@@ -97,7 +97,7 @@ bool kf_optimize_result_word_resume(kf_optimize_result *o, const char *store_pat
     if (budget->device_seconds > 0 && r->progress.device_seconds >= budget->device_seconds)
         kf_buffer_format(&text, " --gpu-seconds %g", 2 * budget->device_seconds);
     o->resume = kf_buffer_take(&text);
-    return o->resume || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return o->resume || kf_fail_memory(error, "the result");
 }
 
 static bool is_faster(const kf_optimize_result *o)
@@ -118,10 +118,10 @@ static void print_text(const kf_optimize_result *o, FILE *out)
                 p->best_reverified ? ", measured again in fresh processes"
                                    : ", not measured again");
         if (!is_faster(o) && p->best_speedup.value > 1)
-            fprintf(out, "          the interval reaches below 1: not shown to be faster; a "
-                         "quieter machine measures better\n");
+            fprintf(out, "          the interval reaches below 1: it may not be faster; a machine "
+                         "with less load measures better\n");
         else if (!is_faster(o))
-            fprintf(out, "          that is not faster than the baseline\n");
+            fprintf(out, "          not faster than the baseline\n");
         fprintf(out, "source    %s\n", o->path);
         if (o->flags.size) fprintf(out, "flags    %s\n", o->flags.data);
         fprintf(out, "candidate c%lld: kforge show c%lld%s%s\n", (long long)p->best,

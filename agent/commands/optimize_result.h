@@ -1,5 +1,5 @@
-/* What came of a run that `kforge optimize` made: its best candidate as a file, the command that
- * goes on with it, both in words or as JSON, and the exit status. */
+/* The result of `kforge optimize`: the best candidate as a file, the command that continues the
+ * run, text or JSON, and the exit status. */
 #ifndef KFORGE_OPTIMIZE_RESULT_H
 #define KFORGE_OPTIMIZE_RESULT_H
 
@@ -11,29 +11,31 @@
 #include "search.h"
 
 typedef struct kf_optimize_result {
-    /* The caller's: */
+    /* Set by the caller: */
     const kf_search_result *result;
-    const char *task;           /* its name */
-    const char *store, *output; /* as given on the command line; NULL: not given */
-    /* Made by the functions below: */
+    const char *task; /* name of the task */
+    /* as on the command line; NULL if not given */
+    const char *store, *output;
+    /* Set by the functions below: */
     kf_store_candidate best;
-    char *path, *resume; /* the best candidate's file; the command */
-    kf_buffer flags;     /* compiler flags that the source does not say */
+    /* file of the best candidate; the command */
+    char *path, *resume;
+    /* compiler flags that the source does not have */
+    kf_buffer flags;
 } kf_optimize_result;
 
-/* Before a search: can its best be written to `output`, or where that is NULL to its usual place?
- * `run` may be "", a new one. Writes nothing. */
+/* True if the best candidate can be written to `output`, or to the usual place if `output` is NULL.
+ * Call it before a search. `run` may be "" for a new one. Writes nothing. */
 bool kf_optimize_result_has_place(const char *output, const char *task, const char *run,
                                   kf_error *error);
 void kf_optimize_result_clear(kf_optimize_result *outcome);
-/* Fills `resume`: the command that goes on with the run, with more of a budget where it is spent.
- */
+/* Fills `resume` with the command that continues the run, with a larger budget if it is spent. */
 bool kf_optimize_result_word_resume(kf_optimize_result *outcome, const char *store_path,
                                     kf_error *error);
-/* Writes the best candidate to its file, if there is one, and says what was found. */
+/* Writes the best candidate to its file, if there is one, and prints the result. */
 bool kf_optimize_result_report(kf_optimize_result *outcome, kf_store *store, bool json, FILE *out,
                                kf_error *error);
-/* One of KF_EXIT_… (command.h). */
+/* Returns one of KF_EXIT_… (command.h). */
 int kf_optimize_result_status(const kf_search_result *result);
 
 #endif

@@ -8,8 +8,10 @@
 #include "table.h"
 
 #define REDRAW_SECONDS 0.2
-#define PATIENCE_SECONDS 3 /* for the first worker, before it is mentioned */
-#define COUNT_EVERY 25     /* candidates between two lines of counts in a log */
+/* before the first worker is reported as missing */
+#define PATIENCE_SECONDS 3
+/* candidates between two lines of counts in a log */
+#define COUNT_EVERY 25
 
 void kf_progress_clear(kf_progress_view *view)
 {
@@ -18,7 +20,7 @@ void kf_progress_clear(kf_progress_view *view)
     view->width = 0;
 }
 
-/* `brief`: what matters least is left out, first the number of calls, then the rate. */
+/* `brief`: first the number of calls is omitted, then the rate. */
 static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
 {
     char figure[KF_FIGURE];
@@ -39,7 +41,7 @@ static void put_words(const kf_search_progress *p, int brief, kf_buffer *text)
         kf_buffer_format(text, ", %s left", kf_figure_seconds(left > 1 ? ceil(left) : 1, figure));
 }
 
-/* In at most `most` characters, as far as that goes. */
+/* Writes at most `most` characters, if possible. */
 static void word(const kf_search_progress *p, size_t most, char *line, size_t size)
 {
     for (int brief = 0; brief < 3; brief++) {
@@ -50,7 +52,7 @@ static void word(const kf_search_progress *p, size_t most, char *line, size_t si
     }
 }
 
-/* Characters that a line may have before the terminal breaks it. */
+/* Returns the number of characters in a line of the terminal. */
 static size_t room_of(const kf_progress_view *view, size_t size)
 {
     struct winsize window = {0};

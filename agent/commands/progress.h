@@ -1,4 +1,4 @@
-/* How a search shows itself while it runs: one line that is redrawn on a terminal, a line an event
+/* The progress of a search: one line that is redrawn on a terminal, or one line for each event
  * elsewhere. */
 #ifndef KFORGE_PROGRESS_H
 #define KFORGE_PROGRESS_H
@@ -11,19 +11,19 @@
 typedef struct kf_progress_view {
     FILE *log;
     bool terminal;
-    /* said before the run's name, and so only of a run that begins; or NULL */
+    /* printed before the name of a new run; or NULL */
     const char *note;
-    /* where no device was named: what is the matter with the GPU is asked of this; else NULL */
+    /* names the fault of the GPU if no device was named; or NULL */
     kf_gpu_trouble *trouble;
     double drawn, waiting_since;
-    int width; /* of what stands on the line */
+    int width; /* of the present line */
     int64_t failures_told, judged_told;
 } kf_progress_view;
 
-/* For kf_search_observer; `context` is a kf_progress_view. */
+/* A kf_search_observer; `context` is a kf_progress_view. */
 void kf_progress_notify(void *context, kf_search_event event, const kf_search_progress *progress,
                         const char *text);
-/* Takes the line away, so that something else can be written. */
+/* Removes the line, so that other text can be written. */
 void kf_progress_clear(kf_progress_view *view);
 
 #endif

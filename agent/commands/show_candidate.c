@@ -1,4 +1,4 @@
-/* One candidate: its standing verdict with every figure, where it came from, and what came of it.
+/* Shows one candidate: its latest valid verdict with every figure, its origin and its descendants.
  */
 #include <math.h>
 #include <string.h>
@@ -158,28 +158,29 @@ static void print_findings(const kf_view *view, const kf_verdict *verdict)
             print_finding(view, verdict->workloads[i].workload, &verdict->workloads[i].findings[f]);
     for (size_t i = 0; i < verdict->flag_count; i++) {
         const char *flag = verdict->flags[i];
-        fprintf(
-            view->out, "  %s: %s\n",
-            strcmp(flag, KF_FLAG_FROZEN) == 0 ? "with its weights frozen, of which it makes others"
-            : strcmp(flag, KF_FLAG_TF32) == 0 ? "as exact as tf32, which PyTorch allows "
-                                                "convolutions, where the baseline was more so"
-            : strcmp(flag, KF_FLAG_FULL_F32) == 0 ? "convolutions in f32 on both sides: in tf32 "
-                                                    "the baseline is too far from the truth"
-                                                  : "suspicious, no conviction",
-            flag);
+        fprintf(view->out, "  %s: %s\n",
+                strcmp(flag, KF_FLAG_FROZEN) == 0
+                    ? "with frozen weights: it transforms them once and keeps the result"
+                : strcmp(flag, KF_FLAG_TF32) == 0 ? "as exact as tf32, which PyTorch allows for "
+                                                    "convolutions; the baseline was more exact"
+                : strcmp(flag, KF_FLAG_FULL_F32) == 0
+                    ? "convolutions in f32 on both sides: with tf32 the baseline differs too much "
+                      "from the oracle"
+                    : "suspicious, no conviction",
+                flag);
     }
 }
 
-/* "name value, name value" of an object. */
+/* Prints "name value, name value" of an object. */
 static void print_object(const kf_view *view, const char *title, const cJSON *object)
 {
     kf_autobuffer text = {0};
     const cJSON *value;
     cJSON_ArrayForEach(value, object)
     {
-        static const char *const elsewhere[] = {
-            "log",     "seconds",    "flags",
-            "kernels", "extensions", "dry_run"}; /* shown by others, or only with --json */
+        /* shown elsewhere, or only with --json */
+        static const char *const elsewhere[] = {"log",     "seconds",    "flags",
+                                                "kernels", "extensions", "dry_run"};
         bool skip = false;
         for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
             skip |= strcmp(value->string, elsewhere[i]) == 0;
@@ -196,8 +197,8 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" of a solution that compiles when it
- * is called. */
+/* Prints "dry run   21.1 s, 203 kB kept: 25 files, 12 programs asked" for a solution that compiles
+ * when it is called. */
 static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *run = cJSON_GetObjectItemCaseSensitive(verdict->build, "dry_run"),
@@ -213,7 +214,8 @@ static void print_dry_run(const kf_view *view, const kf_verdict *verdict)
         kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why not. */
+/* Prints "sanitizer memcheck 0, racecheck 0, initcheck 1 on workload ragged", or why it did not
+ * run. */
 static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(verdict->provenance, "sanitizer"), *tool;
@@ -238,13 +240,13 @@ static void print_sanitizer(const kf_view *view, const kf_verdict *verdict)
         kf_text_wrap(view->out, text.data, text.size, view->width ? view->width : 100, 10, true);
 }
 
-/* Each line of the words, broken where the screen ends. */
+/* Prints each line of the text, wrapped at the width of the screen. */
 static void print_counters(const kf_view *view, const kf_verdict *verdict)
 {
     kf_autobuffer text = {0};
     kf_counters_words(verdict->counters, &text);
     if (!text.size) return;
-    kf_heading(view, "What the GPU's counters say (of a run of their own; no part of the verdict)");
+    kf_heading(view, "Hardware counters (from a separate run; not part of the verdict)");
     for (const char *line = text.data; *line; line += *line == '\n') {
         size_t size = strcspn(line, "\n"), indent = strspn(line, " ");
         fprintf(view->out, "  %*s", (int)indent, "");
@@ -254,7 +256,7 @@ static void print_counters(const kf_view *view, const kf_verdict *verdict)
     }
 }
 
-/* Both verdicts on a solution in Python, the one that is believed last. */
+/* Prints both results for a solution in Python, kforge's last. */
 static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
 {
     const cJSON *claim = verdict->kernelbench,
@@ -281,7 +283,7 @@ static void print_kernelbench(const kf_view *view, const kf_verdict *verdict)
         fprintf(view->out, ", %.4g ms, %.2fx over eager", runtime, speedup);
     if (why) fprintf(view->out, ": %.200s", why);
     fprintf(view->out,
-            "\n  (a claim: its protocol runs in the solution's own process)\nkforge says: %s\n",
+            "\n  (unverified: its protocol runs in the solution's own process)\nkforge says: %s\n",
             kf_status_name(verdict->status));
 }
 
@@ -370,7 +372,7 @@ static bool print_children(const kf_view *view, kf_store *store,
 /* ---- flags of the source --------------------------------------------------------------------- */
 
 typedef struct flag_list {
-    cJSON *array; /* NULL: the table */
+    cJSON *array; /* NULL for the table */
     kf_table table;
 } flag_list;
 
@@ -393,7 +395,7 @@ static void take_flag(void *context, const kf_scan_flag *flag)
     kf_table_cell(&list->table, "%s", flag->text);
 }
 
-/* What `kforge scan --no-compile` says of the source; no part of the verdict. */
+/* Prints the findings of `kforge scan --no-compile`, which are not part of the verdict. */
 static bool print_flags(const kf_view *view, kf_store *store, const kf_store_candidate *candidate,
                         cJSON *array, kf_error *error)
 {
@@ -406,8 +408,8 @@ static bool print_flags(const kf_view *view, kf_store *store, const kf_store_can
     kf_table_add_column(&list.table, "", KF_LEFT, true);
     bool done = source && kf_scan_source(source, size, take_flag, &list, error);
     if (done && list.table.cell_count) {
-        kf_heading(
-            view, "Worth a look in the source (kforge scan; no verdict, and each has honest uses)");
+        kf_heading(view, "Constructs to review in the source (kforge scan; not a verdict, each has "
+                         "honest uses)");
         kf_table_print(&list.table, view->out, view->width, 2, view->color);
     }
     kf_table_free(&list.table);
@@ -477,7 +479,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return false;
     kf_autofree char *clean = kf_text_clean(source, size, false);
-    if (!clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!clean) return kf_fail_memory(error, "the source");
     cJSON_AddStringToObject(json, "source", clean);
     if (candidate->verdict) {
         kf_autofree char *text = kf_store_verdict_json(store, candidate->verdict, &size, error);
@@ -493,7 +495,7 @@ static bool print_json(const kf_view *view, kf_store *store, const kf_store_cand
            kf_print_json(view->out, kf_steal(&json), error);
 }
 
-/* What the judge found out, without who proposed it. */
+/* Prints the verdict without the proposer. */
 void kf_show_verdict(const kf_view *view, const kf_verdict *verdict)
 {
     print_object(view, "build", verdict->build);
@@ -542,7 +544,7 @@ bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candida
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return false;
     kf_autofree char *clean = view->width ? kf_text_clean(source, size, false) : NULL;
-    if (view->width && !clean) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (view->width && !clean) return kf_fail_memory(error, "the source");
     fwrite(clean ? clean : source, 1, clean ? strlen(clean) : size, view->out);
     return true;
 }

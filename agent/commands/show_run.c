@@ -1,5 +1,5 @@
-/* One run: how it stands, what came of its attempts, who proposed what, the best candidates and the
- * latest attempts. */
+/* Shows one run: its state, the outcomes of its attempts, its proposers, the best candidates and
+ * the latest attempts. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "show.h"
 #include "table.h"
 
-/* One pass over all attempts: outcomes, and the numbers of the latest. */
+/* Counts in one pass over all attempts: outcomes, and the numbers of the latest. */
 typedef struct history {
     int64_t outcomes[KF_ATTEMPT_OUTCOME_COUNT];
     int64_t last; /* highest number */
@@ -33,7 +33,7 @@ static void counts_text(kf_buffer *text, const char *name, int64_t count)
     if (count) kf_buffer_format(text, "%s%lld %s", text->size ? ", " : "", (long long)count, name);
 }
 
-/* "12 ok for $0.31, 2 truncated for $0.10", or the same as an object. */
+/* Prints "12 ok for $0.31, 2 truncated for $0.10", or the same as an object. */
 static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json,
                        kf_error *error)
 {
@@ -73,7 +73,7 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                 run->best_reverified ? ", measured again in fresh processes"
                                      : ", not measured again");
     else
-        fprintf(view->out, "best      nothing correct and timed beside the baseline\n");
+        fprintf(view->out, "best      no correct and timed candidate\n");
     int64_t statuses[KF_STATUS_COUNT];
     if (!kf_store_count_statuses(store, run->id, statuses, error)) return false;
     kf_autobuffer judged = {0}, outcomes = {0};
@@ -144,7 +144,7 @@ static bool print_best(const kf_view *view, kf_store *store, const kf_store_run 
         kf_table_cell(&table, "%s", candidate.reverified ? "twice" : "once");
         kf_autobuffer flags = {0};
         kf_flags_text(candidate.flags, &flags);
-        /* "-DROWS=4 -DLANES=32" as "ROWS=4 LANES=32": the column is narrow. */
+        /* Shortens "-DROWS=4 -DLANES=32" to "ROWS=4 LANES=32" for a narrow column. */
         for (char *at = flags.data; at && (at = strstr(at, "-D"));)
             if (at == flags.data || at[-1] == ' ')
                 memmove(at, at + 2, strlen(at + 2) + 1);

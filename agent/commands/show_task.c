@@ -1,4 +1,4 @@
-/* One task: what it asks for, and what each workload comes to on each kind of device. */
+/* Shows one task: its arguments, and its workloads on each kind of device. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void shape_text(const kf_problem_argument *argument, kf_buffer *text)
         kf_buffer_format(text, "%s%lld", d ? "x" : "", (long long)argument->shape[d]);
 }
 
-/* "x y 4096x4096, z 4096": arguments of one shape together. */
+/* Prints "x y 4096x4096, z 4096": arguments of one shape together. */
 static void shapes_text(const kf_problem *problem, kf_buffer *text)
 {
     bool done[KF_MAX_ARGUMENTS] = {0};
@@ -46,7 +46,7 @@ static void shapes_text(const kf_problem *problem, kf_buffer *text)
     }
 }
 
-/* An object of task.json in a line: {"kind":"normal","std":3} as "normal std=3". */
+/* Prints an object of task.json in a line: {"kind":"normal","std":3} as "normal std=3". */
 static void object_text(const cJSON *object, kf_buffer *text)
 {
     for (const cJSON *value = object ? object->child : NULL; value; value = value->next) {
@@ -216,7 +216,7 @@ static bool print_json(const kf_view *view, const kf_task *task, const char *pro
 bool kf_show_task(const kf_view *view, const kf_task *task, kf_error *error)
 {
     kf_autofree char *prototype = kf_task_prototype(task, false);
-    if (!prototype) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!prototype) return kf_fail_memory(error, "the prototype");
     if (view->json) return print_json(view, task, prototype, error);
     int width = view->width ? view->width : 100;
     const char *description = kf_task_description(task);

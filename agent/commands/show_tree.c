@@ -1,21 +1,22 @@
-/* The family tree of a run: every candidate under the one that it was made from, as text, Graphviz
- * or SVG.
+/* The family tree of a run: every candidate under its parent, as text, Graphviz or SVG.
  *
- * A candidate hangs where it first came up; its parent came up before it, so there are no circles,
- * however often it was proposed again. Exemplars and the second parent of a crossover are told by
- * dotted lines in Graphviz, by a sign in text.
- */
+ * A candidate is placed at its first attempt. Its parent came before it, so there are no circles,
+ * even if it was proposed again. Graphviz shows exemplars and the second parent of a crossover as
+ * dotted lines, the text as a sign. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/list.h"
 #include "show.h"
 #include "table.h"
 
 #define STEP_BYTES 24
-#define ROW_HEIGHT 22 /* of the SVG, in pixels */
+/* of the SVG, in pixels */
+#define ROW_HEIGHT 22
 #define COLUMN_WIDTH 190
-#define DEEPEST 512 /* levels that text is indented for */
+/* maximum of indented levels in the text */
+#define DEEPEST 512
 
 typedef struct node {
     int64_t candidate, attempt;
@@ -23,22 +24,23 @@ typedef struct node {
     bool judged, best;
     kf_status status;
     double speedup;
-    int parent, first, last, next; /* indices, -1 none */
-    int others;                    /* candidates that it was shown beside the parent */
+    int parent, first, last, next; /* indices, or -1 */
+    /* other candidates in its prompt */
+    int others;
     int depth, row;
 } node;
 
 typedef struct edge {
     int64_t child, parent, attempt;
-    bool made_from; /* else shown */
+    bool made_from; /* False for exemplars */
 } edge;
 
 typedef struct tree {
     node *nodes;
-    size_t count, room;
+    size_t count;
     size_t *by_candidate; /* indices sorted by candidate */
     edge *edges;
-    size_t edge_count, edge_room;
+    size_t edge_count;
 } tree;
 
 static void tree_clear(tree *t)
@@ -46,11 +48,6 @@ static void tree_clear(tree *t)
     free(t->nodes);
     free(t->by_candidate);
     free(t->edges);
-}
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the family tree");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -78,13 +75,7 @@ static node *find(const tree *t, int64_t candidate)
 
 static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error *error)
 {
-    if (t->count == t->room) {
-        size_t room = t->room ? 2 * t->room : 64;
-        node *grown = realloc(t->nodes, room * sizeof *grown);
-        if (!grown) return no_memory(error);
-        t->nodes = grown;
-        t->room = room;
-    }
+    if (!kf_list_grow(&t->nodes, t->count)) return kf_fail_memory(error, "the family tree");
     node *n = &t->nodes[t->count++];
     *n = (node){.candidate = a->candidate,
                 .attempt = a->number,
@@ -100,7 +91,7 @@ static bool add_node(tree *t, const kf_store_attempt *a, int64_t best, kf_error 
     return true;
 }
 
-/* The first attempt of each candidate stays; what was measured again gives its figure. */
+/* Keeps the first attempt of each candidate, with the figures of the latest measurement. */
 static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_store_attempts(store, run->id, 1, error);
@@ -110,7 +101,7 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
         if (attempt.candidate && !add_node(t, &attempt, run->best, error)) return false;
     if (row < 0) return false;
     t->by_candidate = malloc((t->count + 1) * sizeof *t->by_candidate);
-    if (!t->by_candidate) return no_memory(error);
+    if (!t->by_candidate) return kf_fail_memory(error, "the family tree");
     for (size_t i = 0; i < t->count; i++) t->by_candidate[i] = i;
     qsort_r(t->by_candidate, t->count, sizeof *t->by_candidate, by_candidate, t->nodes);
     size_t kept = 0;
@@ -128,7 +119,8 @@ static bool read_nodes(tree *t, kf_store *store, const kf_store_run *run, kf_err
         }
         n->candidate = 0; /* not shown */
     }
-    t->count = kept; /* of by_candidate; nodes that are not in it are left out */
+    /* entries of by_candidate; nodes without an entry are left out */
+    t->count = kept;
     return true;
 }
 
@@ -138,13 +130,8 @@ static bool read_edges(tree *t, kf_store *store, const kf_store_run *run, kf_err
     kf_autoresult kf_store_edge found = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_edge(cursor, &found, error) : row) == 1) {
-        if (t->edge_count == t->edge_room) {
-            size_t room = t->edge_room ? 2 * t->edge_room : 64;
-            edge *grown = realloc(t->edges, room * sizeof *grown);
-            if (!grown) return no_memory(error);
-            t->edges = grown;
-            t->edge_room = room;
-        }
+        if (!kf_list_grow(&t->edges, t->edge_count))
+            return kf_fail_memory(error, "the family tree");
         bool made_from = strcmp(found.role, "exemplar") != 0 && strcmp(found.role, "crossed") != 0;
         t->edges[t->edge_count++] = (edge){found.child, found.parent, found.attempt, made_from};
     }
@@ -174,8 +161,8 @@ static void link_nodes(tree *t)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* The next node in depth-first order, -1 at the end; `at` -1: the first. Roots are in order of
- * candidates. */
+/* Returns the next node in depth-first order, -1 at the end. `at` -1 gives the first. Roots are in
+ * order of candidates. */
 static int next_root(const tree *t, size_t *root)
 {
     for (; *root < t->count; ++*root)
@@ -205,7 +192,7 @@ static int place_nodes(tree *t)
     return deepest;
 }
 
-/* "c12 improve 1.52x"; of what failed the status. */
+/* "c12 improve 1.52x", or the status of a failed candidate */
 static void label(const node *n, char *text, size_t size)
 {
     char figure[KF_FIGURE];

@@ -12,7 +12,7 @@
 #include "kforge/task.h"
 #include "prompt_template.h"
 
-/* The entry has to be a C identifier: "top-k.v2" gives top_k_v2, "3d_blur" gives task_3d_blur. */
+/* Makes a C identifier for the entry: "top-k.v2" gives top_k_v2, "3d_blur" gives task_3d_blur. */
 static void entry_of(const char *name, kf_buffer *entry)
 {
     if (isdigit((unsigned char)name[0])) kf_buffer_string(entry, "task_");
@@ -39,14 +39,13 @@ static bool write_files(const char *folder, const char *name, kf_error *error)
         kf_autobuffer text = {0};
         kf_autofree char *path = kf_path_join(folder, file->name);
         if (!entry.failed) fill_in(file->text, name, entry.data, &text);
-        if (!path || entry.failed || text.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!path || entry.failed || text.failed) return kf_fail_memory(error, "the task");
         if (!kf_file_write(path, text.data, text.size, error)) return false;
     }
     kf_error reason = {0};
     kf_auto(kf_task) task = kf_task_load(folder, &reason);
     if (task) return true;
-    /* The reason names the temporary folder; what is wrong can only be the name. */
+    /* The reason names the temporary folder. Only the name can be wrong. */
     const char *behind = strstr(reason.text, "task.json: ");
     return kf_fail(error, reason.code, "\"%s\" cannot be a task's name: %s", name,
                    behind ? behind + 11 : reason.text);
@@ -55,24 +54,24 @@ static bool write_files(const char *folder, const char *name, kf_error *error)
 bool kf_starter_write(const char *folder, kf_error *error)
 {
     kf_autofree char *target = strdup(folder);
-    if (!target) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!target) return kf_fail_memory(error, "the task");
     for (size_t size = strlen(target); size > 1 && target[size - 1] == '/'; size--)
         target[size - 1] = '\0';
     char *slash = strrchr(target, '/');
     const char *name = slash ? slash + 1 : target;
     struct stat status;
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return kf_fail(error, KF_ERROR_INPUT, "\"%s\" names no new folder", folder);
+        return kf_fail(error, KF_ERROR_INPUT, "\"%s\": give the name of a new folder", folder);
     if (lstat(target, &status) == 0)
         return kf_fail(error, KF_ERROR_INPUT, "%s: exists already; choose another name", target);
     kf_autofree char *parent = slash == target ? strdup("/")
                                : slash         ? strndup(target, (size_t)(slash - target))
                                                : strdup(".");
-    if (!parent) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!parent) return kf_fail_memory(error, "the task");
     if (!kf_directory_make(parent, error)) return false;
     kf_autofree char *temporary = NULL;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", parent, name) < 0) temporary = NULL;
-    if (!temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!temporary) return kf_fail_memory(error, "the task");
     if (!mkdtemp(temporary))
         return kf_fail(error, KF_ERROR_IO, "%s: cannot make a folder there: %s", parent,
                        strerror(errno));

@@ -1,4 +1,4 @@
-/* The task that `kforge task new` starts from (agent/commands/starter/, compiled in). */
+/* The task that `kforge task new` writes (agent/commands/starter/, compiled in). */
 #ifndef KFORGE_STARTER_H
 #define KFORGE_STARTER_H
 
@@ -6,9 +6,9 @@
 
 #include "kforge/error.h"
 
-/* Makes `folder` with a task in it that loads, lints and is correct; the task is called like the
- * folder's last part. The folder is there completely or not at all. KF_ERROR_INPUT when it exists
- * already, or when its name can't be a task's. */
+/* Makes `folder` with a task that loads, lints and is correct. The task gets the name of the
+ * folder. The folder is written completely or not at all. KF_ERROR_INPUT if it exists already, or
+ * if its name is not possible for a task. */
 bool kf_starter_write(const char *folder, kf_error *error);
 
 #endif

@@ -16,24 +16,21 @@
 struct kf_atomic_output {
     char *path, *part;
     bool folder, force, done;
-    int lock; /* the part, open: holds its lock */
+    /* the open part; holds its lock */
+    int lock;
 };
-
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
 
 bool kf_atomic_output_failed(const char *path, kf_error *error)
 {
     int code = errno;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space", path);
+                       "%s: the disk is full and the partial file was removed; free some space",
+                       path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
-/* "a/b" of "a/b/c", "." of "c", "/" of "/c"; malloc'd. */
+/* Returns "a/b" of "a/b/c", "." of "c", "/" of "/c"; malloc'd. */
 static char *parent_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -49,7 +46,7 @@ static const char *name_of(const char *path)
 static bool sync_folder(const char *path)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* some file systems sync no folders */
+    /* some file systems cannot sync folders */
     return fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
 }
 
@@ -65,7 +62,8 @@ static int sync_entry(const char *path, const struct stat *status, int type, str
     return (type == FTW_D || type == FTW_DP) && !sync_folder(path);
 }
 
-/* False when it is held, or when there is no telling. Waits with `wait`. */
+/* Locks the file. False if another process holds the lock, or locks do not work. With `wait` it
+ * waits. */
 static bool lock(int fd, bool wait)
 {
     int got;
@@ -73,7 +71,7 @@ static bool lock(int fd, bool wait)
     return got == 0;
 }
 
-/* Is the open file still what the path names? */
+/* True if the path still names the open file. */
 static bool is_at(int fd, const char *path)
 {
     struct stat open_file, named;
@@ -81,7 +79,7 @@ static bool is_at(int fd, const char *path)
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* Does the file system not know the flags of renameat2? */
+/* True if the file system does not know the flags of renameat2. */
 static bool cannot_say(int code)
 {
     return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
@@ -89,7 +87,8 @@ static bool cannot_say(int code)
 
 /* ---- what killed processes left -------------------------------------------------------------- */
 
-/* NAME, one of our marks, and a number: with a second one where the first was taken. */
+/* True for NAME, one of our marks, and a number, and a second number if the first name was taken.
+ */
 static bool is_left_over(const char *entry, const char *name, const char *mark)
 {
     size_t length = strlen(name), more = strlen(mark);
@@ -106,7 +105,8 @@ static void clear_away(const char *left, const char *path, bool old)
     if (!(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) || !lock(fd, false) ||
         !is_at(fd, left))
         return;
-    if (old && lstat(path, &status) != 0 && errno == ENOENT) { /* killed between two renames */
+    /* a process was killed between two renames */
+    if (old && lstat(path, &status) != 0 && errno == ENOENT) {
         if (renameat2(AT_FDCWD, left, AT_FDCWD, path, RENAME_NOREPLACE) != 0 && cannot_say(errno))
             (void)!rename(left, path);
         return;
@@ -160,32 +160,32 @@ static bool check(const kf_atomic_output *p, kf_error *error)
     const char *name = name_of(p->path);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no name that a new file or folder can have: name another", p->path);
+                       "%s: not a possible name of a new file or folder; choose another", p->path);
     if (lstat(p->path, &status) != 0)
         return errno == ENOENT || errno == ENOTDIR ||
                kf_fail(error, KF_ERROR_IO, "%s: %s", p->path, strerror(errno));
     if (!p->force)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: exists already: name another, or give --force to replace it", p->path);
+                       "%s: exists already; choose another name, or give --force to replace it",
+                       p->path);
     if (S_ISDIR(status.st_mode) != p->folder)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is a %s, and a %s is to be written: name another", p->path,
-                       S_ISDIR(status.st_mode) ? "folder" : "file", p->folder ? "folder" : "file");
-    /* a pipe, a device */
+                       "%s: a %s has this name, but the output is a %s; choose another name",
+                       p->path, S_ISDIR(status.st_mode) ? "folder" : "file",
+                       p->folder ? "folder" : "file");
+    /* a pipe or a device */
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: is no regular file, which nothing replaces: write to it with -o - and "
-                       "a redirection",
-                       p->path);
+                       "%s: not a regular file; write to it with -o - and a redirection", p->path);
     if (p->folder && !kf_atomic_output_is_export(p->path))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: holds other things than an export, which --force does not replace: "
-                       "name another, or remove it yourself",
+                       "%s: holds other files than an export, so --force does not replace it; "
+                       "choose another name, or remove it",
                        p->path);
     return true;
 }
 
-/* 1 made, 0 the name is taken, -1 with errno. */
+/* Returns 1 if made, 0 if the name is taken, -1 with errno. */
 static int make_part(kf_atomic_output *p)
 {
     if (p->folder && mkdir(p->part, 0777) != 0) return errno == EEXIST ? 0 : -1;
@@ -194,7 +194,8 @@ static int make_part(kf_atomic_output *p)
     if (p->lock >= 0) {
         lock(p->lock, true);
         if (is_at(p->lock, p->part)) return 1;
-        close(p->lock); /* another process took it for a left-over before it was locked */
+        /* another process removed it as a leftover before it was locked */
+        close(p->lock);
         p->lock = -1;
     } else if (errno != EEXIST && !(p->folder && errno == ENOENT)) {
         int code = errno;
@@ -215,12 +216,12 @@ static bool make_parts(kf_atomic_output *p, kf_error *error)
         int printed = attempt
                           ? asprintf(&p->part, "%s" PART "%ld-%d", p->path, (long)getpid(), attempt)
                           : asprintf(&p->part, "%s" PART "%ld", p->path, (long)getpid());
-        if (printed < 0) return p->part = NULL, out_of_memory(error);
+        if (printed < 0) return p->part = NULL, kf_fail_memory(error, "the path of the output");
         if ((made = make_part(p)) == 1) return true;
         if (made < 0) break;
     }
     int code = errno;
-    free(p->part); /* nothing of ours is there */
+    free(p->part); /* no leftover there */
     p->part = NULL;
     return kf_fail(error, KF_ERROR_IO, "%s: %s", p->path, strerror(code));
 }
@@ -232,7 +233,7 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     while (length > 1 && path[length - 1] == '/') length--;
     if (!p || !(p->path = strndup(path, length))) {
         if (p) p->lock = -1;
-        return out_of_memory(error), NULL;
+        return kf_fail_memory(error, "the path of the output"), NULL;
     }
     p->lock = -1;
     p->folder = folder;
@@ -241,7 +242,7 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     if (!check(p, error)) return NULL;
     kf_autofree char *parent = folder ? parent_of(p->path) : NULL;
     if (folder && (!parent || !kf_directory_make(parent, error)))
-        return parent ? NULL : (out_of_memory(error), NULL);
+        return parent ? NULL : (kf_fail_memory(error, "the path of the output"), NULL);
     return make_parts(p, error) ? kf_steal(&p) : NULL;
 }
 
@@ -270,7 +271,7 @@ bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const v
         return write_file(p->part, O_TRUNC, data, size) || kf_atomic_output_failed(p->path, error);
     kf_autofree char *path = kf_path_join(p->part, name);
     kf_autofree char *parent = path ? parent_of(path) : NULL;
-    if (!parent) return out_of_memory(error);
+    if (!parent) return kf_fail_memory(error, "the path of the output");
     if (mkdir(parent, 0777) != 0 && errno != EEXIST) return kf_atomic_output_failed(p->path, error);
     return write_file(path, O_EXCL, data, size) || kf_atomic_output_failed(p->path, error);
 }
@@ -279,10 +280,11 @@ bool kf_atomic_output_write(const kf_atomic_output *p, const char *name, const v
 
 static bool made_meanwhile(const kf_atomic_output *p, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_INPUT, "%s: somebody else made it meanwhile", p->path);
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s: another process created it meanwhile; run the export again", p->path);
 }
 
-/* Where nothing has the name: what comes meanwhile stays. */
+/* Renames without replacing: a file that appears meanwhile stays. */
 static bool take_free_name(const kf_atomic_output *p, kf_error *error)
 {
     struct stat status;
@@ -296,12 +298,13 @@ static bool take_free_name(const kf_atomic_output *p, kf_error *error)
     return errno == EEXIST ? made_meanwhile(p, error) : kf_atomic_output_failed(p->path, error);
 }
 
-/* Without an exchange. The old folder is locked: whoever finds it unlocked may give it its name
- * back. */
+/* Renames without an exchange. The old folder is locked, because another process would rename an
+ * unlocked one back. */
 static bool move_aside(kf_atomic_output *p, kf_error *error)
 {
     char *text = NULL;
-    if (asprintf(&text, "%s" OLD "%ld", p->path, (long)getpid()) < 0) return out_of_memory(error);
+    if (asprintf(&text, "%s" OLD "%ld", p->path, (long)getpid()) < 0)
+        return kf_fail_memory(error, "the path of the output");
     kf_autofree char *old = text;
     kf_autoclose int held = open(p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (held < 0) return kf_atomic_output_failed(p->path, error);

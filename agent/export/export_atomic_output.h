@@ -1,17 +1,14 @@
-/* Where an export is made before it has its name, so that nothing half-written is ever there under
- * it.
+/* An output file or folder that appears under its name only when it is complete.
  *
- * A file or folder is written beside its place as NAME.part-kforge-PID, synced, and gets its name
- * in one step. A folder that is replaced changes names with the new one (renameat2,
- * RENAME_EXCHANGE) and is removed after that; where the file system can't do this it is
- * NAME.old-kforge-PID for the moment in which the name is free. Failures and interrupts remove the
- * part.
+ * A file or folder is written next to its final path as NAME.part-kforge-PID (the "part"), synced,
+ * and renamed in one step. A replaced folder is exchanged with the new one (renameat2,
+ * RENAME_EXCHANGE) and then removed. If the file system can't exchange, the old folder is
+ * NAME.old-kforge-PID while the name is free. Failures and interrupts remove the part.
  *
- * A process that is killed can't. Whoever has a part holds a lock on it (flock), which ends with
- * the process, so the next export to the same name removes the parts that nobody holds, and gives
- * an old folder its name back if it was killed in that moment. Only regular files and folders of
- * the same user with exactly these names are touched; where locks do not work nothing is removed.
- */
+ * A killed process leaves its part. Each process holds a lock (flock) on its part, which ends with
+ * the process. The next export to the same name removes unlocked parts, and renames an old folder
+ * back if needed. It touches only regular files and folders of the same user with exactly these
+ * names. If locks do not work, it removes nothing. */
 #ifndef KFORGE_EXPORT_PLACE_H
 #define KFORGE_EXPORT_PLACE_H
 
@@ -23,27 +20,27 @@
 
 typedef struct kf_atomic_output kf_atomic_output;
 
-/* Makes the part of `path`: an empty file, or with `folder` an empty folder (whose parents are
- * made). Errors: KF_ERROR_INPUT when something is there and not `force`, or is no file or folder as
- * wanted, or is a folder that holds no export (kf_atomic_output_is_export); KF_ERROR_IO. */
+/* Makes the part of `path`: an empty file, or with `folder` an empty folder, with its parents.
+ * KF_ERROR_INPUT if the path exists without `force`, is of another kind, or is a folder that is not
+ * an export (kf_atomic_output_is_export). KF_ERROR_IO. */
 kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool force, kf_error *error);
-/* The name that it will have, without slashes at its end; what there is to write to until then. */
+/* Return the final name without slashes at its end, and the name of the part to write to. */
 const char *kf_atomic_output_path(const kf_atomic_output *place);
 const char *kf_atomic_output_part(const kf_atomic_output *place);
-/* A file within the folder, synced; `name` may be in a folder of the folder, which is made. For a
- * place that is a file, `name` is NULL. */
+/* Writes and syncs a file of the folder. `name` may contain a subfolder, which is made. `name` is
+ * NULL for a file. */
 bool kf_atomic_output_write(const kf_atomic_output *place, const char *name, const void *data,
                             size_t size, kf_error *error);
-/* "PATH: the disk is full; …" by errno; false. */
+/* Fails with "PATH: the disk is full …" or another text for errno. Returns false. */
 bool kf_atomic_output_failed(const char *path, kf_error *error);
-/* Gives it its name. Files that others wrote into the part are synced already. */
+/* Renames the part. Files that others wrote into it must be synced. */
 bool kf_atomic_output_commit(kf_atomic_output *place, kf_error *error);
-/* Without a commit nothing is left behind. */
+/* Removes the part if it was not committed. */
 void kf_atomic_output_close(kf_atomic_output *place);
 KF_DEFINE_AUTO(kf_atomic_output, kf_atomic_output_close)
 
-/* May --force remove this folder: is it empty, or an export (its README.md or provenance.json
- * speaks of kforge)? */
+/* True if --force may remove this folder: it is empty, or an export (its README.md or
+ * provenance.json names kforge). */
 bool kf_atomic_output_is_export(const char *path);
 
 #endif

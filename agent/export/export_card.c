@@ -4,7 +4,7 @@
 
 #include "kforge/buffer.h"
 
-/* Types as `datasets` spells them in a card. */
+/* Writes types in the spelling of `datasets`. */
 static void append_feature(kf_buffer *out, const kf_export_field *field)
 {
     static const char *const scalars[] = {"string", "float64", "int64", "bool"};
@@ -39,8 +39,8 @@ static const char *type_name(kf_export_type type)
     return names[type];
 }
 
-/* A YAML scalar: plain where nothing in it means anything there, else between quotes as JSON has
- * them, which YAML takes. */
+/* Writes a YAML scalar: plain if it has no special characters, else in quotes as in JSON, which
+ * YAML accepts. */
 static void append_scalar(kf_buffer *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-";
@@ -55,7 +55,7 @@ static void append_scalar(kf_buffer *out, const char *text)
     if (quoted) kf_buffer_string(out, "\"");
 }
 
-/* A cell of a table: a line, with no bar in it. */
+/* Writes a table cell: one line without a bar. */
 static void append_cell(kf_buffer *out, const char *text)
 {
     for (; *text; text++) {
@@ -149,6 +149,6 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         kf_buffer_format(&out, "| `%s` | %s | %s |\n", field->name, type_name(field->type),
                          field->help);
     char *text = kf_buffer_take(&out);
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) kf_fail_memory(error, "the data card");
     return text;
 }

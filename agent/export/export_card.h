@@ -1,5 +1,4 @@
-/* The card of an exported data set: README.md with the YAML header that `datasets` and the hub
- * read. */
+/* The card of a data set: README.md with the YAML header that `datasets` and the hub read. */
 #ifndef KFORGE_EXPORT_CARD_H
 #define KFORGE_EXPORT_CARD_H
 
@@ -10,12 +9,14 @@ typedef struct kf_card {
     const kf_export_report *report;
     const kf_output_file *files;
     size_t file_count;
-    const char *license; /* SPDX identifier, or "unknown" */
-    const char *command; /* how it was made, without paths */
+    /* SPDX identifier, or "unknown" */
+    const char *license;
+    /* the command of the export, without paths */
+    const char *command;
     kf_packing packing;
 } kf_card;
 
-/* Malloc'd; NULL when out of memory. */
+/* Returns the text, malloc'd; NULL without memory. */
 char *kf_card_text(const kf_card *card, kf_error *error);
 
 #endif

@@ -13,12 +13,13 @@
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* A string literal over several lines. */
+/* Writes a string literal over several lines. */
 static void write_literal(kf_buffer *text, const char *name, const char *value)
 {
     kf_buffer_format(text, "%s = \"\"\"\\\n", name);
     for (const char *c = value; *c; c++) {
-        bool ends = *c == '"' && (c[1] == '"' || !c[1]); /* three of them, or the last character */
+        /* three quotes, or the last character */
+        bool ends = *c == '"' && (c[1] == '"' || !c[1]);
         if (*c == '\\' || ends)
             kf_buffer_format(text, "\\%c", *c);
         else if (*c == '\r')
@@ -46,7 +47,7 @@ static void write_shape(kf_buffer *text, const kf_problem_argument *argument, in
     kf_buffer_string(text, ")");
 }
 
-/* As Python reads it, too; NULL: out of memory. */
+/* Returns the text as a JSON string, which Python also reads. NULL without memory. */
 static char *json_text(const char *value)
 {
     kf_auto(cJSON) string = cJSON_CreateString(value);
@@ -67,8 +68,8 @@ const cJSON *kf_modelnew_origin(const kf_task *task)
     return cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "origin");
 }
 
-/* A scalar output of the module is an argument of shape [1]; the import notes how many axes it
- * really has. */
+/* A scalar output of the module is an argument of shape [1]. The import records its real number of
+ * axes. */
 static int real_dims(const kf_task *task, int output, const kf_problem_argument *argument)
 {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(task), "output_dims");
@@ -152,12 +153,12 @@ static void write_binding(const kf_task *task, const kf_problem *problem, kf_buf
 char *kf_modelnew_binding(const kf_task *task, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!problem) return kf_fail_memory(error, "a ModelNew file"), NULL;
     if (!kf_modelnew_resolve(task, false, problem, NULL, error)) return NULL;
     kf_autobuffer text = {0};
     write_binding(task, problem, &text);
     char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!taken) kf_fail_memory(error, "a ModelNew file");
     return taken;
 }
 
@@ -202,7 +203,8 @@ static const char architecture[] =
 static void write_loading(const kf_task *task, const char *hex, const char *const *flags,
                           kf_buffer *text)
 {
-    /* With the source in the name, candidates of one task do not share a build folder. */
+    /* The name contains the source's hash, so that candidates of one task do not share a build
+     * folder. */
     kf_buffer_string(text, architecture);
     kf_buffer_format(
         text,
@@ -236,8 +238,8 @@ static void write_loading(const kf_task *task, const char *hex, const char *cons
     kf_buffer_string(text, "],\n    with_cuda=True,\n    verbose=False,\n)\n\n\n");
 }
 
-/* "a.0.weight" as getattr(self.a, "0").weight: looked up, since to list all names costs more than
- * many a kernel. */
+/* Writes "a.0.weight" as getattr(self.a, "0").weight. A list of all names would cost more time than
+ * many kernels. */
 static void write_state(kf_buffer *text, const char *name)
 {
     kf_autobuffer path = {0};
@@ -331,27 +333,26 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
         kf_buffer_string(&text, notes);
         kf_buffer_append(&text, given->text, given->size);
         char *taken = kf_buffer_take(&text);
-        return taken ? taken : (kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL);
+        return taken ? taken : (kf_fail_memory(error, "a ModelNew file"), NULL);
     }
     const kf_task_file *problem_file = kf_task_is_torch(task) ? kf_task_oracle(task) : NULL;
     if (!problem_file || problem_file->kind != KF_SOURCE_TORCH)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no task for PyTorch: only those have a Model to be like",
+                       "%s: not a task for PyTorch; only PyTorch tasks can be exported as modelnew",
                        kf_task_name(task)),
                NULL;
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_autofree char *header = kf_build_prototype_header(task, false);
     kf_auto(cJSON) patches = NULL;
-    if (!problem || !header) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!problem || !header) return kf_fail_memory(error, "a ModelNew file"), NULL;
     if (!kf_modelnew_resolve(task, given->on_cpu, problem, &patches, error)) return NULL;
     write_binding(task, problem, &binding);
-    /* What the judge includes before a candidate's first line; a pragma would be in the main file
-     * here. */
+    /* The judge includes these headers before a candidate. A pragma is not possible here, because
+     * the file is the main file. */
     const char *pragma = strstr(header, "#pragma once\n");
     kf_buffer_string(&whole, pragma ? pragma + 13 : header);
     kf_buffer_append(&whole, given->text, given->size);
-    if (binding.failed || whole.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (binding.failed || whole.failed) return kf_fail_memory(error, "a ModelNew file"), NULL;
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(given->text, given->size);
     kf_hash_hex(&hash, hex);
@@ -364,6 +365,6 @@ char *kf_modelnew_text(const kf_task *task, const kf_modelnew_source *given, kf_
     kf_buffer_string(&text, checker);
     write_class(task, problem, &text);
     char *taken = kf_buffer_take(&text);
-    if (!taken) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!taken) kf_fail_memory(error, "a ModelNew file");
     return taken;
 }

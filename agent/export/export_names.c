@@ -7,6 +7,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/export.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "output.h"
 
 const char *kf_export_family(const kf_task *task)
@@ -29,20 +30,20 @@ static void names_free(kf_names *names)
 
 static bool add(kf_names *names, const char *name, kf_error *error)
 {
-    char **grown = realloc(names->items, (names->count + 1) * sizeof *grown);
-    if (grown) names->items = grown;
-    if (!grown || !(grown[names->count] = strdup(name)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    names->count++;
+    kf_autofree char *copy = strdup(name);
+    if (!copy || !kf_list_grow(&names->items, names->count))
+        return kf_fail_memory(error, "the names in the data set");
+    names->items[names->count++] = kf_steal(&copy);
     return true;
 }
 
 typedef struct kf_question {
     const kf_option_list *list;
     const char *option, *what;
-    bool tasks;   /* names and hashes of tasks count, too */
-    bool *known;  /* by place in the list */
-    kf_names all; /* that could be meant */
+    /* True: names and hashes of tasks count, too */
+    bool tasks;
+    bool *known;  /* by index in the list */
+    kf_names all; /* a similar name */
 } kf_question;
 
 static bool ask(kf_question *q, const kf_task *task, kf_error *error)
@@ -60,9 +61,9 @@ static void tell(const kf_question *q, FILE *log)
         if (q->known[i]) continue;
         const char *near =
             kf_nearest(q->list->items[i], (const char *const *)q->all.items, q->all.count);
-        fprintf(log, "--%s \"%s\" does nothing: no %s of the store is called so%s%s%s\n", q->option,
-                q->list->items[i], q->what, near ? "; did you mean " : "", near ? near : "",
-                near ? "?" : "");
+        fprintf(log, "--%s \"%s\" has no effect: no %s of the store has this name%s%s%s\n",
+                q->option, q->list->items[i], q->what, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
     }
 }
 
@@ -89,7 +90,7 @@ bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out,
     bool ok = true;
     for (size_t i = 0; i < 2; i++)
         ok = ok && ((questions[i].known = calloc(questions[i].list->count + 1, sizeof(bool))) ||
-                    kf_fail(error, KF_ERROR_MEMORY, "out of memory"));
+                    kf_fail_memory(error, "the names in the data set"));
     ok = ok && ask_all(store, questions, 2, error);
     for (size_t i = 0; i < 2; i++) {
         if (ok) tell(&questions[i], log);

@@ -1,5 +1,5 @@
-/* Names of tasks and families that an export was given and that nothing in the store has: a
- * misspelt one would hold nothing out, in silence. */
+/* A check of the names of tasks and families on the command line. A misspelt name would hold out
+ * nothing, without a message. */
 #ifndef KFORGE_EXPORT_NAMES_H
 #define KFORGE_EXPORT_NAMES_H
 
@@ -9,12 +9,12 @@
 #include "kforge/task.h"
 #include "options.h"
 
-/* What a task says, else its name. Borrowed. */
+/* Returns the family that the task declares, else its name. Borrowed. */
 const char *kf_export_family(const kf_task *task);
 
-/* A line in `log` for each such name of `held_out` (names, hashes and families of tasks) and
- * `families`, with the nearest that there is. A list may well name tasks that a store does not have
- * yet, so it is no error. */
+/* Prints a line to `log` for each name of `held_out` (names, hashes and families of tasks) and
+ * `families` that the store does not have, with the nearest known name. An unknown name is not an
+ * error, because a list may contain tasks of other stores. */
 bool kf_export_tell_unknown(kf_store *store, const kf_option_list *held_out,
                             const kf_option_list *families, FILE *log, kf_error *error);
 

@@ -12,20 +12,23 @@
 #include "export_atomic_output.h"
 #include "kforge/buffer.h"
 #include "kforge/file.h"
+#include "kforge/list.h"
 
 #define CHUNK (1u << 18)
 
-/* A file that is being written, through a compressor or Parquet's writer. */
+/* A file that is being written, through a compressor or the Parquet writer. */
 typedef struct stream {
     bool open;
-    FILE *file;    /* NULL: Parquet's writer has it */
+    /* NULL if the Parquet writer has it */
+    FILE *file;
     bool borrowed; /* standard output */
     ZSTD_CCtx *zstd;
     z_stream gzip;
     bool gzip_open;
-    /* serves all files of a split: starting it takes longer than a small file */
+    /* for all files of a split, because its start takes longer than a small file */
     kf_parquet *parquet;
-    kf_buffer pending; /* rows not yet handed on */
+    /* rows that are not written yet */
+    kf_buffer pending;
     int64_t rows;
     int shard;
 } stream;
@@ -35,7 +38,7 @@ enum { TRAIN, TEST, SPLITS };
 struct kf_output {
     kf_output_settings settings;
     kf_atomic_output *place; /* NULL for standard output */
-    /* the place's: the name it gets, the name it has, the same if it is a folder */
+    /* final and temporary name; for a folder, its own */
     const char *path, *part, *folder;
     stream streams[SPLITS];
     kf_output_file *files;
@@ -73,21 +76,17 @@ bool kf_packing_of_name(const char *name, kf_packing *packing)
     return false;
 }
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
 static bool cannot_write(const kf_output *o, kf_error *error)
 {
     int code = errno;
     const char *path = o->path ? o->path : "standard output";
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space, or add "
-                       ".zst to the name",
+                       "%s: the disk is full and the partial file was removed; free some space, or "
+                       "add .zst to the name",
                        path);
-    if (code == EPIPE) return kf_fail(error, KF_ERROR_IO, "%s: its reader has gone", path);
+    if (code == EPIPE)
+        return kf_fail(error, KF_ERROR_IO, "%s: the reader of the output has ended", path);
     return kf_fail(error, KF_ERROR_IO, "%s: writing: %s", path, strerror(code));
 }
 
@@ -107,7 +106,7 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
         return cannot_write(o, error);
     }
     if (o->settings.packing == KF_PACK_ZSTD && !s->zstd && !(s->zstd = ZSTD_createCCtx()))
-        return out_of_memory(error);
+        return kf_fail_memory(error, "the output");
     if (o->settings.packing == KF_PACK_ZSTD) {
         ZSTD_CCtx_reset(s->zstd, ZSTD_reset_session_only);
         ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1);
@@ -115,7 +114,7 @@ static bool open_stream(kf_output *o, stream *s, const char *path, kf_error *err
     if (o->settings.packing == KF_PACK_GZIP) {
         s->gzip = (z_stream){0};
         if (deflateInit2(&s->gzip, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-            return out_of_memory(error);
+            return kf_fail_memory(error, "the output");
         s->gzip_open = true;
     }
     return true;
@@ -157,7 +156,7 @@ static bool put_gzip(kf_output *o, stream *s, bool end, kf_error *error)
 
 static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
 {
-    if (s->pending.failed) return out_of_memory(error);
+    if (s->pending.failed) return kf_fail_memory(error, "the output");
     bool ok;
     switch (o->settings.packing) {
     case KF_PACK_ZSTD: ok = put_zstd(o, s, end, error); break;
@@ -172,7 +171,7 @@ static bool hand_on(kf_output *o, stream *s, bool end, kf_error *error)
     return ok;
 }
 
-/* Size and, for the card, hash of a finished file; the page cache still has it. */
+/* Reads size and, for the card, hash of a finished file, which is still in the page cache. */
 static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_error *error)
 {
     kf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -188,7 +187,7 @@ static bool describe(kf_output *o, const char *path, kf_output_file *file, kf_er
         ok = EVP_DigestUpdate(context, o->packed, (size_t)size) == 1;
     ok = ok && size == 0 && EVP_DigestFinal_ex(context, hash.bytes, NULL) == 1;
     EVP_MD_CTX_free(context);
-    if (!ok) return size < 0 ? cannot_write(o, error) : out_of_memory(error);
+    if (!ok) return size < 0 ? cannot_write(o, error) : kf_fail_memory(error, "the output");
     kf_hash_hex(&hash, file->hash);
     return true;
 }
@@ -215,15 +214,13 @@ static bool end_stream(kf_output *o, int split, kf_error *error)
     if (s->gzip_open) deflateEnd(&s->gzip);
     s->gzip_open = false;
     if (!ok || s->borrowed) return ok;
-    kf_output_file *files = realloc(o->files, (o->count + 1) * sizeof *files);
-    if (!files) return out_of_memory(error);
-    o->files = files;
-    kf_output_file *file = &files[o->count];
+    if (!kf_list_grow(&o->files, o->count)) return kf_fail_memory(error, "the output");
+    kf_output_file *file = &o->files[o->count];
     *file = (kf_output_file){.rows = s->rows};
     snprintf(file->split, sizeof file->split, "%s", split_names[split]);
     kf_autofree char *name = o->settings.folder ? shard_name(o, split, s->shard) : strdup(o->part);
     kf_autofree char *path = name ? kf_path_join(o->settings.folder ? o->folder : "", name) : NULL;
-    if (!path) return out_of_memory(error);
+    if (!path) return kf_fail_memory(error, "the output");
     file->name = kf_steal(&name);
     o->count++;
     return describe(o, o->settings.folder ? path : o->part, file, error);
@@ -235,7 +232,7 @@ static bool begin_shard(kf_output *o, int split, kf_error *error)
     if (!o->settings.folder) return open_stream(o, s, o->part, error);
     kf_autofree char *name = shard_name(o, split, s->shard);
     kf_autofree char *path = name ? kf_path_join(o->folder, name) : NULL;
-    return path ? open_stream(o, s, path, error) : out_of_memory(error);
+    return path ? open_stream(o, s, path, error) : kf_fail_memory(error, "the output");
 }
 
 bool kf_output_row(void *context, const char *split, const char *row, size_t size, kf_error *error)
@@ -275,14 +272,14 @@ static bool open_place(kf_output *o, kf_error *error)
 kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error)
 {
     kf_auto(kf_output) o = calloc(1, sizeof *o);
-    if (!o || !(o->packed = malloc(CHUNK))) return out_of_memory(error), NULL;
+    if (!o || !(o->packed = malloc(CHUNK))) return kf_fail_memory(error, "the output"), NULL;
     o->settings = *settings;
     if (settings->packing == KF_PACK_PARQUET &&
         !(o->streams[TRAIN].parquet = kf_parquet_open(settings->fields, error)))
         return NULL;
     bool standard = strcmp(settings->path, "-") == 0;
     if (!standard && !open_place(o, error)) return NULL;
-    /* A file without rows is a file all the same; so is the first shard of training. */
+    /* Writes a file also without rows, for example the first shard of the training split. */
     return begin_shard(o, TRAIN, error) ? kf_steal(&o) : NULL;
 }
 

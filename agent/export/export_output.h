@@ -1,8 +1,8 @@
-/* Where exported rows go: a file, standard output, or the folder of a data set with shards a split
- * and a card.
+/* The output of exported rows: a file, standard output, or the folder of a data set with shards for
+ * each split and a card.
  *
- * Nothing half-written ever has the final name (export_atomic_output.h). Standard output is a
- * stream and takes what comes. */
+ * Files and folders appear under their name when they are complete (export_atomic_output.h).
+ * Standard output gets rows at once. */
 #ifndef KFORGE_EXPORT_OUTPUT_H
 #define KFORGE_EXPORT_OUTPUT_H
 
@@ -12,26 +12,29 @@
 
 typedef enum kf_packing { KF_PACK_NONE, KF_PACK_GZIP, KF_PACK_ZSTD, KF_PACK_PARQUET } kf_packing;
 const char *kf_packing_suffix(kf_packing packing); /* ".jsonl.gz" */
-/* By the end of a file's name; false when it has none of the known ones. */
+/* Finds the packing by the end of a file's name. False if it is unknown. */
 bool kf_packing_of_name(const char *name, kf_packing *packing);
 
 typedef struct kf_output_settings {
-    const char *path; /* "-": standard output */
+    const char *path; /* "-" for standard output */
     FILE *standard;   /* for "-" */
-    bool folder;      /* a data set in a folder */
-    bool force;       /* replace what is there */
+    /* True for a data set in a folder */
+    bool folder;
+    /* True: replace an existing output */
+    bool force;
     kf_packing packing;
-    int64_t shard_rows;            /* rows a shard; 0: one shard a split */
+    /* rows in a shard; 0 for one shard for each split */
+    int64_t shard_rows;
     const kf_export_field *fields; /* Parquet needs the types */
 } kf_output_settings;
 
 typedef struct kf_output kf_output;
-/* Errors: KF_ERROR_INPUT when something is there and not `force`; KF_ERROR_MACHINE when Parquet's
- * writer is missing; KF_ERROR_IO. */
+/* KF_ERROR_INPUT if the output exists without `force`; KF_ERROR_MACHINE if the Parquet writer is
+ * missing; KF_ERROR_IO. */
 kf_output *kf_output_open(const kf_output_settings *settings, kf_error *error);
-/* A kf_export_sink; context is the output. */
+/* Writes a row. A kf_export_sink; context is the output. */
 bool kf_output_row(void *context, const char *split, const char *row, size_t size, kf_error *error);
-/* Ends all files of the folder and lists them: *count of them; valid until the output is closed. */
+/* Ends all files of the folder and lists them. The list is valid until the output is closed. */
 typedef struct kf_output_file {
     char *name; /* within the folder */
     char split[8];
@@ -40,10 +43,10 @@ typedef struct kf_output_file {
 } kf_output_file;
 bool kf_output_finish(kf_output *output, const kf_output_file **files, size_t *count,
                       kf_error *error);
-/* Another file of the folder, such as the card. */
+/* Adds another file to the folder, for example the card. */
 bool kf_output_add(kf_output *output, const char *name, const void *data, size_t size,
                    kf_error *error);
-/* Moves what was written to its name. Without it, kf_output_close removes it. */
+/* Gives the output its final name. Without it, kf_output_close removes the output. */
 bool kf_output_commit(kf_output *output, kf_error *error);
 void kf_output_close(kf_output *output);
 KF_DEFINE_AUTO(kf_output, kf_output_close)

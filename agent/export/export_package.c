@@ -1,22 +1,19 @@
-/* The package: a folder that CMake builds into libraries, one a kernel and one that chooses between
- * them.
+/* The package: a folder that CMake builds into libraries, one for each kernel and one that chooses
+ * between them.
  *
- *     include/kforge_kernels.h         the entries, as the tasks declare them
- *     src/TASK.cu                      chooses by the scalars of the call; the winner over all
- * workloads is the default src/TASK_HASH.cu                 a winner's source, untouched but for
- * secrets and places src/TASK_HASH.h                  its prototype, included before its first line
- *     test/TASK.cu, test/fill.h        calls entry and baseline on the task's smallest workload and
- * compares test/TASK_baseline.cu            the task's baseline CMakeLists.txt  provenance.json
- * README.md
+ *   include/kforge_kernels.h: the entries of the tasks
+ *   src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
+ *   src/TASK_HASH.cu: a winner's source, without secrets and paths
+ *   src/TASK_HASH.h: its prototype, included before its first line
+ *   test/TASK.cu, test/fill.h: calls entry and baseline on the task's smallest workload and
+ * compares test/TASK_baseline.cu: the task's baseline CMakeLists.txt, provenance.json, README.md
  *
- * Candidates were written to be alone in their library and name their kernels as they like. Each
- * therefore becomes a shared object of its own with hidden symbols, whose entry is renamed by a
- * macro (ENTRY -> ENTRY_HASH); nothing in the source is touched.
+ * Candidates may name their kernels freely. So each becomes a shared object with hidden symbols,
+ * and a macro renames its entry (ENTRY -> ENTRY_HASH). The source stays unchanged.
  *
- * A winner was measured again in fresh processes and is faster with its whole interval. Another
- * candidate gets a workload's scalars where its interval there lies above the default's. Everything
- * of a task comes from one device, a GPU where there is one.
- */
+ * A winner was measured again in fresh processes and has its whole interval above 1. Another
+ * candidate gets a workload if its interval there lies above the default's. All kernels of a task
+ * come from one device, a GPU if possible. */
 #include "export_package.h"
 
 #include <cjson/cJSON.h>
@@ -35,7 +32,7 @@ static void read_architecture(kf_package_kernel *kernel, const cJSON *provenance
     const char *capability =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "compute_capability"));
     int major, minor;
-    /* As the judge compiles: from Hopper on with what only that architecture has. */
+    /* As the judge compiles: from Hopper on with features of exactly that architecture. */
     if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2 && major > 0 &&
         major < 1000 && minor >= 0 && minor < 10)
         snprintf(kernel->architecture, sizeof kernel->architecture, "%d%d%s", major, minor,
@@ -83,8 +80,8 @@ void kf_winners_free(kf_winners *winners)
     *winners = (kf_winners){0};
 }
 
-/* Which kernel is best for a workload: the default, unless another is faster there without doubt.
- */
+/* Returns the best kernel for a workload: the default, unless the interval of another is above its
+ * own. */
 static size_t best_for(const kf_winners *w, int workload)
 {
     size_t best = 0;
@@ -94,8 +91,8 @@ static size_t best_for(const kf_winners *w, int workload)
     return best;
 }
 
-/* Each workload's kernel. Where the scalars of a call do not tell which workload it is, the default
- * serves. */
+/* Chooses each workload's kernel. If the scalars of a call do not determine the workload, it gets
+ * the default. */
 static void assign(kf_winners *w)
 {
     int count = kf_task_workload_count(w->task);
@@ -110,7 +107,7 @@ static void assign(kf_winners *w)
     }
 }
 
-/* The contenders of a task, the default first; those that win no workload are dropped. */
+/* Chooses the kernels of a task, the default first. Drops those that win no workload. */
 static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *hash,
                    const kf_winner_files *files, kf_winners *w, kf_error *error)
 {
@@ -198,8 +195,7 @@ static cJSON *provenance(const kf_winners *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Two tasks must not have one name, which names their files, nor one entry, which names a symbol.
- */
+/* Two tasks must not share a name, which names their files, or an entry, which names a symbol. */
 static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error)
 {
     const cJSON *other;
@@ -210,10 +206,10 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
         const char *hash =
             cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "task_hash"));
         if (strcmp(name, kf_task_name(task)) == 0)
-            return kf_fail(
-                error, KF_ERROR_INPUT,
-                "several tasks called %s have winners: choose one with --task %.12s or %.12s", name,
-                hash, kf_task_hash(task));
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "several tasks with the name %s have winners; choose one with --task "
+                           "%.12s or %.12s",
+                           name, hash, kf_task_hash(task));
         if (strcmp(entry, kf_task_entry(task)) == 0)
             return kf_fail(error, KF_ERROR_INPUT,
                            "tasks %s and %s both define %s(): leave one out with --held-out", name,
@@ -223,13 +219,14 @@ static bool check_names(const cJSON *tasks, const kf_task *task, kf_error *error
 }
 
 static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *tasks,
-                     const char *hash, cJSON *told, kf_package_report *report, kf_error *error)
+                     const char *hash, cJSON *tasks_json, kf_package_report *report,
+                     kf_error *error)
 {
     kf_winners w = {.task = kf_stored_task(store, hash, error)};
     bool ok = w.task && choose(store, tasks, hash, &p->files, &w, error);
     if (ok && w.count) {
-        ok = check_names(told, w.task, error) && kf_package_write_task(p, &w, error);
-        cJSON_AddItemToArray(told, provenance(&w));
+        ok = check_names(tasks_json, w.task, error) && kf_package_write_task(p, &w, error);
+        cJSON_AddItemToArray(tasks_json, provenance(&w));
         report->tasks++;
         report->on_cpu += w.on_cpu;
         report->kernels += (int64_t)w.count;
@@ -242,7 +239,7 @@ static bool add_task(kf_package *p, kf_store *store, const kf_selected_tasks *ta
 
 static bool put(kf_package *p, const char *name, const kf_buffer *text, kf_error *error)
 {
-    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (text->failed) return kf_fail_memory(error, "the package");
     return kf_winner_put(&p->files, name, text->data ? text->data : "", text->size, error);
 }
 
@@ -250,23 +247,20 @@ static bool finish(kf_package *p, const cJSON *json, const kf_package_options *o
                    const kf_package_report *report, kf_error *error)
 {
     kf_autofree char *text = cJSON_Print(json);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the package");
     kf_package_end(p);
     if (report->changed)
-        kf_buffer_format(&p->readme,
-                         "\nSecrets and places were taken out of %lld of the kernels, which are no "
-                         "longer the texts that were judged: "
-                         "`\"as_judged\": false`\nin `provenance.json` marks them.\n",
-                         (long long)report->changed);
+        kf_buffer_format(
+            &p->readme,
+            "\nSecrets or paths were removed from %lld of the kernels, so they differ from the "
+            "judged texts:\n`provenance.json` has `\"as_judged\": false` for them.\n",
+            (long long)report->changed);
     if (report->on_cpu)
         kf_buffer_format(&p->readme,
-                         "\nOf %lld of the entries the figures are those of kforge's CPU device, a "
-                         "processor that runs CUDA C: "
-                         "they say nothing of a "
-                         "GPU.\n",
+                         "\nThe figures of %lld of the entries come from kforge's CPU device, a "
+                         "processor that runs CUDA C. They say nothing about a GPU.\n",
                          (long long)report->on_cpu);
-    kf_buffer_format(&p->readme,
-                     "\nLicence: %s. What models wrote is under their providers' terms.\n",
+    kf_buffer_format(&p->readme, "\nLicence: %s. Code of models is under their providers' terms.\n",
                      options->license);
     return kf_winner_put(&p->files, "provenance.json", text, strlen(text), error) &&
            put(p, "CMakeLists.txt", &p->cmake, error) &&
@@ -282,16 +276,15 @@ static bool build_package(kf_package *p, kf_store *store, const kf_selected_task
     cJSON_AddStringToObject(json, "schema", "kforge-package/1");
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", options->license);
-    cJSON *told = cJSON_AddArrayToObject(json, "tasks");
-    if (!told) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    cJSON *tasks_json = cJSON_AddArrayToObject(json, "tasks");
+    if (!tasks_json) return kf_fail_memory(error, "the package");
     kf_package_begin(p);
     for (size_t i = 0; i < tasks->count; i++)
-        if (!add_task(p, store, tasks, tasks->hashes[i], told, report, error)) return false;
+        if (!add_task(p, store, tasks, tasks->hashes[i], tasks_json, report, error)) return false;
     if (!report->tasks)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "nothing to package%s: no candidate that was measured again is faster than "
-                       "its baseline; \"kforge optimize\" "
-                       "finds some",
+                       "nothing to package%s: no candidate that was measured twice is faster than "
+                       "its baseline; search with \"kforge optimize\"",
                        tasks->held_out ? " but held-out tasks" : "");
     return finish(p, json, options, report, error);
 }

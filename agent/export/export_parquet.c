@@ -1,8 +1,8 @@
-/* The child reads lines: ">" and the path of a file in hexadecimal opens it, "<" ends it, all
- * others are rows. It answers with lines: "ready" once pyarrow is there, "done" for each finished
- * file, or one that says what went wrong, before it exits. The parent reads an answer only when it
- * expects one or when the child has closed its end; answers are short, so neither ever waits for
- * the other to read. A child whose parent died in the middle of a file removes the file. */
+/* The child reads lines: ">" and a path in hexadecimal opens a file, "<" ends it, and all other
+ * lines are rows. It answers with lines: "ready" once it has pyarrow, "done" for each finished
+ * file, or an error before it exits. The parent reads an answer only when it expects one, or when
+ * the child has closed its end. Answers are short, so neither side blocks the other. If the parent
+ * dies in the middle of a file, the child removes the file. */
 #include "export_parquet.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "kforge/buffer.h"
 
 struct kf_parquet {
-    pid_t child; /* 0: gone and reaped */
+    pid_t child; /* 0: ended and reaped */
     int input, answers;
     const char *shown;
 };
 
-/* Types are given, so that no value decides about another one. Batches of 32 MiB bound the child's
- * memory, whatever the rows. */
+/* Types are fixed, so that no value changes the type of another. Batches of 32 MiB bound the
+ * child's memory. */
 static const char script[] =
     "import sys, os, io\n"
     "def say(text):\n"
@@ -67,7 +67,8 @@ static const char script[] =
     "except MemoryError as e: say('memory ' + str(e))\n"
     "except OSError as e: say('full' if e.errno in (27, 28, 122) else 'failed ' + str(e))\n"
     "except BaseException as e: say('failed ' + type(e).__name__ + ': ' + str(e))\n"
-    "os._exit(0)\n"; /* a writer that failed would write a footer on its way out, and fail again */
+    /* a failed writer would write a footer at exit, and fail again */
+    "os._exit(0)\n";
 
 static const char *python(void)
 {
@@ -77,7 +78,8 @@ static const char *python(void)
 
 static char *schema_of(const kf_export_field *fields)
 {
-    static const char letters[] = "sfibmSFIe"; /* in the order of kf_export_type */
+    /* in the order of kf_export_type */
+    static const char letters[] = "sfibmSFIe";
     kf_autobuffer text = {0};
     for (; fields->name; fields++)
         kf_buffer_format(&text, "%s%c%s", text.size ? "," : "", letters[fields->type],
@@ -92,9 +94,10 @@ static _Noreturn void run_child(const char *schema, int input, int answers)
     int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(input, 0);
     dup2(answers, 1);
-    /* it answers on its output; warnings of libraries are nobody's business */
+    /* it answers on its output; warnings of libraries are dropped */
     dup2(nothing, 2);
-    signal(SIGINT, SIG_IGN); /* the parent says when it is over */
+    /* the parent reports interrupts */
+    signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     execlp(python(), python(), "-c", script, schema, (char *)NULL);
     _exit(127);
@@ -114,7 +117,7 @@ static bool start(kf_parquet *p, const char *schema)
     return child > 0;
 }
 
-/* Waits for the child and says how it ended; -1 when that is not known. */
+/* Waits for the child. Returns its wait status, or -1 if unknown. */
 static int reap(kf_parquet *p)
 {
     int status = -1;
@@ -126,7 +129,7 @@ static int reap(kf_parquet *p)
     return status;
 }
 
-/* One line of the child, without its end; false when there is none. */
+/* Reads one line of the child without its end. False at the end of the output. */
 static bool read_answer(kf_parquet *p, char *line, size_t size)
 {
     size_t length = 0;
@@ -148,14 +151,15 @@ static bool says(const char *answer, const char *word, const char **rest)
     return strncmp(answer, word, length) == 0;
 }
 
-/* The child is gone; `answer` is the last that it said, "" nothing. */
+/* Reports the end of the child. `answer` is its last line, or "". */
 static bool explain(kf_parquet *p, const char *answer, kf_error *error)
 {
     const char *rest;
     int status = reap(p);
     if (says(answer, "full", &rest))
         return kf_fail(error, KF_ERROR_IO,
-                       "%s: the disk is full; nothing was left behind: free some space", p->shown);
+                       "%s: the disk is full and the partial file was removed; free some space",
+                       p->shown);
     if (says(answer, "memory", &rest))
         return kf_fail(error, KF_ERROR_MEMORY, "%s: %s, which writes Parquet, is out of memory",
                        p->shown, python());
@@ -166,8 +170,8 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
                        "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory "
                        "short? .jsonl.zst needs none",
                        p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return kf_fail(error, KF_ERROR_MACHINE,
-                   "%s: %s, which writes Parquet, ended before it was done", p->shown, python());
+    return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended too early",
+                   p->shown, python());
 }
 
 static bool missing(const char *answer, kf_error *error)
@@ -189,7 +193,7 @@ kf_parquet *kf_parquet_open(const kf_export_field *fields, kf_error *error)
     kf_autofree char *schema = schema_of(fields);
     char answer[700];
     if (p) p->input = p->answers = -1;
-    if (!p || !schema) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!p || !schema) return kf_fail_memory(error, "the Parquet file"), NULL;
     if (!start(p, schema))
         return kf_fail(error, KF_ERROR_MACHINE, "starting %s for Parquet: %s", python(),
                        strerror(errno)),
@@ -219,7 +223,8 @@ static bool deliver(kf_parquet *p, const char *data, size_t size, kf_error *erro
         size -= (size_t)sent;
     }
     if (!size) return true;
-    read_answer(p, answer, sizeof answer); /* it no longer reads: what it said before, or nothing */
+    /* the child no longer reads: get its last line */
+    read_answer(p, answer, sizeof answer);
     return explain(p, answer, error);
 }
 
@@ -230,7 +235,7 @@ bool kf_parquet_begin(kf_parquet *p, const char *path, const char *shown, kf_err
     kf_buffer_string(&line, ">");
     for (const char *c = path; *c; c++) kf_buffer_format(&line, "%02x", (unsigned char)*c);
     kf_buffer_string(&line, "\n");
-    if (line.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (line.failed) return kf_fail_memory(error, "the Parquet file");
     return deliver(p, line.data, line.size, error);
 }
 

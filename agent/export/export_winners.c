@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "export_names.h"
+#include "kforge/list.h"
 #include "output.h"
 
-#define ROWS 10000 /* of the best of a task that are looked at */
+/* best candidates of a task that are read */
+#define ROWS 10000
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
@@ -37,14 +39,12 @@ static bool add(kf_store *store, const kf_selection *s, const char *hash, bool n
         tasks->held_out++;
         return !named ||
                kf_fail(error, KF_ERROR_INPUT, "task %s is held out%s", kf_task_name(task),
-                       kf_task_held_out(task)
-                           ? ", as its task.json says: --include-held-out takes it all the same"
-                           : " by --held-out: there is nothing to export");
+                       kf_task_held_out(task) ? " by its task.json; --include-held-out includes it"
+                                              : " by --held-out, so nothing is left to export");
     }
-    char(*grown)[KF_HASH_HEX] = realloc(tasks->hashes, (tasks->count + 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    tasks->hashes = grown;
-    snprintf(grown[tasks->count++], KF_HASH_HEX, "%s", hash);
+    if (!kf_list_grow(&tasks->hashes, tasks->count))
+        return kf_fail_memory(error, "the list of tasks");
+    snprintf(tasks->hashes[tasks->count++], KF_HASH_HEX, "%s", hash);
     return true;
 }
 
@@ -80,7 +80,7 @@ void kf_winner_free(kf_winner *winner)
     *winner = (kf_winner){0};
 }
 
-/* 1 taken, 0 not wanted, -1 error. */
+/* Returns 1 if taken, 0 if not wanted, -1 on an error. */
 static int take(kf_store *store, const kf_store_candidate *candidate, const kf_winner_query *query,
                 const kf_scrubber *scrubber, kf_winner *winner, kf_error *error)
 {
@@ -102,7 +102,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     winner->device = strdup(candidate->device);
     if (!winner->flags || !winner->device) {
         kf_winner_free(winner);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the list of kernels");
         return -1;
     }
     winner->size = strlen(winner->source);
@@ -111,7 +111,7 @@ static int take(kf_store *store, const kf_store_candidate *candidate, const kf_w
     return 1;
 }
 
-/* The best on one device. */
+/* Reads the best candidates on one device. */
 static bool choose(kf_store *store, const kf_winner_query *query, const char *device,
                    bool reverified, const kf_scrubber *scrubber, kf_winner *winners, size_t *count,
                    kf_error *error)
@@ -138,7 +138,7 @@ static void drop(kf_winner *winners, size_t count)
     for (size_t i = 0; i < count; i++) kf_winner_free(&winners[i]);
 }
 
-/* The device, of those of one kind, on which the best is most times as fast. */
+/* Finds the device of one kind with the largest speedup of its best candidate. */
 static bool choose_device(kf_store *store, const kf_winner_query *query, bool on_cpu,
                           bool reverified, const kf_scrubber *scrubber, kf_winner *winners,
                           size_t *count, kf_error *error)
@@ -150,7 +150,7 @@ static bool choose_device(kf_store *store, const kf_winner_query *query, bool on
         size_t here = 0;
         if ((strncmp(device, "cpu", 3) == 0) != on_cpu) continue;
         kf_autofree kf_winner *found = calloc(query->most, sizeof *found);
-        if (!found) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!found) return kf_fail_memory(error, "the list of kernels");
         bool good = choose(store, query, device, reverified, scrubber, found, &here, error);
         if (good && here && (!*count || found[0].speedup.value > winners[0].speedup.value)) {
             drop(winners, *count);

@@ -1,10 +1,10 @@
-/* What the package and the files for PyTorch have in common: whose winners they hold, and how their
- * texts leave.
+/* Common parts of the package and the files for PyTorch: the choice of candidates, and the writing
+ * of their texts.
  *
- * Held-out tasks are left out as in data sets: those that are named, and those that declare it.
- * Every text is scrubbed as in data sets; a kernel whose own text changed by that is no longer the
- * text that was judged, and whoever writes it down says so (kf_winner.as_judged). Kernels measured
- * on a GPU come before those of kforge's CPU device. */
+ * Held-out tasks are excluded as in data sets: those that the user names, and those that declare
+ * it. Every text is scrubbed as in data sets. If that changes a kernel's text, it differs from the
+ * judged one, and the output says so (kf_winner.as_judged). Kernels measured on a GPU come before
+ * those of kforge's CPU device. */
 #ifndef KFORGE_EXPORT_WINNERS_H
 #define KFORGE_EXPORT_WINNERS_H
 
@@ -14,38 +14,42 @@
 #include "kforge/task.h"
 
 typedef struct kf_selection {
-    const char *task, *run; /* name or hash, id; NULL all */
-    bool faster;            /* only candidates whose whole interval is above 1 */
+    /* name or hash, id; NULL for all */
+    const char *task, *run;
+    /* only candidates with their whole interval above 1 */
+    bool faster;
     const char *const *held_out;
     size_t held_out_count;
-    bool include_held_out; /* tasks that declare "held_out" too */
+    /* True: include tasks that declare "held_out" */
+    bool include_held_out;
     const char *const *secrets;
     size_t secret_count;
-    const volatile int *interrupts; /* NULL, or it stops with an error once this is not 0, before
-                                       the next candidate is read or when a file is written */
+    /* NULL, or a flag: once it is not 0, the export fails before the next candidate or file */
+    const volatile int *interrupts;
 } kf_selection;
 
-/* False with the error "interrupted" then. */
+/* True unless interrupted. Then it fails with "interrupted". */
 bool kf_selection_goes_on(const kf_selection *selection, kf_error *error);
 
 typedef struct kf_selected_tasks {
     char (*hashes)[KF_HASH_HEX]; /* in the order of the store */
-    size_t count, held_out;      /* held_out: left out */
-    char run[KF_RUN_ID];         /* "" all */
+    size_t count, held_out;      /* number of excluded tasks */
+    char run[KF_RUN_ID];         /* "" for all */
 } kf_selected_tasks;
 void kf_selected_tasks_free(kf_selected_tasks *tasks);
 #define kf_autoselected __attribute__((cleanup(kf_selected_tasks_free))) kf_selected_tasks
 
-/* A task or run that is named and held out is an error that says so. */
+/* Selects the tasks. Fails if the named task or run is held out. */
 bool kf_select_tasks(kf_store *store, const kf_selection *selection, kf_selected_tasks *tasks,
                      kf_error *error);
 
-/* A candidate that was chosen, with its text as it leaves. */
+/* A chosen candidate, with its text for the output. */
 typedef struct kf_winner {
     char hash[KF_HASH_HEX];
-    char *source, *flags, *device; /* scrubbed; flags: JSON */
+    char *source, *flags, *device; /* scrubbed; flags are JSON */
     size_t size;
-    bool as_judged; /* source and flags are the bytes that were judged */
+    /* True if source and flags are the judged bytes */
+    bool as_judged;
     bool on_cpu, reverified;
     int64_t verdict;
     kf_status status;
@@ -57,23 +61,24 @@ typedef struct kf_winner_query {
     const kf_selection *selection;
     const kf_selected_tasks *tasks;
     const char *task; /* hash */
-    bool reverified;  /* only candidates measured again; else they come first */
+    /* True: only candidates measured again. False: they come first. */
+    bool reverified;
     bool faster;
-    bool cuda_only; /* no Python files */
+    bool cuda_only; /* True: no Python files */
     size_t most;
 } kf_winner_query;
-/* Fills winners[0 … most-1], fastest first, all of one device; *count of them. */
+/* Fills winners[0 … most-1], the fastest first, all of one device. *count is their number. */
 bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_scrubber *scrubber,
                        kf_winner *winners, size_t *count, kf_error *error);
 
-/* Where their files go. */
+/* The output of the files. */
 typedef struct kf_winner_files {
     const kf_selection *selection;
     kf_atomic_output *place;
     const kf_scrubber *scrubber;
     int64_t count, scrubbed;
 } kf_winner_files;
-/* Scrubs and writes (kf_atomic_output_write). */
+/* Scrubs and writes a file (kf_atomic_output_write). */
 bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, size_t size,
                    kf_error *error);
 

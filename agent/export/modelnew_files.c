@@ -1,5 +1,5 @@
-/* Files for KernelBench's evaluator: which candidates become one, their names, and what is told of
- * them. */
+/* Files for KernelBench's evaluator: the choice of candidates, the names of files, and their
+ * provenance. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -16,8 +16,9 @@ typedef struct exporting {
     kf_modelnew_report *report;
     kf_selected_tasks tasks;
     kf_winner_files files;
-    cJSON *results[10]; /* what KernelBench's evaluator would write, of each level */
-    cJSON *told;        /* provenance of each file */
+    /* results in the form of KernelBench's evaluator, for each level */
+    cJSON *results[10];
+    cJSON *files_json; /* provenance of each file */
 } exporting;
 
 static bool is_file_name(const char *path)
@@ -26,12 +27,7 @@ static bool is_file_name(const char *path)
     return length > 3 && strcmp(path + length - 3, ".py") == 0;
 }
 
-static bool out_of_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-/* What KernelBench's evaluator would have noted, with kforge's figures: times in milliseconds. */
+/* Returns kforge's figures in the form of KernelBench's evaluator, with times in milliseconds. */
 static bool note_result(exporting *e, int level, int problem, const kf_winner *winner,
                         kf_error *error)
 {
@@ -47,10 +43,11 @@ static bool note_result(exporting *e, int level, int problem, const kf_winner *w
         if (isnan(seconds)) seconds = kf_json_get_number(workload, "candidate_seconds", NAN);
     }
     if (!e->results[level] && !(e->results[level] = cJSON_CreateObject()))
-        return out_of_memory(error);
+        return kf_fail_memory(error, "the ModelNew files");
     snprintf(key, sizeof key, "%d", problem);
     cJSON *list = cJSON_AddArrayToObject(e->results[level], key), *row = cJSON_CreateObject();
-    if (!list || !row || !cJSON_AddItemToArray(list, row)) return out_of_memory(error);
+    if (!list || !row || !cJSON_AddItemToArray(list, row))
+        return kf_fail_memory(error, "the ModelNew files");
     bool correct = winner->status == KF_CORRECT;
     cJSON_AddNumberToObject(row, "sample_id", 0);
     cJSON_AddBoolToObject(row, "compiled", winner->status != KF_COMPILE_ERROR);
@@ -64,16 +61,16 @@ static bool note_result(exporting *e, int level, int problem, const kf_winner *w
     return true;
 }
 
-/* A source of a task: one out of the store (`winner`), or a file of the user's. */
+/* A source of a task: from the store (`winner`), or a file of the user. */
 typedef struct item {
     const kf_task *task;
     const char *source, *const *flags;
     size_t size;
     const kf_winner *winner; /* NULL for a file */
-    bool changed;            /* by scrubbing */
+    bool changed;            /* True if scrubbing changed it */
 } item;
 
-/* The first lines of the file, which tell what it is to whoever has only that. */
+/* Writes the first lines of the file, which describe it without provenance.json. */
 static void write_notes(const exporting *e, const item *it, kf_buffer *text)
 {
     const kf_winner *w = it->winner;
@@ -89,8 +86,8 @@ static void write_notes(const exporting *e, const item *it, kf_buffer *text)
                          w->reverified ? "twice" : "once");
     }
     if (it->changed)
-        kf_buffer_string(text, "# kforge took secrets, places or bytes that are no UTF-8 out of "
-                               "it: this is not the text that was judged.\n");
+        kf_buffer_string(text, "# kforge removed secrets, paths or bytes that are not UTF-8: this "
+                               "is not the judged text.\n");
     if (strcmp(e->options->license, "unknown") != 0 && !kf_modelnew_is_python(it->source))
         kf_buffer_format(text, "# Licence: %s\n", e->options->license);
 }
@@ -101,7 +98,8 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     char hex[KF_HASH_HEX];
     kf_hash hash = kf_hash_bytes(it->source, it->size);
     kf_hash_hex(&hash, hex);
-    if (!row || !cJSON_AddItemToArray(e->told, row)) return cJSON_Delete(row), out_of_memory(error);
+    if (!row || !cJSON_AddItemToArray(e->files_json, row))
+        return cJSON_Delete(row), kf_fail_memory(error, "the ModelNew files");
     cJSON_AddStringToObject(row, "file", name);
     cJSON_AddStringToObject(row, "task", kf_task_name(it->task));
     cJSON_AddStringToObject(row, "task_hash", kf_task_hash(it->task));
@@ -120,13 +118,13 @@ static bool tell(exporting *e, const char *name, const item *it, bool own_sizes,
     return true;
 }
 
-/* Has the exported workload the sizes of the problem itself? Other shapes are refused by forward.
+/* True if the exported workload has the sizes of the problem itself. forward refuses other shapes.
  */
 static bool has_own_sizes(const item *it, bool *own, kf_error *error)
 {
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     kf_auto(cJSON) patches = NULL;
-    if (!problem) return out_of_memory(error);
+    if (!problem) return kf_fail_memory(error, "the ModelNew files");
     if (!kf_modelnew_resolve(it->task, it->winner && it->winner->on_cpu, problem, &patches, error))
         return false;
     *own = kf_modelnew_is_python(it->source) || cJSON_GetArraySize(patches) == 0;
@@ -146,7 +144,7 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
                         cJSON_GetObjectItemCaseSensitive(kf_modelnew_origin(it->task), "problem");
         if (!cJSON_IsNumber(level) || !cJSON_IsNumber(problem) || level->valuedouble < 0 ||
             level->valuedouble > 9)
-            return true; /* not KernelBench's */
+            return true; /* not a task of KernelBench */
         snprintf(name, sizeof name, "level_%d_problem_%d_sample_0_kernel.py", level->valueint,
                  problem->valueint);
         if (it->winner && !note_result(e, level->valueint, problem->valueint, it->winner, error))
@@ -162,13 +160,14 @@ static bool write_one(exporting *e, const item *it, kf_error *error)
     kf_autofree char *text = kf_modelnew_text(it->task, &given, error);
     if (!text || !has_own_sizes(it, &own_sizes, error)) return false;
     const cJSON *other;
-    cJSON_ArrayForEach(other, e->told)
+    cJSON_ArrayForEach(other, e->files_json)
     {
         if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(other, "file")), name) ==
             0)
             return kf_fail(
                 error, KF_ERROR_INPUT,
-                "several tasks of the store would be %s: choose one by its hash with --task", name);
+                "several tasks of the store would become %s; choose one by its hash with --task",
+                name);
     }
     if (is_file_name(o->output) && e->report->files)
         return kf_fail(
@@ -243,14 +242,15 @@ static bool export_file(exporting *e, kf_error *error)
     return write_one(e, &it, error);
 }
 
-/* Not called eval_results.json: KernelBench's evaluator passes over what is in there. */
+/* The name is not eval_results.json, because KernelBench's evaluator skips problems that are in
+ * that file. */
 static bool write_results(exporting *e, kf_error *error)
 {
     for (int i = 0; i < 10; i++) {
         char name[40];
         snprintf(name, sizeof name, "kforge_results_level_%d.json", i);
         kf_autofree char *text = e->results[i] ? cJSON_Print(e->results[i]) : NULL;
-        if (e->results[i] && !text) return out_of_memory(error);
+        if (e->results[i] && !text) return kf_fail_memory(error, "the ModelNew files");
         if (text && !kf_winner_put(&e->files, name, text, strlen(text), error)) return false;
     }
     return true;
@@ -262,11 +262,12 @@ static bool write_provenance(exporting *e, kf_error *error)
     cJSON_AddStringToObject(json, "schema", "kforge-modelnew/1");
     cJSON_AddStringToObject(json, "kforge", KFORGE_VERSION);
     cJSON_AddStringToObject(json, "license", e->options->license);
-    if (!cJSON_AddItemToObject(json, "files", e->told)) return out_of_memory(error);
-    e->told = NULL;
+    if (!cJSON_AddItemToObject(json, "files", e->files_json))
+        return kf_fail_memory(error, "the ModelNew files");
+    e->files_json = NULL;
     kf_autofree char *text = cJSON_Print(json);
     return text ? kf_winner_put(&e->files, "provenance.json", text, strlen(text), error)
-                : out_of_memory(error);
+                : kf_fail_memory(error, "the ModelNew files");
 }
 
 static bool export_all(exporting *e, kf_error *error)
@@ -284,11 +285,10 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
                         kf_modelnew_report *report, kf_error *error)
 {
     exporting e = {
-        .store = store, .options = options, .report = report, .told = cJSON_CreateArray()};
-    bool folder = options->kernelbench || !is_file_name(options->output), good = e.told;
+        .store = store, .options = options, .report = report, .files_json = cJSON_CreateArray()};
+    bool folder = options->kernelbench || !is_file_name(options->output), good = e.files_json;
     if (options->candidate && !options->selection.task)
-        good =
-            kf_fail(error, KF_ERROR_INPUT, "--candidate goes with --task: the folder of its task");
+        good = kf_fail(error, KF_ERROR_INPUT, "--candidate needs --task, the folder of its task");
     good = good &&
            (options->candidate || kf_select_tasks(store, &options->selection, &e.tasks, error));
     report->held_out = (int64_t)e.tasks.held_out;
@@ -302,13 +302,13 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
     good = place && (options->candidate ? export_file(&e, error) : export_all(&e, error));
     if (good && options->candidate && !report->files)
         good = kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no task of KernelBench: --format modelnew writes its file",
+                       "%s: not a task of KernelBench; --format modelnew writes its file",
                        options->selection.task);
     good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) &&
            kf_atomic_output_commit(place, error);
     report->scrubbed = e.files.scrubbed;
     for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
-    cJSON_Delete(e.told);
+    cJSON_Delete(e.files_json);
     kf_selected_tasks_free(&e.tasks);
     return good;
 }

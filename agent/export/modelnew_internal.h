@@ -1,4 +1,4 @@
-/* What the files of the export for KernelBench's evaluator share. */
+/* Declarations for the files of the export for KernelBench's evaluator. */
 #ifndef KFORGE_MODELNEW_INTERNAL_H
 #define KFORGE_MODELNEW_INTERNAL_H
 
@@ -7,11 +7,10 @@
 
 #include "export_modelnew.h"
 
-/* "origin" of the task: file, level, problem; NULL none. */
+/* Returns "origin" of the task with file, level, problem; or NULL. */
 const cJSON *kf_modelnew_origin(const kf_task *task);
-/* The first workload as the device sees it that judged the candidate; without one as a GPU does,
- * where KernelBench's evaluator runs. *patches, which may be NULL: how far it is from the problem's
- * own sizes; to be freed. */
+/* Resolves the first workload for the kind of device that judged the candidate, else for a GPU.
+ * *patches (may be NULL) gets the differences from the problem's own sizes; the caller frees it. */
 bool kf_modelnew_resolve(const kf_task *task, bool on_cpu, kf_problem *problem, cJSON **patches,
                          kf_error *error);
 

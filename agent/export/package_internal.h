@@ -1,4 +1,4 @@
-/* What the files of the package export share. */
+/* Declarations for the files of the package export. */
 #ifndef KFORGE_PACKAGE_INTERNAL_H
 #define KFORGE_PACKAGE_INTERNAL_H
 
@@ -13,9 +13,10 @@
 
 typedef struct kf_package_kernel {
     kf_winner winner;
-    /* what compute-sanitizer said when it was measured again; NULL: it was not asked */
+    /* report of compute-sanitizer from the second measurement, or NULL */
     cJSON *sanitizer;
-    char architecture[16]; /* "90a": of the GPU that judged; "" unknown, or the CPU device */
+    /* architecture of the GPU that judged, as "90a"; "" if unknown, or for the CPU device */
+    char architecture[16];
     kf_interval speedups[KF_MAX_WORKLOADS];
 } kf_package_kernel;
 
@@ -23,7 +24,8 @@ typedef struct kf_winners {
     kf_task *task;
     kf_package_kernel kernels[KF_PACKAGE_KERNELS]; /* the default first */
     size_t count;
-    size_t choice[KF_MAX_WORKLOADS]; /* kernel of each workload */
+    /* index of the kernel for each workload */
+    size_t choice[KF_MAX_WORKLOADS];
     bool on_cpu;
 } kf_winners;
 void kf_winners_free(kf_winners *winners);
@@ -33,23 +35,27 @@ typedef struct kf_package {
     kf_buffer header, cmake, readme; /* of all tasks */
 } kf_package;
 
-/* ---- package_text.c -------------------------------------------------------------------------- */
-void kf_package_begin(kf_package *package);
-/* All files of one task, and its part of the common ones. */
-bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_error *error);
-/* The ends of header and CMake file. */
-void kf_package_end(kf_package *package);
-/* A workload made concrete for the device that judged; false when it does not apply there. */
+/* ---- package_choice.c ------------------------------------------------------------------------ */
+/* Resolves a workload for the device that judged. False if it does not apply there. */
 bool kf_package_resolve(const kf_winners *winners, int workload, kf_problem *problem);
-/* Can a call on this workload be told by its integer scalars from those on workloads of other
- * kernels? */
+/* True if the argument takes part in the choice: an integer scalar. */
+bool kf_package_is_key(const kf_problem_argument *argument);
+/* True if the integer scalars of this workload differ from those of all workloads with another
+ * kernel. Then the dispatch can choose by them. */
 bool kf_package_can_choose(const kf_winners *winners, int workload);
 
+/* ---- package_text.c -------------------------------------------------------------------------- */
+void kf_package_begin(kf_package *package);
+/* Writes all files of one task, and its part of the common ones. */
+bool kf_package_write_task(kf_package *package, const kf_winners *winners, kf_error *error);
+/* Ends header and CMake file. */
+void kf_package_end(kf_package *package);
+
 /* ---- package_test.c -------------------------------------------------------------------------- */
-/* test/TASK.cu, with test/TASK_baseline.cu where the baseline is in CUDA C. */
+/* Writes test/TASK.cu, and test/TASK_baseline.cu for a baseline in CUDA C. */
 bool kf_package_write_test(kf_package *package, const kf_winners *winners, const char *signature,
                            kf_error *error);
-/* test/fill.h, the same in every package. */
+/* Writes test/fill.h, which is the same in every package. */
 bool kf_package_write_fill(kf_package *package, kf_error *error);
 
 #endif

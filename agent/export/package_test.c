@@ -1,4 +1,4 @@
-/* Tests of a package: each runs an entry beside the task's baseline on the smallest workload. */
+/* Tests of a package. Each compares an entry with the task's baseline on the smallest workload. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const char *const fillers[KF_DISTRIBUTION_COUNT] = {
     [KF_SIGNS] = "signs",
 };
 
-/* The applicable workload that needs the least memory. */
+/* Finds the applicable workload that needs the least memory. */
 static bool smallest(const kf_winners *w, kf_problem *problem)
 {
     kf_problem other;
@@ -53,7 +53,7 @@ static void declare(kf_buffer *out, const kf_problem_argument *a)
                          a->distribution.a, a->distribution.b);
 }
 
-/* A call of `name` on fresh inputs. */
+/* Writes a call of `name` on fresh inputs. */
 static void write_call(kf_buffer *out, const kf_problem *problem, const char *name)
 {
     for (int i = 0; i < problem->argument_count; i++)
@@ -72,7 +72,8 @@ static bool is_result(const kf_problem_argument *a)
     return a->kind == KF_OUTPUT || a->kind == KF_INOUT;
 }
 
-/* Names of the task's arguments are locals of main; ours begin with kf_, which they must not. */
+/* Names of the task's arguments are locals of main. Our own names begin with kf_, which the
+ * arguments must not. */
 bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signature,
                            kf_error *error)
 {
@@ -85,18 +86,19 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
     const kf_task_file *baseline = kf_task_baseline(w->task);
     bool compares = baseline->kind == KF_SOURCE_CUDA;
     char called[300], path[400];
-    kf_buffer_format(&out,
-                     compares ? "/* %s on workload %s: the entry's outputs beside the baseline's. "
-                                "A smoke test: kforge's judge is the proof. */\n"
-                              : "/* %s on workload %s: the entry runs and writes its outputs. Its "
-                                "baseline is PyTorch's, so nothing is compared. "
-                                "*/\n",
-                     name, problem.workload);
+    kf_buffer_format(
+        &out,
+        compares ? "/* %s on workload %s: compares the entry's outputs with the baseline's. "
+                   "This is a smoke test; kforge's judge is the proof. */\n"
+                 : "/* %s on workload %s: the entry runs and writes its outputs. Its "
+                   "baseline is PyTorch's, so nothing is compared. "
+                   "*/\n",
+        name, problem.workload);
     kf_buffer_string(&out, "#include <kforge_kernels.h>\n#include \"fill.h\"\n");
     if (compares)
         kf_buffer_format(&out, "#define %s kf_baseline\n#include \"%s_baseline.cu\"\n#undef %s\n",
                          entry, name, entry);
-    /* A function type: "void NAME(…)" with the entry's name replaced. */
+    /* A function type: "void NAME(…)" without the entry's name. */
     kf_buffer_format(&out,
                      "\ntypedef void kf_entry_type%s;\n\nint main(int argc, char **argv)\n{\n",
                      signature + strlen("void ") + strlen(entry));
@@ -126,7 +128,7 @@ bool kf_package_write_test(kf_package *p, const kf_winners *w, const char *signa
             kf_buffer_format(&out, "    kf_wrong += %s.unwritten(\"%s\");\n", a->name, a->name);
     }
     kf_buffer_string(&out, "    return kf_wrong != 0;\n}\n");
-    if (out.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (out.failed) return kf_fail_memory(error, "a test of the package");
     snprintf(called, sizeof called, "test/%s.cu", name);
     snprintf(path, sizeof path, "test/%s_baseline.cu", name);
     return (!compares || kf_winner_put(&p->files, path, baseline->text, baseline->size, error)) &&

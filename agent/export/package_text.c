@@ -7,7 +7,8 @@
 #include "kforge/json.h"
 #include "package_internal.h"
 
-#define SHORT 12 /* digits of a hash in names */
+/* digits of a hash in names */
+#define SHORT 12
 
 static const char cmake_text[] =
     "# cmake -B build && cmake --build build && ctest --test-dir build; cmake --install build "
@@ -44,8 +45,8 @@ static const char cmake_text[] =
     "${CMAKE_INSTALL_LIBDIR}/cmake/kforge_kernels)\n"
     "endif()\n"
     "if(PROJECT_IS_TOP_LEVEL)\n  enable_testing()\nendif()\n\n"
-    "# kforge_architecture(TARGET A): of the GPU that it was measured on, where nobody asked for "
-    "another.\n"
+    "# kforge_architecture(TARGET A): sets the architecture of the GPU that measured the kernel, "
+    "unless CMAKE_CUDA_ARCHITECTURES is set.\n"
     "function(kforge_architecture target architecture)\n"
     "  if(architecture AND NOT KFORGE_ARCHITECTURES)\n"
     "    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES ${architecture})\n  "
@@ -123,8 +124,7 @@ static const char header_text[] =
     "synchronised. Pointers are "
     "device memory, contiguous in\n"
     " * row-major order, aligned as cudaMalloc does, and do not overlap. An entry returns nothing: "
-    "cudaGetLastError tells of a "
-    "launch that failed.\n"
+    "cudaGetLastError reports a failed launch.\n"
     " * Results were compared with a double-precision oracle on the workloads that are named here; "
     "a call with other sizes gets "
     "the kernel of the first\n"
@@ -143,10 +143,10 @@ static const char readme_text[] =
     "```sh\ncmake -S . -B build && cmake --build build     # each for the GPU that it was measured "
     "on, or "
     "-DCMAKE_CUDA_ARCHITECTURES=…\n"
-    "ctest --test-dir build                         # beside the baseline on the smallest "
+    "ctest --test-dir build                         # against the baseline on the smallest "
     "workload; needs a GPU\n"
     "cmake --install build --prefix DIR\n```\n\n"
-    "In a project of yours, `add_subdirectory` of this folder or "
+    "In your project, `add_subdirectory` of this folder or "
     "`find_package(kforge_kernels)`:\n\n"
     "```cmake\ntarget_link_libraries(yours PRIVATE kforge::kforge_kernels)\n```\n\n"
     "| entry | speedup over the baseline | 95 % interval | on | kernels |\n|---|---|---|---|---|\n";
@@ -163,7 +163,7 @@ void kf_package_end(kf_package *p)
     kf_buffer_string(&p->header, "\n#endif\n");
 }
 
-/* "void axpy(const float *x, …)" without the linkage. */
+/* Returns "void axpy(const float *x, …)" without the linkage. */
 static char *signature(const kf_task *task)
 {
     kf_autofree char *prototype = kf_task_prototype(task, false);
@@ -171,7 +171,7 @@ static char *signature(const kf_task *task)
     return strdup(strncmp(prototype, "extern \"C\" ", 11) == 0 ? prototype + 11 : prototype);
 }
 
-/* The same with another name. */
+/* Appends the prototype with another name. */
 static void append_renamed(kf_buffer *out, const char *text, const char *entry,
                            const kf_package_kernel *kernel)
 {
@@ -179,7 +179,7 @@ static void append_renamed(kf_buffer *out, const char *text, const char *entry,
                      text + strlen("void ") + strlen(entry));
 }
 
-/* Names of the arguments, "x, y, n". */
+/* Appends the names of the arguments, "x, y, n". */
 static void append_names(kf_buffer *out, const kf_problem *problem)
 {
     for (int i = 0; i < problem->argument_count; i++)
@@ -187,51 +187,23 @@ static void append_names(kf_buffer *out, const kf_problem *problem)
     kf_buffer_string(out, "stream");
 }
 
-bool kf_package_resolve(const kf_winners *w, int workload, kf_problem *problem)
-{
-    bool applies;
-    return kf_task_resolve(w->task, workload, w->on_cpu ? "cpu" : "cuda", problem, &applies,
-                           NULL) &&
-           applies;
-}
-
-static bool is_key(const kf_problem_argument *argument)
-{
-    return argument->kind == KF_SCALAR && !kf_dtype_is_float(argument->dtype);
-}
-
-bool kf_package_can_choose(const kf_winners *w, int workload)
-{
-    kf_autofree kf_problem *own = calloc(1, sizeof *own), *other = calloc(1, sizeof *other);
-    if (!own || !other || !kf_package_resolve(w, workload, own)) return false;
-    for (int k = 0; k < kf_task_workload_count(w->task); k++) {
-        if (w->choice[k] == w->choice[workload] || !kf_package_resolve(w, k, other)) continue;
-        bool differ = false;
-        for (int i = 0; i < own->argument_count; i++)
-            differ |= is_key(&own->arguments[i]) &&
-                      own->arguments[i].value.integer != other->arguments[i].value.integer;
-        if (!differ) return false;
-    }
-    return true;
-}
-
 static bool put(kf_package *p, const char *folder, const char *name, const char *suffix,
                 const kf_buffer *text, kf_error *error)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
-    if (text->failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (text->failed) return kf_fail_memory(error, "a text of the package");
     return kf_winner_put(&p->files, path, text->data, text->size, error);
 }
 
-/* src/TASK.cu: scalars of a workload that another kernel wins lead to it. */
+/* Writes src/TASK.cu: the scalars of a workload select its kernel. */
 static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text, kf_error *error)
 {
     kf_autobuffer out = {0};
     kf_autofree kf_problem *problem = calloc(1, sizeof *problem);
     bool any = false;
     const char *entry = kf_task_entry(w->task);
-    if (!problem) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problem) return kf_fail_memory(error, "a text of the package");
     kf_buffer_string(
         &out,
         "/* Chooses by the integers of the call, where another kernel than the first is faster "
@@ -252,7 +224,7 @@ static bool write_dispatch(kf_package *p, const kf_winners *w, const char *text,
         const char *join = "if (";
         kf_buffer_format(&out, "    /* workload %s */\n    ", kf_task_workload_name(w->task, k));
         for (int i = 0; i < problem->argument_count; i++)
-            if (is_key(&problem->arguments[i])) {
+            if (kf_package_is_key(&problem->arguments[i])) {
                 kf_buffer_format(&out, "%s%s == %" PRId64, join, problem->arguments[i].name,
                                  problem->arguments[i].value.integer);
                 join = " && ";
@@ -297,7 +269,7 @@ static bool write_kernel(kf_package *p, const kf_winners *w, const kf_package_ke
 
 /* ---- the common files ------------------------------------------------------------------------ */
 
-/* Text that may stand in a comment. */
+/* Appends a text that is safe in a comment. */
 static void append_comment(kf_buffer *out, const char *text)
 {
     for (const char *c = text ? text : ""; *c; c++) {
@@ -320,7 +292,7 @@ static void append_shape(kf_buffer *out, const cJSON *argument)
     if (*join == ',') kf_buffer_string(out, "]");
 }
 
-/* What each argument is, and the sizes that were verified. */
+/* Describes each argument and the verified sizes. */
 static bool describe(kf_buffer *out, const kf_winners *w)
 {
     static const char *const kinds[] = {"input", "output", "read and written", "scalar",
@@ -351,7 +323,7 @@ static bool describe(kf_buffer *out, const kf_winners *w)
         kf_buffer_format(out, "%s %s (", k ? ";" : "", kf_task_workload_name(w->task, k));
         const char *join = "";
         for (int i = 0; i < problem->argument_count; i++)
-            if (is_key(&problem->arguments[i])) {
+            if (kf_package_is_key(&problem->arguments[i])) {
                 kf_buffer_format(out, "%s%s = %" PRId64, join, problem->arguments[i].name,
                                  problem->arguments[i].value.integer);
                 join = ", ";
@@ -372,7 +344,7 @@ static void append_flags(kf_buffer *cmake, const char *flags)
     }
 }
 
-/* CUDA's libraries that the task allows. */
+/* Links the CUDA libraries that the task allows. */
 static void append_libraries(kf_buffer *cmake, const char *const *names)
 {
     static const struct {
@@ -424,10 +396,10 @@ static void add_to_cmake(kf_buffer *cmake, const kf_winners *w)
 bool kf_package_write_task(kf_package *p, const kf_winners *w, kf_error *error)
 {
     kf_autofree char *text = signature(w->task);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "a text of the package");
     const kf_winner *best = &w->kernels[0].winner;
     if (strstr(text, "__nv_fp8")) kf_buffer_string(&p->header, "#include <cuda_fp8.h>\n");
-    if (!describe(&p->header, w)) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!describe(&p->header, w)) return kf_fail_memory(error, "a text of the package");
     kf_buffer_format(&p->header, "#ifdef __cplusplus\nextern \"C\"\n#endif\n%s;\n", text);
     kf_buffer_format(&p->readme, "| `%s` | %.3f | %.3f to %.3f | %s | %zu |\n", text,
                      best->speedup.value, best->speedup.low, best->speedup.high, best->device,

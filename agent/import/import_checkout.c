@@ -1,5 +1,5 @@
-/* Which repository and commit a folder is a checkout of, read from .git: no program is run, since a
- * checkout's own configuration could name some. */
+/* Finds repository and commit of a checkout. It reads .git and runs no program, because the
+ * configuration of a checkout can name programs. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
@@ -12,8 +12,10 @@
 #include "kforge/cleanup.h"
 #include "kforge/file.h"
 
-#define FILE_BYTES (16u << 20)  /* packed-refs of large repositories */
-#define INDEX_BYTES (64u << 20) /* of half a million files */
+/* packed-refs of large repositories */
+#define FILE_BYTES (16u << 20)
+/* index of half a million files */
+#define INDEX_BYTES (64u << 20)
 
 static char *read_in(const char *folder, const char *name)
 {
@@ -40,9 +42,9 @@ static uint32_t big_endian(const unsigned char *at, int bytes)
     return value;
 }
 
-/* Is the file or folder `what`, or something in it, among the files of the repository, whose work
- * tree is `root`? What somebody has copied into another project's is of no commit of that one. By
- * git's index (gitformat-index(5), versions 2 and 3); true where that can't be told. */
+/* True if the repository with the work tree `root` tracks the file or folder, or something in it.
+ * An untracked copy in another project has no commit. Reads git's index (gitformat-index(5),
+ * versions 2 and 3). Returns true if it cannot decide. */
 static bool is_tracked(const char *git, const char *root, const char *what)
 {
     kf_autofree char *path = kf_path_join(git, "index");
@@ -53,7 +55,7 @@ static bool is_tracked(const char *git, const char *root, const char *what)
         return true;
     const char *wanted = what + name + 1;
     kf_autofree char *config = read_in(git, "config");
-    /* behind what stat says, and a hash */
+    /* after the fields of stat and a hash */
     size_t flags = config && strstr(config, "objectformat = sha256") ? 72 : 60;
     for (size_t at = 12, left = big_endian(index + 8, 4); left; left--) {
         if (at + flags + 4 > size) return true;
@@ -67,8 +69,8 @@ static bool is_tracked(const char *git, const char *root, const char *what)
     return false;
 }
 
-/* The .git folder of the nearest folder upwards that has one, and which tracks this file or folder;
- * a work tree of its own has a file that names it. */
+/* Returns the .git folder of the nearest parent folder that has one and tracks this file or folder.
+ * In a linked work tree .git is a file that names it. */
 static char *find_git(const char *what)
 {
     kf_autofree char *at = strdup(what);
@@ -109,7 +111,7 @@ static char *resolve_reference(const char *git, const char *name)
     return NULL;
 }
 
-/* Without "user:password@". */
+/* Removes "user:password@". */
 static char *without_credentials(char *url)
 {
     char *scheme = strstr(url, "://"), *at = scheme ? strchr(scheme + 3, '@') : NULL,

@@ -1,11 +1,9 @@
-/* suite.json beside the tasks that imports have made: every problem that was asked for, so that
- * `kforge bench` can tell of what share of a suite its scores are. A problem that is refused leaves
- * no folder; without this file it would leave nothing at all, and a score over what is left would
- * look like one over the suite.
+/* suite.json in the folder of the imported tasks: a list of all problems of the import. With it
+ * `kforge bench` knows the share of the suite that its scores cover. A refused problem has no
+ * folder, so without this file the scores would seem to cover the whole suite.
  *
- * Several imports may fill one folder. Each replaces what the file said of the problems that it was
- * asked for, and leaves the others.
- */
+ * Several imports may fill one folder. Each replaces the entries of its own problems and keeps the
+ * others. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +29,8 @@ static bool is_there(const char *output, const char *task)
     return file && access(file, F_OK) == 0;
 }
 
-/* A folder that is there counts, also where this import could not replace it: it is what a bench
- * will judge. */
+/* An existing folder counts also if this import could not replace it, because a bench will judge
+ * it. */
 static cJSON *describe_problem(const kf_import_problem *problem, const kf_import_result *result,
                                const char *output)
 {
@@ -51,9 +49,8 @@ static cJSON *describe_problem(const kf_import_problem *problem, const kf_import
                             !tried            ? "interrupted"
                             : result->rule[0] ? result->rule
                                               : "unknown");
-    cJSON_AddStringToObject(json, "reason",
-                            tried ? result->reason
-                                  : "the import was interrupted before this problem's turn");
+    cJSON_AddStringToObject(
+        json, "reason", tried ? result->reason : "the import was interrupted before this problem");
     return json;
 }
 
@@ -74,7 +71,7 @@ static cJSON *describe_import(const kf_import_suite *suite, const kf_import_opti
     return json;
 }
 
-/* Puts an entry in the place of the one of the same task, or behind all others. */
+/* Replaces the entry of the same task, or appends one. */
 static void put_problem(cJSON *problems, cJSON *entry)
 {
     cJSON *old;
@@ -99,7 +96,7 @@ static void put_import(cJSON *imports, cJSON *entry)
     cJSON_AddItemToArray(imports, entry);
 }
 
-/* The file as it is there, or a new one. NULL: an error. */
+/* Returns the existing file's content, or a new object. NULL on an error. */
 static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *error)
 {
     size_t size;
@@ -109,7 +106,7 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
         json = text ? kf_json_parse(text, size, SUITE_BYTES, path, error) : NULL;
         if (json && strcmp(text_of(json, "schema"), KF_SUITE_SCHEMA) == 0) return json;
         if (json)
-            kf_fail(error, KF_ERROR_INPUT, "%s: is no suite (\"schema\": \"%s\")", path,
+            kf_fail(error, KF_ERROR_INPUT, "%s: not a suite: \"schema\" is not \"%s\"", path,
                     KF_SUITE_SCHEMA);
         cJSON_Delete(json);
         return NULL;
@@ -118,7 +115,7 @@ static cJSON *begin(const char *path, const kf_import_suite *suite, kf_error *er
     if (!json || !cJSON_AddStringToObject(json, "schema", KF_SUITE_SCHEMA) ||
         !cJSON_AddStringToObject(json, "name", suite->name)) {
         cJSON_Delete(json);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "the record of the import");
         return NULL;
     }
     return json;
@@ -136,16 +133,16 @@ bool kf_import_record(const kf_import_suite *suite, const kf_import_options *opt
                       const kf_import_result *results, kf_error *error)
 {
     kf_autofree char *path = kf_path_join(options->output, SUITE_FILE);
-    if (!path) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!path) return kf_fail_memory(error, "the record of the import");
     kf_auto(cJSON) json = begin(path, suite, error);
     if (!json) return false;
     cJSON *problems = array_in(json, "problems"), *imports = array_in(json, "imports");
-    if (!problems || !imports) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!problems || !imports) return kf_fail_memory(error, "the record of the import");
     put_import(imports, describe_import(suite, options));
     for (size_t i = 0; i < suite->count; i++)
         put_problem(problems, describe_problem(&suite->problems[i], &results[i], options->output));
     kf_autofree char *text = cJSON_Print(json);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "the record of the import");
     return kf_directory_make(options->output, error) &&
            kf_file_write(path, text, strlen(text), error);
 }

@@ -1,7 +1,6 @@
-/* Describing and writing many problems, several at a time. Each thread takes the next problem,
- * starts its sandbox, waits for it and writes the folder: the thread that spawned a sandbox has to
- * outlive it. An error that would refuse every problem stops all threads after what they have
- * begun. */
+/* Describes and writes many problems, several at a time. Each thread takes the next problem, starts
+ * its sandbox, waits for it and writes the folder. The thread that starts a sandbox has to outlive
+ * it. An error that affects every problem ends all threads after their current problem. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +49,7 @@ static char *whole_text(const kf_import_problem *problem, size_t *size, kf_error
     kf_buffer_string(&text, problem->append);
     *size = text.size;
     char *both = kf_buffer_take(&text);
-    if (!both) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!both) kf_fail_memory(error, "the output of the import");
     return both;
 }
 
@@ -104,14 +103,14 @@ static void summarise(kf_import_result *result, const cJSON *description)
     result->patches = kf_buffer_take(&patches);
 }
 
-/* Errors that the next problem would meet alike. */
+/* True for errors that the next problem would have, too. */
 static bool is_everybodys(kf_error_code code)
 {
     return code == KF_ERROR_MACHINE || code == KF_ERROR_IO || code == KF_ERROR_MEMORY ||
            code == KF_ERROR_INTERNAL || code == KF_ERROR_BUSY;
 }
 
-/* False: an error that would refuse them all. */
+/* Returns false on an error that affects all problems. */
 static bool import_one(const kf_import_suite *suite, const kf_import_problem *problem,
                        const kf_import_options *options, kf_import_result *result,
                        const volatile int *stop, kf_error *error)
@@ -167,7 +166,8 @@ typedef struct work {
     pthread_mutex_t lock;
     size_t next;
     bool failed;
-    kf_error error; /* the first that is everybody's */
+    /* the first error that affects all */
+    kf_error error;
 } work;
 
 static void *work_off(void *argument)

@@ -1,15 +1,14 @@
-/* Finding problems: what makes a folder a checkout of KernelBench, of robust-kbench, or just a file
- * with a Model.
+/* Finds problems, and decides whether a folder is a checkout of KernelBench or of robust-kbench, or
+ * has files with a Model:
  *
- *   KernelBench     [CHECKOUT/][KernelBench/]levelL/ID_Name.py
- *   robust-kbench   [CHECKOUT/][tasks/]…/NAME/{config_forward.json, func_forward.py,
- * config_backward.json, func_backward.py} CUDA-L1         a file of JSON lines, the problem's text
+ *   KernelBench: [CHECKOUT/][KernelBench/]levelL/ID_Name.py
+ *   robust-kbench: [CHECKOUT/][tasks/]…/NAME/ with config_forward.json, func_forward.py,
+ * config_backward.json, func_backward.py CUDA-L1: a file of JSON lines with the text of a problem
  * in each
  *
- * A configuration of robust-kbench gives arguments to get_inputs and to Model; it becomes a few
- * lines behind the file's own text that define both functions anew. For the backward pass a
- * ModelBackward around the Model returns the gradients, so that forward is part of what is timed on
- * the baseline's side: the variant says so. */
+ * A configuration of robust-kbench has arguments for get_inputs and Model. Lines behind the file's
+ * own text redefine both functions for it. For the backward pass, a ModelBackward around Model
+ * returns the gradients. So the baseline's time includes forward, and the variant says so. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -24,12 +23,15 @@
 #include "kforge/buffer.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
-#define NAME_BYTES 56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
-                       */
-#define DEPTH 5       /* folders below a suite that are searched */
+#define NAME_BYTES                                                                 \
+    56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
+        */
+/* depth of the search for folders in a suite */
+#define DEPTH 5
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -82,7 +84,7 @@ void kf_import_suite_clear(kf_import_suite *suite)
     *suite = (kf_import_suite){0};
 }
 
-/* Letters, digits and _ only, none of them doubled, at most NAME_BYTES. */
+/* Writes a name of letters, digits and single _, at most NAME_BYTES long. */
 static char *task_name(const char *wanted)
 {
     kf_autobuffer name = {0};
@@ -97,7 +99,7 @@ static char *task_name(const char *wanted)
     return name.size ? kf_buffer_take(&name) : strdup("problem");
 }
 
-/* Takes over `append` and `variant`. */
+/* Adds a problem. Takes ownership of `append` and `variant`. */
 static bool add_problem(kf_import_suite *suite, const char *wanted, const char *path, int64_t level,
                         int64_t problem, char *append, char *variant, kf_error *error)
 {
@@ -105,13 +107,12 @@ static bool add_problem(kf_import_suite *suite, const char *wanted, const char *
     if (suite->count == KF_IMPORT_PROBLEMS)
         return kf_fail(error, KF_ERROR_LIMIT, "%s: more than %d problems", suite->folder,
                        KF_IMPORT_PROBLEMS);
-    kf_import_problem *grown = realloc(suite->problems, (suite->count + 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    suite->problems = grown;
+    if (!kf_list_grow(&suite->problems, suite->count))
+        return kf_fail_memory(error, "the problems of the suite");
     size_t length = strlen(suite->folder);
     const char *relative =
         strncmp(path, suite->folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
-    kf_import_problem *p = &grown[suite->count++];
+    kf_import_problem *p = &suite->problems[suite->count++];
     *p = (kf_import_problem){.task = task_name(wanted),
                              .path = strdup(path),
                              .relative = strdup(relative),
@@ -119,7 +120,8 @@ static bool add_problem(kf_import_suite *suite, const char *wanted, const char *
                              .variant = kf_steal(&owned_variant),
                              .level = level,
                              .problem = problem};
-    return (p->task && p->path && p->relative) || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return (p->task && p->path && p->relative) ||
+           kf_fail_memory(error, "the problems of the suite");
 }
 
 static int by_number(const void *a, const void *b)
@@ -130,8 +132,7 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Two names may be cut to the same one: the later ones get a number. Problems are in their order.
- */
+/* Adds numbers to names that were cut to the same text. Problems are in their order. */
 static bool tell_apart(kf_import_suite *suite, kf_error *error)
 {
     for (size_t i = 1; i < suite->count; i++) {
@@ -144,10 +145,10 @@ static bool tell_apart(kf_import_suite *suite, kf_error *error)
             if (keep + strlen(ending) > NAME_BYTES) keep = NAME_BYTES - strlen(ending);
             char *name = NULL;
             if (asprintf(&name, "%.*s%s", (int)keep, suite->problems[k].task, ending) < 0)
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "the problems of the suite");
             free(suite->problems[i].task);
             suite->problems[i].task = name;
-            k = (size_t)-1; /* again from the first */
+            k = (size_t)-1; /* start again from the first */
         }
     }
     return true;
@@ -162,7 +163,7 @@ static bool begin(kf_import_suite *suite, const char *name, const char *folder, 
         return kf_fail(error, KF_ERROR_INPUT, "%s: %s", folder, strerror(errno));
     suite->name = strdup(name);
     suite->folder = strdup(real);
-    if (!suite->name || !suite->folder) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!suite->name || !suite->folder) return kf_fail_memory(error, "the problems of the suite");
     kf_import_checkout(real, &suite->url, &suite->commit);
     return true;
 }
@@ -198,13 +199,13 @@ static bool add_level(kf_import_suite *suite, const char *folder, int64_t level,
         snprintf(wanted, sizeof wanted, "level%lld_%.*s", (long long)level, (int)(end - name),
                  name);
         good = path ? add_problem(suite, wanted, path, level, id, NULL, NULL, error)
-                    : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                    : kf_fail_memory(error, "the problems of the suite");
     }
     closedir(listing);
     return good;
 }
 
-/* The license that the checkout says its files have, by the first words of it. */
+/* Returns the licence by the first words of the checkout's licence file. */
 static char *license_of(const char *folder)
 {
     kf_autofree char *path = kf_path_join(folder, "LICENSE");
@@ -221,7 +222,7 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
     if (!begin(suite, "kernelbench", folder, error)) return false;
     suite->license = license_of(suite->folder);
     kf_autofree char *inner = kf_path_join(suite->folder, "KernelBench");
-    if (!inner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!inner) return kf_fail_memory(error, "the problems of the suite");
     const char *top = is_folder(inner) ? inner : suite->folder;
     bool any_level = false;
     for (int64_t level = 0; level < 10; level++) {
@@ -237,9 +238,9 @@ bool kf_import_kernelbench(const char *folder, const kf_import_ranges *levels,
     if (!any_level) {
         kf_autofree char *robust = kf_path_join(suite->folder, "robust_kbench");
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no checkout of KernelBench: it has no level1/ … folders%s", folder,
+                       "%s: not a checkout of KernelBench: it has no folders level1/ …%s", folder,
                        robust && is_folder(robust)
-                           ? "; it is one of robust-kbench: kforge import robust-kbench"
+                           ? "; it looks like robust-kbench: use kforge import robust-kbench"
                            : "");
     }
     if (!suite->count)
@@ -265,20 +266,20 @@ static void write_python(kf_buffer *text, const cJSON *value)
                                : cJSON_IsTrue(value) ? "True"
                                                      : "False");
     } else {
-        /* numbers and strings are written alike in both */
+        /* Python and JSON write numbers and strings alike */
         kf_autofree char *json = cJSON_PrintUnformatted(value);
         kf_buffer_string(text, json ? json : "None");
     }
 }
 
-/* "NAME=VALUE, …" of an object and one that overrides it. */
+/* Appends "NAME=VALUE, …" of an object, with overrides from a second one. */
 static bool is_constant(const cJSON *value)
 {
     return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
 }
 
-/* Integers of a configuration as constants of the module, so that they can be patched like a
- * problem's own. */
+/* Writes integers of a configuration as constants of the module, so that --patch can change them.
+ */
 static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *over,
                             const char *kind)
 {
@@ -290,7 +291,7 @@ static void write_constants(kf_buffer *text, const cJSON *object, const cJSON *o
                          (long long)member->valuedouble);
 }
 
-/* `kind`: integers are named by their constants; NULL: written out. */
+/* `kind`: write integers as the names of their constants. NULL: write their values. */
 static void write_keywords(kf_buffer *text, const cJSON *object, const cJSON *over,
                            const char *kind)
 {
@@ -343,7 +344,7 @@ static const char backward_model[] =
     "torch.Tensor) else v for v in "
     "inputs]\n";
 
-/* The lines behind a file's own text for one configuration. */
+/* Returns the lines behind a file's own text for one configuration. */
 static char *configuration(const cJSON *input, const cJSON *init, const cJSON *shared,
                            bool backward)
 {
@@ -400,7 +401,8 @@ static const cJSON *configs(const cJSON *config, const char *kind, bool multi, k
     return NULL;
 }
 
-/* One task folder in one direction; without that direction's files nothing. */
+/* Adds the problems of one task folder in one direction. Adds nothing if the files of that
+ * direction are missing. */
 static bool add_direction(kf_import_suite *suite, const char *folder, bool backward, bool multi,
                           kf_error *error)
 {
@@ -408,7 +410,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
         kf_path_join(folder, backward ? "config_backward.json" : "config_forward.json");
     kf_autofree char *file =
         kf_path_join(folder, backward ? "func_backward.py" : "func_forward.py");
-    if (!config_path || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!config_path || !file) return kf_fail_memory(error, "the problems of the suite");
     if (!is_file(config_path) || !is_file(file)) return true;
     kf_auto(cJSON) config = read_config(config_path, error);
     if (!config) return false;
@@ -436,7 +438,7 @@ static bool add_direction(kf_import_suite *suite, const char *folder, bool backw
                      backward ? "backward" : "forward", ending);
         char *append = configuration(input, init, shared, backward),
              *variant = append ? variant_of(input, init, shared, backward) : NULL;
-        if (!variant) return free(append), kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!variant) return free(append), kf_fail_memory(error, "the problems of the suite");
         if (!add_problem(suite, wanted, file, level, id, append, variant, error)) return false;
         if (backward) suite->problems[suite->count - 1].class_name = "ModelBackward";
     }
@@ -467,12 +469,12 @@ bool kf_import_robust(const char *folder, bool multi, kf_import_suite *suite, kf
     if (!begin(suite, "robust-kbench", folder, error)) return false;
     suite->license = license_of(suite->folder);
     kf_autofree char *tasks = kf_path_join(suite->folder, "tasks");
-    if (!tasks) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!tasks) return kf_fail_memory(error, "the problems of the suite");
     if (!search_robust(suite, is_folder(tasks) ? tasks : suite->folder, DEPTH, multi, error))
         return false;
     if (!suite->count)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s is no checkout of robust-kbench and no task of it: no folder has "
+                       "%s: not a checkout or a task of robust-kbench: no folder has "
                        "config_forward.json and func_forward.py",
                        folder);
     qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
@@ -502,14 +504,15 @@ static bool add_release_line(kf_import_suite *suite, const cJSON *line, size_t n
     if (!kf_import_ranges_hold(levels, level) || !kf_import_ranges_hold(ids, id)) return true;
     for (size_t i = 0; i < suite->count; i++)
         if (suite->problems[i].level == level && suite->problems[i].problem == id)
-            return true; /* another solution of it */
+            /* another solution of the same problem */
+            return true;
     char name[64], path[PATH_MAX];
     snprintf(name, sizeof name, "level%lld_%lld", (long long)level, (long long)id);
     snprintf(path, sizeof path, "%s/%s.py", suite->folder, name);
     if (!add_problem(suite, name, path, level, id, NULL, NULL, error)) return false;
     suite->problems[suite->count - 1].text = strdup(text->valuestring);
     return suite->problems[suite->count - 1].text ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+           kf_fail_memory(error, "the problems of the suite");
 }
 
 bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
@@ -517,7 +520,7 @@ bool kf_import_cuda_l1(const char *file, const kf_import_ranges *levels,
 {
     if (!begin(suite, "cuda-l1", file, error)) return false;
     if (!is_file(suite->folder))
-        return kf_fail(error, KF_ERROR_INPUT, "%s is no file of CUDA-L1's release", file);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: not a file of CUDA-L1's release", file);
     size_t size, number = 0;
     kf_autofree char *text = kf_file_read(suite->folder, RELEASE_BYTES, &size, error);
     if (!text) return false;
@@ -547,7 +550,7 @@ static bool add_file(kf_import_suite *suite, const char *path, kf_error *error)
     const char *name = strrchr(path, '/') + 1, *end = strrchr(name, '.');
     kf_autofree char *wanted = strndup(name, end ? (size_t)(end - name) : strlen(name));
     return wanted ? add_problem(suite, wanted, path, -1, -1, NULL, NULL, error)
-                  : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                  : kf_fail_memory(error, "the problems of the suite");
 }
 
 bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
@@ -563,17 +566,18 @@ bool kf_import_file(const char *path, kf_import_suite *suite, kf_error *error)
                 continue;
             kf_autofree char *file = kf_path_join(suite->folder, entry->d_name);
             good = file ? add_file(suite, file, error)
-                        : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                        : kf_fail_memory(error, "the problems of the suite");
         }
         if (listing) closedir(listing);
         if (!good) return false;
-        if (!suite->count) return kf_fail(error, KF_ERROR_INPUT, "%s: no Python files in it", path);
+        if (!suite->count)
+            return kf_fail(error, KF_ERROR_INPUT, "%s: the folder has no Python files", path);
         qsort(suite->problems, suite->count, sizeof *suite->problems, by_number);
         return tell_apart(suite, error);
     }
     char *slash = strrchr(suite->folder, '/');
     kf_autofree char *file = strdup(suite->folder);
-    if (!file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!file) return kf_fail_memory(error, "the problems of the suite");
     if (slash > suite->folder) *slash = '\0';
     return add_file(suite, file, error);
 }

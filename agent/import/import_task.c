@@ -1,6 +1,6 @@
-/* A description becomes a task folder. What the description says is its author's word: it is put
- * into task.json as it is, and the task is loaded before the folder gets its name, so that whatever
- * is wrong with it is said in the words of the loader. */
+/* Writes a task folder from a description. The author of the problem controls the description. So
+ * it goes into task.json unchanged, and the loader checks the task before the folder gets its name.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static bool add_name(cJSON *names, const char *name)
     return text && cJSON_AddItemToArray(names, text);
 }
 
-/* Appends one argument for each element of a list of the description; its name goes to `names`. */
+/* Appends one argument for each element of a list of the description, and its name to `names`. */
 static bool add_arguments(cJSON *arguments, const cJSON *list, const char *kind,
                           const char *name_key, cJSON *names)
 {
@@ -111,7 +111,7 @@ static void write_shape(kf_buffer *text, const cJSON *row)
     kf_buffer_string(text, "]");
 }
 
-/* What models read, beside the file itself: every output is named. */
+/* Writes the text for models. It names every output. */
 static char *describe(const kf_import_problem *problem, const cJSON *description)
 {
     kf_autobuffer text = {0};
@@ -159,8 +159,8 @@ static double elements_of(const cJSON *row)
     return product;
 }
 
-/* Of a triangular or symmetric matrix half has to be read: the derived bytes would call a candidate
- * that does so impossible. */
+/* Half of a triangular or symmetric matrix is enough to read. The derived bytes would make such a
+ * candidate impossible. */
 static double least_bytes(const cJSON *description, bool *derived)
 {
     static const char *const lists[] = {"inputs", "state", "outputs"};
@@ -214,7 +214,7 @@ static bool add_origin(cJSON *task, const kf_import_suite *suite, const kf_impor
            copy_member(origin, description, "not_frozen");
 }
 
-/* `compiled`: through torch.compile. */
+/* `compiled`: with torch.compile. */
 static bool add_source(cJSON *task, const char *key, const kf_import_problem *problem,
                        const kf_import_options *options, const char *hash, bool compiled)
 {
@@ -229,7 +229,7 @@ static bool add_source(cJSON *task, const char *key, const kf_import_problem *pr
     return cJSON_AddStringToObject(source, "sha256", hash) != NULL;
 }
 
-/* The other way to run the module is a further baseline, so that a bench can give both figures. */
+/* Adds the other mode as an extra baseline, so that a bench can give both figures. */
 static bool add_further(cJSON *task, const kf_import_problem *problem,
                         const kf_import_options *options, const char *hash)
 {
@@ -271,8 +271,8 @@ static bool fill(cJSON *task, const kf_import_suite *suite, const kf_import_prob
     cJSON *work = cJSON_AddObjectToObject(task, "work");
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(description, "flops");
     if (!work || !cJSON_AddNumberToObject(work, "bytes", bytes)) return false;
-    /* Products alone would be a floor; the estimate counts what the module does, which a candidate
-     * may do with less. For people: in origin. */
+    /* The estimate counts all operations of the module. A candidate may need fewer, so it is not a
+     * lower bound. It goes into "origin", for readers. */
     (void)derived;
     if (problem->level >= 0)
         snprintf(family, sizeof family, "%s-level%lld", suite->name, (long long)problem->level);
@@ -294,7 +294,7 @@ cJSON *kf_import_task(const kf_import_suite *suite, const kf_import_problem *pro
     kf_hash_hex(&hash, hex);
     kf_auto(cJSON) task = cJSON_CreateObject();
     if (!task || !fill(task, suite, problem, options, description, hex)) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "an imported task");
         return NULL;
     }
     return kf_steal(&task);
@@ -315,29 +315,30 @@ static bool write_files(const char *folder, bool with_problem, const char *json,
 {
     kf_autofree char *task = kf_path_join(folder, "task.json"),
                      *file = kf_path_join(folder, PROBLEM_FILE);
-    if (!task || !file) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!task || !file) return kf_fail_memory(error, "an imported task");
     return kf_file_write(task, json, strlen(json), error) &&
            (!with_problem || kf_file_write(file, text, size, error));
 }
 
-/* The loader's words name the temporary folder; what follows its task.json is what is wrong. */
+/* The error names the temporary folder. Keep the text after its task.json. */
 static bool loads(const char *folder, kf_error *error)
 {
     kf_error reason = {0};
     kf_auto(kf_task) task = kf_task_load(folder, &reason);
     if (task) return true;
     const char *behind = strstr(reason.text, "task.json: ");
-    return kf_fail(error, reason.code, "it makes no task: %s", behind ? behind + 11 : reason.text);
+    return kf_fail(error, reason.code, "it cannot become a task: %s",
+                   behind ? behind + 11 : reason.text);
 }
 
-/* Moves `temporary` to `target`; what was there before is removed afterwards. */
+/* Moves `temporary` to `target`, then removes the old target. */
 static bool put_in_place(const char *temporary, const char *target, kf_error *error)
 {
     kf_autofree char *old = NULL;
     mode_t mask = umask(0);
     umask(mask);
     if (asprintf(&old, "%s.old", temporary) < 0) old = NULL;
-    if (!old) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!old) return kf_fail_memory(error, "an imported task");
     bool replaced = rename(target, old) == 0;
     if (chmod(temporary, 0777 & ~mask) != 0 || rename(temporary, target) != 0) {
         int reason = errno;
@@ -359,16 +360,16 @@ bool kf_import_write(const kf_import_problem *problem, const kf_import_options *
     *unchanged = false;
     if (asprintf(&temporary, "%s/.%.60s.XXXXXX", options->output, problem->task) < 0)
         temporary = NULL;
-    if (!json || !target || !temporary) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!json || !target || !temporary) return kf_fail_memory(error, "an imported task");
     if (lstat(target, &status) == 0) {
         *unchanged = is_same(target, "task.json", json, strlen(json)) &&
                      (!copied || is_same(target, PROBLEM_FILE, text, size));
         if (*unchanged) return true;
         if (!options->force)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "%s is there already and differs; --force makes it anew, --output names "
-                           "another folder",
-                           target);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "%s exists and differs; --force replaces it, --output names another folder",
+                target);
     }
     if (!kf_directory_make(options->output, error)) return false;
     if (!mkdtemp(temporary))

@@ -109,7 +109,7 @@ interrupt $pid
 touch go-on
 wait $pid
 [ $? = 130 ] || fail "exit status not 130: $(cat err)"
-grep -q "go on with: kforge bench --resume b" err || fail "does not say how to go on: $(cat err)"
+grep -q "continue with: kforge bench --resume b" err || fail "does not say how to go on: $(cat err)"
 expect 3 bench "$root/tasks" --only axpy --model "$replay" --workers 'exit 7' --store failing.db
 case $err in *"status 7"*) ;; *) fail "does not say why: $err" ;; esac
 
@@ -120,7 +120,7 @@ expect 1 bench "$root/tasks" "${suite[@]}" --candidates 1 --workers "$(on 'cpu A
 begun=$(id)
 expect 2 bench --resume "$begun" --candidates 6 --time 200s --workers "$(on 'cpu B')" --workers "$(on 'cpu C')" --html page2.html
 [ "$(grep -c '^kforge: ' err)" = 1 ] || fail "not one line: $err"
-case $(grep '^kforge: ' err) in *"$begun"*" cpu A"*"resume it there, or begin another"*) ;; *) fail "does not say where it began: $err" ;; esac
+case $(grep '^kforge: ' err) in *"$begun"*" cpu A"*"resume it there, or start another one"*) ;; *) fail "does not say where it began: $err" ;; esac
 [ -z "$out" ] && [ ! -e page2.html ] || fail "a report of nothing new: $out"
 expect 0 bench --resume "$begun" --candidates 6 --time 200s --workers "$(on 'cpu B')" --workers "$(on 'cpu A')" --json
 json 'all(p["state"] == "finished" and p["best"] for p in o["problems"])'
@@ -137,7 +137,7 @@ touch machine.go
 wait $pid
 err=$(cat err)
 expect 2 bench --resume "$(id)" --workers "$(on 'cpu B')" --store solved.db
-case $(grep '^kforge: ' err) in *" cpu A"*"resume it there, or begin another"*) ;; *) fail "does not say where it began: $err" ;; esac
+case $(grep '^kforge: ' err) in *" cpu A"*"resume it there, or start another one"*) ;; *) fail "does not say where it began: $err" ;; esac
 # Two kinds from the start, slow enough that both have a task if they are let: runs of one of them alone.
 FAKE_SLEEP=0.05 expect 0 bench "$root/tasks" "${suite[@]}" --candidates 4 --time 200s --workers "$(on 'cpu A')" --workers "$(on 'cpu B')" --store two.db
 case $err in *"left out"*) ;; *) fail "does not say that a worker is left out: $err" ;; esac
@@ -169,7 +169,7 @@ END
 chmod +x ask.sh
 expect 0 bench "$root/tasks" "${suite[@]}" --model 'exec:./ask.sh {task}' --samples 9 --calls 1 --cost 0.12 --workers "$fake*2" --json
 json 'abs(o["cost_usd"] - 0.12) < 1e-9 and o["calls"] == 12 and [len(p["samples"]) for p in o["problems"]] == [4, 4, 4]'
-case $err in *"go on with"*) ;; *) fail "does not say that money was short: $err" ;; esac
+case $err in *"continue with"*) ;; *) fail "does not say that money was short: $err" ;; esac
 expect 0 bench --resume last --cost 1 --workers "$fake" --json
 json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["problems"]] == [9, 9, 9]'
 
@@ -221,7 +221,7 @@ report["problems"][0]["hash"] = "0" * 64
 json.dump(report, open(sys.argv[2], "w"))
 END
 expect 0 bench compare "$work/whole.json" other.json
-says "1 have the same name and other content"
+says "1 have the same name and different content"
 says "2 problems in common"
 expect 0 bench compare "$work/whole.json" other.json --by-name --json
 json 'o["problems"] == 3 and o["paired_by_name"] == 1'
@@ -245,7 +245,7 @@ printf 'class ModelNew: pass\n' >runs/level_1_problem_2_sample_1_kernel.py
 expect 0 bench suite --solutions runs --workers "$fake" --kernelbench scores --html hostile.html --name '<img src=x onerror=alert(1)> & "co"'
 case $err in *"level_1_problem_77"*) ;; *) fail "a stranger is not named: $err" ;; esac
 case $err in *"broken"*) ;; *) fail "a broken task is not named: $err" ;; esac
-says "cheats and what is too fast"
+says "cheats, and speeds that are impossible"
 python3 page.py hostile.html '<b2>broken<script>' '<img src=x onerror=alert(1)> & "co"' p1 cheating || fail "the page with hostile names is not sound"
 expect 0 bench report last --json
 json 'o["scores"]["problems"] == 3 and o["scores"]["solved"] == 1 and o["scores"]["samples"] == 3 and o["scores"]["void"] == 1 and o["scores"]["cheat_rate"]["value"] == 1 / 3'

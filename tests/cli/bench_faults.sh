@@ -61,7 +61,7 @@ touch fault
 mkdir few
 cp solutions/p[12].cu few
 expect 3 bench suite --solutions few --workers "$broken"
-case $err in *"go on with: kforge bench --resume $(id)"*) ;; *) fail "does not say how to go on: $err" ;; esac
+case $err in *"continue with: kforge bench --resume $(id)"*) ;; *) fail "does not say how to go on: $err" ;; esac
 case $err in *"2 tasks failed"*"nvcc is on fire"*) ;; *) fail "does not say why: $err" ;; esac
 rm fault
 expect 0 bench --resume "$(id)" --workers "$fake" --json

@@ -99,8 +99,8 @@ rows held.jsonl '"row_softmax" not in json.dumps(r)'
 [[ $err != *"does nothing"* ]] || fail "held out: $err"
 # A name that nothing has may be one to come, but a misspelt one must not hold out nothing in silence.
 expect 0 export --format sft --held-out row_sofmax --test-family reduktion -o typo --as jsonl --license MIT
-[[ $err == *'--held-out "row_sofmax" does nothing: no task or family of the store is called so; did you mean row_softmax?'* ]] || fail "typo: $err"
-[[ $err == *'--test-family "reduktion" does nothing: no family of the store is called so; did you mean reduction?'* ]] || fail "typo: $err"
+[[ $err == *'--held-out "row_sofmax" has no effect: no task or family of the store has this name; did you mean row_softmax?'* ]] || fail "typo: $err"
+[[ $err == *'--test-family "reduktion" has no effect: no family of the store has this name; did you mean reduction?'* ]] || fail "typo: $err"
 expect 0 export --format sft --held-out row_softmax --keep-leaks -o kept.jsonl
 rows kept.jsonl 'len(r) == 10 and "row_softmax" not in {x["task"] for x in r}'
 expect 2 export --format sft --test-family reduction -o one.jsonl
@@ -127,10 +127,19 @@ for name in ("train-00000.jsonl", "test-00000.jsonl"):
 for field in json.loads(open("split/train-00000.jsonl").readline()): assert "| `%s` |" % field in text, field
 END
 
-# docs/reference/datasets.md has every field of every format
+# docs/reference/datasets.md has every field of every format: in the format's own table, or in one of those that its section links to
+has_field() { sed -n "/^## $1$/,/^## /p" "$root/docs/reference/datasets.md" | grep -q "^| [^|]*\`$2\`[^|]* |"; }
 for format in raw sft dpo kto grpo contrast multiturn; do
+    section=$(sed -n "/^## $format$/,/^## /p" "$root/docs/reference/datasets.md")
     for field in $(python3 -c 'import json, sys; print(*json.loads(open(sys.argv[1]).readline()))' $format.jsonl); do
-        sed -n "/^## $format$/,/^## /p" "$root/docs/reference/datasets.md" | grep -q "^| \`$field\` |" || fail "docs/reference/datasets.md: $format has no $field"
+        has_field $format "$field" && continue
+        found=
+        for shared in "all formats" "one result" "one reply" "several replies"; do
+            grep -q "(#fields-of-${shared// /-})" <<<"$section" || continue
+            has_field "Fields of $shared" "$field" && found=1
+            [ $format = dpo ] && has_field "Fields of $shared" "$(sed 's/^\(chosen\|rejected\)_//' <<<"$field")" && found=1
+        done
+        [ -n "$found" ] || fail "docs/reference/datasets.md: $format has no $field"
     done
 done
 
@@ -243,7 +252,7 @@ expect 3 export -o folder.out --as parquet
 complains "out of memory"
 python 'echo ready; grep -q "^<"'
 expect 3 export -o p.parquet
-complains "ended before it was done"
+complains "ended too early"
 [ -z "$(compgen -G '*.part-*')" ] && [ ! -e p.parquet ] && [ ! -e folder.out ] || fail "left over: $(ls)"
 # The exporter is killed in the middle of a file: its writer, the real program on a pyarrow that only counts, sees that and takes the file away.
 gone() { ! kill -0 "$1"; }

@@ -3,9 +3,9 @@
 # for load_inline, so that forward runs; the C++ part is compiled where PyTorch's headers are.
 source "$(dirname "$0")/lib.sh"
 expect 2 export --format modelnew --candidate x.cu -o x.py
-complains "--candidate goes with --task"
+complains "--candidate needs --task"
 expect 2 export --format sft --candidate x.cu
-complains "--candidate goes with --format modelnew"
+complains "--candidate needs --format modelnew"
 expect 2 export --format modelnew --task x
 complains "writes files: name one"
 expect 2 export --format modelnew --task x --candidate x.cu --only faster -o x.py
@@ -80,7 +80,7 @@ for name in stopped.py stopped; do # Ctrl-C when the first file is written (inte
     [ -z "$(compgen -G 'stopped*')" ] || fail "left behind: $(compgen -G 'stopped*')"
 done
 expect 2 export --format modelnew --task "$root/tasks/row_softmax" --candidate linear.cu -o x.py
-complains "no task for PyTorch"
+complains "not a task for PyTorch"
 expect 0 export --format kernelbench --task "$linear" --candidate linear.cu -o runs/mine
 [ "$(ls runs/mine | tr '\n' ' ')" = "level_1_problem_3_sample_0_kernel.py provenance.json " ] || fail "not KernelBench's name: $(ls runs/mine)"
 expect 2 export --format kernelbench --task "$linear" --candidate linear.cu -o runs/mine
@@ -107,7 +107,7 @@ END
 (cat linear.cu; echo '// /home/jane/x.cu sk-proj-abcdefghijklmnop0123456789') >told.cu
 expect 0 export --format modelnew --task "$linear" --candidate told.cu -o told.py
 grep -q "sk-proj\|jane" told.py && fail "a secret in $(cat told.py)"
-grep -q "this is not the text that was judged" told.py || fail "$(head -5 told.py)"
+grep -q "this is not the judged text" told.py || fail "$(head -5 told.py)"
 
 # Out of a store
 for name in linear loss; do expect_judged 0 eval "${!name}" $name.cu --device cpu --seconds 0.1 --json; done

@@ -5,11 +5,11 @@ source "$(dirname "$0")/lib.sh"
 # Without PyTorch: what is no suite is told all the same, and the rest says what is missing.
 mkdir empty
 expect 2 import kernelbench empty
-complains "no checkout of KernelBench: it has no level1/ … folders"
+complains "not a checkout of KernelBench: it has no folders level1/"
 expect 2 import kernelbench "$work/none"
 complains "No such file"
 expect 2 import robust-kbench empty
-complains "no checkout of robust-kbench"
+complains "not a checkout or a task of robust-kbench"
 expect 2 import torch empty
 complains "no Python files"
 expect 2 import kernelbench empty --level 1..
@@ -62,7 +62,7 @@ done
 
 # Other options: not without --force, and by a link.
 expect 1 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made
-says "is there already and differs; --force makes it anew"
+says "exists and differs; --force replaces it"
 expect 0 import kernelbench "$root/tests/kernelbench" --ids 2 --scale 10000 -o made --force --link
 [ -e made/level1_2_ReLU/problem.py ] && fail "--link copied the file"
 expect 0 task show made/level1_2_ReLU

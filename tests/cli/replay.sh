@@ -157,8 +157,8 @@ expect 2 optimize "$task" --model replay:nosuchrun --workers "$fake" --store one
 complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json
 expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store none.db
-complains "asked no model"
+complains "has no model calls to replay"
 expect 0 optimize "$task" --workers "$fake" --model "exec:python3 model.py" --model "exec:python3 other.py" --candidates 3 --store twins.db --json
 expect 2 optimize --model "replay:$(run_in)" --workers "$fake" --store twins.db
-complains "two models that are both called"
+complains "two models with the name"
 finish

@@ -16,7 +16,7 @@ json 'any(f["rule"] == "code.load" and f["word"] == "dlopen" and f["from"] == "b
 expect 0 scan "$cheats/scale/include_secret.cu"
 says "build.include"
 expect 0 scan "$root/tests/honest/vecadd/feared_words.cu" --no-compile
-says "nothing to look at"
+says "nothing found"
 expect 0 scan "$bin/kforge-runner"
 says "library.needed"
 expect 2 scan nowhere.cu

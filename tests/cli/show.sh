@@ -114,9 +114,9 @@ expect 0 show "$root/tasks/axpy"
 expect 2 show c99
 complains "no candidate 99"
 expect 2 show zzzz
-complains "zzzz: no run, candidate or task of that name"
+complains "zzzz: no run, candidate or task has this name"
 expect 2 show --source
-complains "--source is for a candidate, and this is a run"
+complains "--source is for a candidate, but this is a run"
 expect 2 show axpy --samples
 complains "this is a task"
 expect 2 show ./missing

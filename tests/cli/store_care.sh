@@ -18,7 +18,7 @@ says "3 runs"
 expect 0 store merge abc.db a.db --store cab.db --json
 json 'all(v == 0 for v in o.values())'
 expect 0 store merge cab.db --store cab.db
-[[ $err == *"is the store that is merged into"* ]] || fail "itself: $err"
+[[ $err == *"is the target store itself"* ]] || fail "itself: $err"
 for store in abc.db cab.db; do
     expect 0 store check --store $store
     says sound

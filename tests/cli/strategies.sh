@@ -102,7 +102,7 @@ printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n
 END
 expect 0 optimize "$task" --workers "$fake" --model 'exec:sh ./ask' --strategy sample --candidates 3 --store flags.db --json
 expect 0 show c3 --store flags.db
-says "Worth a look in the source"
+says "Constructs to review in the source"
 says "clock_gettime"
 says "correct, 1.30x"
 expect 0 show c3 --store flags.db --json

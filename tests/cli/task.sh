@@ -28,7 +28,7 @@ complains '"two words" cannot be a task'"'"'s name'
 expect 2 task new for
 complains "keyword"
 expect 2 task new /
-complains "names no new folder"
+complains "give the name of a new folder"
 expect 2 task new
 complains "usage: kforge task new DIRECTORY"
 expect 0 task new 3d_blur/

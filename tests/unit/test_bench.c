@@ -14,7 +14,7 @@
 
 #include "test_main.h"
 #include "bench_compare.h"
-#include "bench_html.h"
+#include "html_text.h"
 #include "bench_solutions.h"
 #include "kforge/file.h"
 
@@ -268,17 +268,17 @@ static void fill(kf_bench_result *result, kf_bench_row *rows, kf_bench_sample *s
                  kf_score_sample *scores, const double *speedups, size_t count)
 {
     const kf_bench_times none = {NAN, NAN, NAN, NAN, NAN, 0};
-    *result = (kf_bench_result){.name = hostile,
-                                .suite = "",
-                                .source = "",
-                                .device = hostile,
-                                .models = hostile,
-                                .strategy = "sample",
-                                .baseline = "",
-                                .imported = "",
-                                .independent = true,
-                                .started = 0,
-                                .bytes_per_second = 1e9,
+    *result = (kf_bench_result){.setup = {.name = hostile,
+                                          .suite = "",
+                                          .source = "",
+                                          .device = hostile,
+                                          .models = hostile,
+                                          .strategy = "sample",
+                                          .baseline = "",
+                                          .imported = "",
+                                          .independent = true,
+                                          .started = 0,
+                                          .bytes_per_second = 1e9},
                                 .rows = rows,
                                 .count = count,
                                 .fast = {0, 1},
@@ -391,20 +391,21 @@ static void denominators_claims_and_other_baselines(void **state)
     rows[1].count = 0;
     samples[0].claimed = 2, samples[2].claimed = 6, samples[2].other_text = true;
     samples[3].score.cheating = true, samples[3].rule = "input.mutated", samples[3].verdict = true;
-    result.other_count = 1;
-    result.others[0] = (kf_bench_other){.name = "compiled", .measured = true, .hardware = ""};
+    result.extra_baseline_count = 1;
+    result.extra_baselines[0] =
+        (kf_bench_extra_baseline){.name = "compiled", .measured = true, .hardware = ""};
     for (int i = 0; i < 4; i++)
-        rows[i].others[0] = (kf_bench_versus){{i == 0 ? 0.5 : NAN, NAN, NAN}, NAN, "no compiler"};
+        rows[i].versus[0] = (kf_bench_versus){{i == 0 ? 0.5 : NAN, NAN, NAN}, NAN, "no compiler"};
     assert_true(kf_bench_score(&result, &error));
     assert_true(result.judged == 3 && result.refused == 1 && result.score.solved == 2);
     assert_true(fabs(kf_score_fast(result.outcomes, 4, 1, 1, &result.scoring).value - 0.5) < 1e-12);
     assert_true(
         fabs(kf_score_fast(result.judged_outcomes, result.judged, 1, 1, &result.scoring).value -
              2.0 / 3) < 1e-12);
-    assert_true(result.others[0].known == 1 &&
-                kf_bench_fast_other(&result, 0, 1, false).value == 0);
-    assert_true(fabs(kf_bench_fast_other(&result, 0, 0.4, false).value - 0.25) < 1e-12);
-    assert_true(fabs(kf_bench_fast_other(&result, 0, 0.4, true).value - 1.0 / 3) < 1e-12);
+    assert_true(result.extra_baselines[0].known == 1 &&
+                kf_bench_fast_extra(&result, 0, 1, false).value == 0);
+    assert_true(fabs(kf_bench_fast_extra(&result, 0, 0.4, false).value - 0.25) < 1e-12);
+    assert_true(fabs(kf_bench_fast_extra(&result, 0, 0.4, true).value - 1.0 / 3) < 1e-12);
     kf_bench_claims claims = kf_bench_claims_of(&result);
     assert_true(claims.count == 3 && claims.correct == 2 && claims.cheating == 1 &&
                 claims.other_text == 1);
@@ -476,21 +477,21 @@ static void times_of_a_file_are_another_baseline(void **state)
                "{\"mean\": 9}}}");
     const kf_option_list files = {.items = {path}, .count = 1};
     if (!kf_bench_external_timings(&files, &result, &error)) fail_msg("%s", error.text);
-    assert_true(result.other_count == 1 && !result.others[0].measured &&
-                result.others[0].known == 1);
-    assert_string_equal(result.others[0].hardware, "NVIDIA H100");
-    assert_true(fabs(rows[0].others[0].speedup.value - 1.5) < 1e-12 &&
-                isnan(rows[0].others[0].speedup.low));
-    assert_non_null(strstr(rows[1].others[0].why, "scaled"));
-    assert_non_null(strstr(rows[2].others[0].why, "no time"));
+    assert_true(result.extra_baseline_count == 1 && !result.extra_baselines[0].measured &&
+                result.extra_baselines[0].known == 1);
+    assert_string_equal(result.extra_baselines[0].hardware, "NVIDIA H100");
+    assert_true(fabs(rows[0].versus[0].speedup.value - 1.5) < 1e-12 &&
+                isnan(rows[0].versus[0].speedup.low));
+    assert_non_null(strstr(rows[1].versus[0].why, "scaled"));
+    assert_non_null(strstr(rows[2].versus[0].why, "no time"));
     kf_autobuffer markdown = {0};
     kf_bench_markdown(&result, &markdown);
     assert_non_null(strstr(markdown.data, "not measured here"));
     write_text(folder, "times.json", "{\"1_A.py\": 3}");
     assert_false(kf_bench_external_timings(&files, &result, &error));
     assert_non_null(strstr(error.text, "--baseline-times"));
-    for (size_t i = 0; i < result.text_count; i++) free(result.texts[i]);
-    free(result.texts);
+    for (size_t i = 0; i < result.texts.count; i++) free(result.texts.items[i]);
+    free(result.texts.items);
     drop(&result);
     kf_directory_remove(folder, NULL);
 }

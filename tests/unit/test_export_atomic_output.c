@@ -270,15 +270,15 @@ static void force_replaces_exports_alone(void **state)
                      *slashes = in_folder("empty//"), *dot = in_folder("home/..");
     assert_int_equal(mkdir(home, 0700) | mkdir(empty, 0700), 0);
     assert_true(kf_file_write(letter, "dear", 4, NULL) && kf_file_write(file, "x", 1, NULL));
-    expect_refusal(home, true, true, "holds other things than an export");
+    expect_refusal(home, true, true, "holds other files than an export");
     expect_refusal(home, true, false, "exists already");
-    expect_refusal(home, false, true, "is a folder; give the name of a file");
-    expect_refusal(file, true, true, "is a file, and a folder is to be written");
+    expect_refusal(home, false, true, "a folder has this name, but the output is a file");
+    expect_refusal(file, true, true, "a file has this name, but the output is a folder");
     kf_autofree char *queue = in_folder("queue");
     assert_int_equal(mkfifo(queue, 0600), 0);
-    expect_refusal(queue, false, true, "is not a regular file");
-    expect_refusal(dot, true, true, "is no name");
-    expect_refusal("/", true, true, "is no name");
+    expect_refusal(queue, false, true, "not a regular file");
+    expect_refusal(dot, true, true, "not a possible name");
+    expect_refusal("/", true, true, "not a possible name");
     assert_int_equal(access(letter, F_OK), 0);
     must_make(slashes, true, "in");
     assert_true(holds(empty, true, "in"));
@@ -292,7 +292,7 @@ static void force_replaces_exports_alone(void **state)
             assert_non_null(place);
             assert_true(kf_file_write(late, "first", 5, NULL));
             assert_false(kf_atomic_output_commit(place, &error));
-            assert_non_null(strstr(error.text, "somebody else made it meanwhile"));
+            assert_non_null(strstr(error.text, "another process created it meanwhile"));
             assert_true(holds(late, false, "first"));
             unlink(late);
         }
