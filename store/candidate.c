@@ -23,8 +23,8 @@ bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candid
     candidate->attempt = sqlite3_column_int64(statement, 7);
     candidate->island = sqlite3_column_int(statement, 8);
     candidate->verdict = sqlite3_column_int64(statement, 10);
-    candidate->status = kf_word_to_status(sqlite3_column_text(statement, 11));
-    candidate->blame = kf_word_to_blame(sqlite3_column_text(statement, 12));
+    candidate->status = kf_sql_status(statement, 11);
+    candidate->blame = kf_sql_blame(statement, 12);
     candidate->speedup.value = kf_sql_double(statement, 16);
     candidate->speedup.low = kf_sql_double(statement, 17);
     candidate->speedup.high = kf_sql_double(statement, 18);

@@ -31,7 +31,7 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
 {
     kf_auto(kf_store_cursor) cursor = calloc(1, sizeof *cursor);
     if (!cursor) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+        kf_fail_memory(error, "a cursor");
         return NULL;
     }
     cursor->store = store;
@@ -75,6 +75,6 @@ void kf_store_cursor_free(kf_store_cursor *cursor)
 {
     if (!cursor) return;
     put_idle(cursor->store, cursor->statement);
-    kf_kin_free(cursor->kin);
+    kf_id_queue_free(cursor->ancestors);
     free(cursor);
 }

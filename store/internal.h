@@ -132,13 +132,14 @@ bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, 
 /* Makes kf_plain, kf_sound and kf_equal known to SQL on this connection. */
 bool kf_functions(kf_store *store, kf_error *error);
 
-/* ---- words.c --------------------------------------------------------------------------------- */
-const char *kf_word_status(kf_status status);
-kf_status kf_word_to_status(const unsigned char *word); /* unknown or NULL: KF_JUDGE_ERROR */
-const char *kf_word_blame(kf_blame blame);
-kf_blame kf_word_to_blame(const unsigned char *word);
-kf_run_status kf_word_to_run_status(const unsigned char *word);
-kf_attempt_outcome kf_word_to_outcome(const unsigned char *word);
+/* ---- enum_text.c ----------------------------------------------------------------------------- */
+
+/* Return the enum that a text column names. For NULL and for an unknown text they return
+ * KF_JUDGE_ERROR, KF_BLAME_JUDGE, KF_RUN_FAILED and KF_ATTEMPT_LOST. */
+kf_status kf_sql_status(sqlite3_stmt *statement, int column);
+kf_blame kf_sql_blame(sqlite3_stmt *statement, int column);
+kf_run_status kf_sql_run_status(sqlite3_stmt *statement, int column);
+kf_attempt_outcome kf_sql_outcome(sqlite3_stmt *statement, int column);
 
 /* ---- run.c ----------------------------------------------------------------------------------- */
 /* Loads store->run, run_task, run_device for a full run id. */
@@ -201,13 +202,25 @@ bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candid
 bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdict,
                     kf_error *error);
 
+/* ---- id_queue.c ------------------------------------------------------------------------------ */
+typedef struct kf_id_queue kf_id_queue;
+/* Returns a queue of one id at depth 0; NULL without memory. */
+kf_id_queue *kf_id_queue_new(int64_t first);
+void kf_id_queue_free(kf_id_queue *queue);
+/* Appends an id unless the queue ever held it. False without memory. */
+bool kf_id_queue_put(kf_id_queue *queue, int64_t id, int depth);
+/* Returns the id at the head with its depth. */
+int64_t kf_id_queue_head(const kf_id_queue *queue, int *depth);
+/* Takes the head out. False, and the head stays, if it is the last. */
+bool kf_id_queue_advance(kf_id_queue *queue);
+
 /* ---- cursor.c -------------------------------------------------------------------------------- */
 struct kf_store_cursor {
     kf_store *store;
     sqlite3_stmt *statement;
     bool done;
-    /* ancestors.c: what a walk up the family remembers; NULL for other cursors */
-    struct kf_kin *kin;
+    /* the candidates to visit, in a walk of ancestors.c; NULL in other cursors */
+    kf_id_queue *ancestors;
 };
 /* As kf_sql, but a statement of its own, so that several may be read at once. */
 kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, const char *types,
@@ -215,7 +228,7 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
 int kf_cursor_step(kf_store_cursor *cursor, kf_error *error);
 
 /* ---- ancestors.c ----------------------------------------------------------------------------- */
-int kf_kin_step(kf_store_cursor *cursor, kf_error *error);
-void kf_kin_free(struct kf_kin *kin);
+/* Steps a cursor of kf_store_ancestors, as kf_cursor_step. */
+int kf_ancestors_step(kf_store_cursor *cursor, kf_error *error);
 
 #endif

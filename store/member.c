@@ -120,8 +120,8 @@ kf_standing kf_standing_read(sqlite3_stmt *statement, int column)
 {
     return (kf_standing){
         .verdict = sqlite3_column_int64(statement, column),
-        .status = kf_word_to_status(sqlite3_column_text(statement, column + 1)),
-        .blame = kf_word_to_blame(sqlite3_column_text(statement, column + 2)),
+        .status = kf_sql_status(statement, column + 1),
+        .blame = kf_sql_blame(statement, column + 2),
         .speedup = kf_sql_double(statement, column + 3),
         .reverified = sqlite3_column_int(statement, column + 4) != 0,
     };

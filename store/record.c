@@ -26,15 +26,15 @@ void kf_store_candidate_hash(const char *source, size_t size, const char *const 
 /* The flags as a JSON array; malloc'd. */
 static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
 {
-    if (!attempt->flag_count) {
+    if (!attempt->content.flag_count) {
         char *none = strdup("[]");
         if (!none) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
         return none;
     }
     kf_auto(cJSON) array = cJSON_CreateArray();
-    for (size_t i = 0; i < attempt->flag_count; i++)
-        if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->flags[i]))) break;
-    char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->flag_count
+    for (size_t i = 0; i < attempt->content.flag_count; i++)
+        if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->content.flags[i]))) break;
+    char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->content.flag_count
                      ? cJSON_PrintUnformatted(array)
                      : NULL;
     if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
@@ -49,7 +49,7 @@ static bool wrong_call(kf_store *store, const char *what, kf_error *error)
 
 static bool check(kf_store *store, const kf_store_attempt_new *attempt, kf_error *error)
 {
-    bool has_candidate = attempt->candidate || attempt->source;
+    bool has_candidate = attempt->candidate || attempt->content.source;
     if (!attempt->run && !attempt->task)
         return wrong_call(store, "neither run nor task is given", error);
     if (!attempt->run && (attempt->parent_count || attempt->state))
@@ -95,14 +95,16 @@ static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *att
                                 const char *hash, kf_error *error)
 {
     kf_autofree char *flags = flags_json(attempt, error);
-    int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
+    int64_t source =
+        flags ? kf_blob_put(store, attempt->content.source, attempt->content.source_size, error)
+              : 0;
     if (!source ||
         !kf_sql_do(
             store, error,
             "INSERT INTO candidate (task, hash, source, flags, tunables, features, created, form)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            "ititttdt", task, hash, source, flags, attempt->tunables, attempt->features,
-            kf_store_time(), or_null(attempt->form)))
+            "ititttdt", task, hash, source, flags, attempt->content.tunables,
+            attempt->content.features, kf_store_time(), or_null(attempt->content.canonical_hash)))
         return 0;
     int64_t candidate = sqlite3_last_insert_rowid(store->db);
     return kf_sql_do(store, error, "UPDATE task SET candidates = candidates + 1 WHERE id = ?", "i",
@@ -121,8 +123,8 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
     if (candidate && !candidate_exists(store, candidate, task, error)) return 0;
     if (!candidate) {
         char hash[KF_HASH_HEX];
-        kf_store_candidate_hash(attempt->source, attempt->source_size, attempt->flags,
-                                attempt->flag_count, hash);
+        kf_store_candidate_hash(attempt->content.source, attempt->content.source_size,
+                                attempt->content.flags, attempt->content.flag_count, hash);
         int row = kf_sql_integer(store, &candidate, error,
                                  "SELECT id FROM candidate WHERE task = ? AND hash = ?", "it", task,
                                  hash);
@@ -130,13 +132,15 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
         if (*is_new) return insert_candidate(store, attempt, task, hash, error);
         if (row < 0) return 0;
     }
-    bool more = attempt->tunables || attempt->features || or_null(attempt->form);
+    bool more = attempt->content.tunables || attempt->content.features ||
+                or_null(attempt->content.canonical_hash);
     if (more &&
         !kf_sql_do(store, error,
                    "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, "
                    "features),"
                    " form = coalesce(?, form) WHERE id = ?",
-                   "ttti", attempt->tunables, attempt->features, or_null(attempt->form), candidate))
+                   "ttti", attempt->content.tunables, attempt->content.features,
+                   or_null(attempt->content.canonical_hash), candidate))
         return 0;
     return candidate;
 }
@@ -171,8 +175,8 @@ static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t c
                    "high, reverified, standing, binary_hash,"
                    " code_hash, message, build_seconds, judge_seconds, created) VALUES (?, ?, ?, "
                    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   "iiittdddnntttddd", candidate, task, device, kf_word_status(verdict->status),
-                   kf_word_blame(verdict->blame), standing->speedup,
+                   "iiittdddnntttddd", candidate, task, device, kf_status_name(verdict->status),
+                   kf_blame_name(verdict->blame), standing->speedup,
                    timed ? verdict->speedup.low : NAN, timed ? verdict->speedup.high : NAN,
                    (int)verdict->reverified, (int)stands, or_null(verdict->binary_hash),
                    or_null(verdict->code_hash), or_empty(verdict->message), verdict->build_seconds,
@@ -265,7 +269,7 @@ static bool resolve(kf_store *store, recording *r, kf_error *error)
 static bool write_candidate(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
-    if (!attempt->candidate && !attempt->source) return true;
+    if (!attempt->candidate && !attempt->content.source) return true;
     r->result.candidate = put_candidate(store, attempt, r->task, &r->result.is_new, error);
     if (!r->result.candidate) return false;
     if (attempt->verdict && !put_verdict(store, attempt, &r->json, r->result.candidate,

@@ -82,12 +82,6 @@ double kf_reward_of(kf_reward reward, const kf_reward_input *input)
     return rows[reward].correct(&speedup);
 }
 
-double kf_reward_of_verdict(kf_reward reward, const kf_verdict *verdict, bool significant)
-{
-    kf_reward_input input = {verdict->status, verdict->blame, verdict->speedup, significant};
-    return kf_reward_of(reward, &input);
-}
-
 static void normalise(const double *rewards, size_t count, double clip, double *results)
 {
     double sum = 0, squares = 0, known = 0;

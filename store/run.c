@@ -144,7 +144,7 @@ static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf
     char seed[17];
     kf_sql_copy(statement, 6, seed, sizeof seed);
     run->seed = strtoull(seed, NULL, 16);
-    run->status = kf_word_to_run_status(sqlite3_column_text(statement, 7));
+    run->status = kf_sql_run_status(statement, 7);
     run->started = kf_sql_double(statement, 9);
     run->updated = kf_sql_double(statement, 10);
     run->ended = kf_sql_double(statement, 11);

@@ -23,8 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kforge/stats.h"
-#include "kforge/verdict.h"
+#include "kforge/verdict_types.h"
 
 /* CUDA-L1's smoothing: at most so many standard deviations from the mean */
 #define KF_REWARD_CLIP 1.5
@@ -57,7 +56,6 @@ typedef struct kf_reward_input {
 } kf_reward_input;
 
 double kf_reward_of(kf_reward reward, const kf_reward_input *input);
-double kf_reward_of_verdict(kf_reward reward, const kf_verdict *verdict, bool significant);
 
 /* Over a group (candidates for one prompt, or of one task). NaN elements stay NaN and count for
  * nothing; in and out may be the same array. advantages   (r - mean) / standard deviation (of the

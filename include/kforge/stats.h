@@ -17,9 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct kf_interval {
-    double value, low, high; /* NaN when there are too few samples */
-} kf_interval;
+#include "kforge/verdict_types.h"
 
 /* Confidence to ask of kf_speedup while a stopping rule watches the result: stopping as soon as the
  * interval looks narrow prefers intervals that are narrow by luck, so that a nominal 95 % would

@@ -43,7 +43,7 @@
 #include "kforge/cleanup.h"
 #include "kforge/error.h"
 #include "kforge/hash.h"
-#include "kforge/verdict.h"
+#include "kforge/verdict_types.h"
 
 #define KF_STORE_BUSY_SECONDS 30         /* or $KFORGE_STORE_PATIENCE seconds */
 #define KF_STORE_BLOB_BYTES (256u << 20) /* largest single text, uncompressed */
@@ -215,6 +215,21 @@ typedef struct kf_store_parent {
 void kf_store_candidate_hash(const char *source, size_t size, const char *const *flags,
                              size_t flag_count, char hex[KF_HASH_HEX]);
 
+/* The texts of a candidate. */
+typedef struct kf_store_candidate_new {
+    const char *source;
+    size_t source_size;
+    const char *const *flags;
+    size_t flag_count;
+    /* JSON such as {"BLOCK":256}, may be NULL */
+    const char *tunables;
+    /* JSON of the features that MAP-Elites sorts by, may be NULL */
+    const char *features;
+    /* kf_store_candidate_hash of the canonical source (canonical_source.h) with the flags. NULL or
+     * "" if the source has no canonical form. */
+    const char *canonical_hash;
+} kf_store_candidate_new;
+
 /* One finished attempt. Everything that is not needed stays zero. */
 typedef struct kf_store_attempt_new {
     /* NULL: outside any run (`kforge eval`): candidate and verdict are stored, no attempt, no
@@ -233,18 +248,11 @@ typedef struct kf_store_attempt_new {
     size_t parent_count;
     int island;       /* sub-population, 0 when there are none */
     const char *cell; /* MAP-Elites cell, NULL none */
-    /* The candidate: `candidate` when it is stored already, else source and flags; neither for an
-     * attempt that yielded none. */
+    /* The candidate: `candidate` if the store has it already, else the source and flags in
+     * `content`. Neither if the attempt yielded no candidate. The other texts of `content` are
+     * stored in both cases. */
     int64_t candidate;
-    const char *source;
-    size_t source_size;
-    const char *const *flags;
-    size_t flag_count;
-    const char *tunables; /* JSON, may be NULL: {"BLOCK":256} */
-    const char *features; /* JSON, may be NULL: what MAP-Elites looked at */
-    /* kf_store_candidate_hash of the source's normal form (canonical_source.h) with the flags; NULL
-     * or "": it has none */
-    const char *form;
+    kf_store_candidate_new content;
     /* The verdict: a new one as struct and as its JSON text, or `known_verdict`, the id of a stored
      * one that is reused. */
     const kf_verdict *verdict;

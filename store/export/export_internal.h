@@ -43,7 +43,7 @@ uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size);
 void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size);
 bool kf_leak_found(const kf_hash_set *prints, const char *text, size_t size);
 
-/* ---- export.c -------------------------------------------------------------------------------- */
+/* ---- export_tasks.c -------------------------------------------------------------------------- */
 
 typedef enum kf_split { KF_SPLIT_TRAIN, KF_SPLIT_TEST, KF_SPLIT_NONE } kf_split;
 
@@ -85,7 +85,14 @@ typedef struct kf_exporter {
     kf_export_tool_cache last_tools;
 } kf_exporter;
 
+/* Reads all tasks and assigns their splits. Remembers the code of tasks outside the training split.
+ */
+bool kf_export_load_tasks(kf_exporter *exporter, kf_error *error);
+void kf_export_free_tasks(kf_exporter *exporter);
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
+
+/* ---- export_leak.c: candidates that are the same ----------------------------------------------
+ */
 
 /* What makes two candidates of a task on a device the same: hashes of normalised source and of
  * machine code; 0: not known. Rows are folded when all else speaks for them, so that what is left
@@ -99,7 +106,10 @@ bool kf_fold_has(const kf_hash_set *seen, const kf_fold *fold);
 void kf_fold_add(kf_hash_set *seen, const kf_fold *fold);
 /* With `dedup`: false, and counted, for what is there already; else it is there from now on. */
 bool kf_export_is_new(kf_exporter *exporter, const kf_fold *fold);
-/* Does a row for `split` hold code that must not be there? Counts. */
+
+/* ---- export_emit.c --------------------------------------------------------------------------- */
+
+/* True if a row for `split` must be dropped because it holds code of a test task. Counts it. */
 bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
 /* The same for a text in which code of such tasks was found, or not. */
 bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);

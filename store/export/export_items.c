@@ -34,14 +34,14 @@ static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidat
 static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 {
     bool judged = sqlite3_column_type(row, 16) != SQLITE_NULL;
-    item->status = kf_word_to_status(sqlite3_column_text(row, 9));
-    item->blame = kf_word_to_blame(sqlite3_column_text(row, 10));
+    item->status = kf_sql_status(row, 9);
+    item->blame = kf_sql_blame(row, 10);
     item->speedup =
         (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
     if (judged)
-        item->word = kf_word_status(item->status);
+        item->word = kf_status_name(item->status);
     else { /* a reply without usable code is the model's failure like one that does not compile */
-        kf_attempt_outcome outcome = kf_word_to_outcome(sqlite3_column_text(row, 8));
+        kf_attempt_outcome outcome = kf_sql_outcome(row, 8);
         item->word = kf_attempt_outcome_name(outcome);
         item->status = KF_COMPILE_ERROR;
         item->blame = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT

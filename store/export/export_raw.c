@@ -241,8 +241,7 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(row, 2));
     if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
     int64_t verdict_id = sqlite3_column_int64(row, 11);
-    kf_standing verdict = {verdict_id, kf_word_to_status(sqlite3_column_text(row, 23)),
-                           kf_word_to_blame(sqlite3_column_text(row, 24)), 0, false};
+    kf_standing verdict = {verdict_id, kf_sql_status(row, 23), kf_sql_blame(row, 24), 0, false};
     kf_interval speedup = {kf_sql_double(row, 26), kf_sql_double(row, 27), kf_sql_double(row, 28)};
     if (!wanted(e, &verdict, &speedup)) return e->report->filtered++, true;
     size_t size;
