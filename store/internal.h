@@ -29,8 +29,6 @@ struct kf_store {
     size_t next_idle;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
-    ZSTD_CDict *dictionary; /* numbers.c */
-    ZSTD_DDict *undictionary;
     /* The run that was written last: rows of a run refer to the same three numbers. Forgotten on
      * every rollback. */
     char run_key[KF_RUN_ID];
@@ -52,6 +50,11 @@ sqlite3_stmt *kf_sql(kf_store *store, kf_error *error, const char *sql, const ch
 int kf_sql_step(kf_store *store, sqlite3_stmt *statement, kf_error *error);
 /* Binds, steps to the end, ignores rows. */
 bool kf_sql_do(kf_store *store, kf_error *error, const char *sql, const char *types, ...);
+/* Executes statements that are not cached. `doing` is for the error: "opening". */
+bool kf_sql_execute(kf_store *store, const char *sql, const char *doing, kf_error *error);
+/* Reads the integer of a pragma or of a query that runs once. */
+bool kf_sql_once(kf_store *store, const char *sql, int64_t *value, const char *doing,
+                 kf_error *error);
 /* One integer: 1 and *value, 0 no row (or NULL), -1 error. */
 int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char *sql,
                    const char *types, ...);
@@ -88,10 +91,10 @@ double kf_store_time(void); /* seconds since 1970 */
 
 /* ---- blob.c ---------------------------------------------------------------------------------- */
 
-/* Bytes as they are kept: compressed when that is smaller. `data` is either borrowed from the
- * caller or owned in `owned`. */
+/* A text as the columns (size, codec, data) keep it. `data` is borrowed, or owned by `owned`. */
 typedef struct kf_packed {
-    int64_t size; /* uncompressed */
+    /* bytes of the text itself */
+    int64_t size;
     int codec;
     const void *data;
     size_t data_size;
@@ -103,30 +106,37 @@ static inline void kf_cleanup_packed(kf_packed *packed)
 }
 #define kf_autopacked __attribute__((cleanup(kf_cleanup_packed))) kf_packed
 
-/* zstd's levels, the first for what is short or does not last; and what is JSON with many numbers,
- * for which there is numbers.c. */
-enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1, KF_PACK_NUMBERS = 100 };
+/* KF_CODEC is the one that is written: a zstd frame with a checksum. A text as it is, without a
+ * checksum, can be read, for rows that other programs write. Codecs 1 and 2 are in old_codecs.c. */
+enum { KF_CODEC_RAW = 0, KF_CODEC = 3 };
+
+/* zstd's levels. Samples, states and prompts under way take the faster one: they do not last, or
+ * gain little. */
+enum { KF_PACK_FAST = -1, KF_PACK_TEXT = 1 };
 bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed,
              kf_error *error);
-/* The text of columns (size, codec, data) starting at `column`, malloc'd and NUL-terminated. */
+/* Borrows columns (size, codec, data) from `column` on. */
+bool kf_packed_read(kf_store *store, sqlite3_stmt *statement, int column, kf_packed *packed,
+                    kf_error *error);
+/* Returns the text of columns (size, codec, data) from `column` on, malloc'd and NUL-terminated.
+ * `size` may be NULL. */
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size,
                 kf_error *error);
-/* The same of values that are no columns. `size` may be NULL. */
-char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data,
-                      size_t data_size, size_t *size, kf_error *error);
+char *kf_unpack_bytes(kf_store *store, const kf_packed *packed, size_t *size, kf_error *error);
 /* Stores content once; returns its id, 0 on error. Inside kf_write_begin. */
 int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *error);
 char *kf_blob_get(kf_store *store, int64_t blob, size_t *size, kf_error *error);
 
-/* ---- numbers.c ------------------------------------------------------------------------------- */
-/* Packs text of numbers and well-known words with store->compressor. *packed is malloc'd, NULL
- * where the text can't be packed so. False: out of memory. */
-bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed,
-                     size_t *packed_size);
-/* The reverse, into exactly `size` bytes, with store->decompressor. False: damaged, or out of
+/* ---- old_codecs.c ---------------------------------------------------------------------------- */
+
+/* Unpacks a text in codec 0, 1 or 2 into *text, malloc'd; NULL if it is damaged. False without
  * memory. */
-bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text,
-                       size_t size);
+bool kf_old_unpack(const kf_packed *packed, char **text, kf_error *error);
+
+/* ---- migrate.c ------------------------------------------------------------------------------- */
+
+/* Brings a store that is open for writing up to date. */
+bool kf_migrate(kf_store *store, kf_error *error);
 
 /* ---- functions.c ----------------------------------------------------------------------------- */
 /* Makes kf_plain, kf_sound and kf_equal known to SQL on this connection. */

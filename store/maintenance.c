@@ -282,7 +282,7 @@ static bool drop_samples(kf_store *store, int64_t verdict, kf_error *error)
     kf_autopacked packed = {0};
     bool ok = true;
     if (less)
-        ok = kf_pack(store, KF_PACK_NUMBERS, less, strlen(less), &packed, error) &&
+        ok = kf_pack(store, KF_PACK_TEXT, less, strlen(less), &packed, error) &&
              kf_sql_do(store, error,
                        "UPDATE verdict_json SET size = ?, codec = ?, data = ? WHERE verdict = ?",
                        "inbi", packed.size, packed.codec, packed.data, packed.data_size, verdict);

@@ -31,21 +31,8 @@ static bool run_section(kf_store *store, const char *name, kf_error *error)
                        "merge.sql has no section %s: this is a bug in kforge", name);
     const char *end = strstr(start + 1, "\n-- section ");
     kf_autofree char *sql = end ? strndup(start, (size_t)(end - start)) : strdup(start);
-    if (!sql) return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           kf_sql_fail(store, "merging", error);
-}
-
-/* One integer of a query that is run once. */
-static bool ask(kf_store *store, const char *sql, int64_t *value, kf_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW;
-    *value = ok ? sqlite3_column_int64(statement, 0) : 0;
-    if (!ok) kf_sql_fail(store, "merging", error);
-    sqlite3_finalize(statement);
-    return ok;
+    if (!sql) return kf_fail_memory(error, "a merge");
+    return kf_sql_execute(store, sql, "merging", error);
 }
 
 /* ---- runs that both stores know -------------------------------------------------------------- */
@@ -91,8 +78,7 @@ static bool history_hash(kf_store *store, const char *schema, int64_t run, int64
         *hash = kf_hash_bytes(text.data, text.size);
     }
     sqlite3_finalize(statement);
-    if (text.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (text.failed) return kf_fail_memory(error, "a merge");
     return rc == SQLITE_DONE || kf_sql_fail(store, "merging", error);
 }
 
@@ -135,8 +121,7 @@ static bool compare_runs(kf_store *store, kf_store_merged *merged, kf_error *err
     }
     sqlite3_finalize(statement);
     if (rc != SQLITE_DONE) return kf_sql_fail(store, "merging", error);
-    if (list.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (list.failed) return kf_fail_memory(error, "a merge");
     for (size_t i = 0; i < list.size / sizeof(shared_run); i++) {
         shared_run run;
         bool copy;
@@ -214,7 +199,7 @@ static bool count(kf_store *store, kf_store_merged *merged, kf_error *error)
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         int64_t value;
-        if (!ask(store, counts[i].sql, &value, error)) return false;
+        if (!kf_sql_once(store, counts[i].sql, &value, "merging", error)) return false;
         *counts[i].target += value;
     }
     return true;

@@ -24,11 +24,6 @@
 #include "kforge/file.h"
 #include "kforge/store_maintenance.h"
 
-static const unsigned char schema_bytes[] = {
-#include "schema.inc"
-};
-#define schema_sql ((const char *)schema_bytes)
-
 double kf_store_time(void)
 {
     struct timespec now;
@@ -74,77 +69,6 @@ char *kf_store_default_path(kf_error *error)
     char *result = kf_buffer_take(&text);
     if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
     return result;
-}
-
-/* ---- migrations ------------------------------------------------------------------------------ */
-
-/* Start of the SQL of migration `number` in schema.sql and its length; NULL when there is none. */
-static const char *migration(int number, size_t *size)
-{
-    static const char mark[] = "\n-- migration ";
-    for (const char *at = strstr(schema_sql, mark); at; at = strstr(at + 1, mark)) {
-        if (atoi(at + sizeof mark - 1) != number) continue;
-        const char *end = strstr(at + 1, mark);
-        *size = end ? (size_t)(end - at) : strlen(at);
-        return at;
-    }
-    return NULL;
-}
-
-int kf_store_schema(void)
-{
-    int number = 0;
-    size_t size;
-    while (migration(number + 1, &size)) number++;
-    return number;
-}
-
-static bool pragma_integer(kf_store *store, const char *pragma, int *value, kf_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW;
-    if (ok)
-        *value = sqlite3_column_int(statement, 0);
-    else
-        kf_sql_fail(store, "opening", error);
-    sqlite3_finalize(statement);
-    return ok;
-}
-
-static bool execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
-{
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           kf_sql_fail(store, doing, error);
-}
-
-static bool apply_migrations(kf_store *store, int from, kf_error *error)
-{
-    size_t size;
-    const char *sql;
-    for (int number = from + 1; (sql = migration(number, &size)); number++) {
-        kf_autobuffer text = {0};
-        kf_buffer_append(&text, sql, size);
-        kf_buffer_format(&text, ";PRAGMA user_version = %d; PRAGMA application_id = %d;", number,
-                         KF_APPLICATION_ID);
-        if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", store->path);
-        if (!execute(store, text.data, "bringing the store up to date", error)) return false;
-    }
-    return true;
-}
-
-/* All of it in one transaction; another process may have done it while this one waited for the
- * lock. */
-static bool migrate(kf_store *store, kf_error *error)
-{
-    if (!execute(store, "BEGIN IMMEDIATE", "bringing the store up to date", error)) return false;
-    int version;
-    if (pragma_integer(store, "PRAGMA user_version", &version, error) &&
-        apply_migrations(store, version, error) &&
-        execute(store, "COMMIT", "bringing the store up to date", error))
-        return true;
-    if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    return false;
 }
 
 /* ---- connection ------------------------------------------------------------------------------ */
@@ -205,15 +129,16 @@ static bool connect_immutable(kf_store *store, kf_error *error)
  * read transaction, since another process may be creating it right now. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
 {
-    int application, objects;
-    bool ok = execute(store, "BEGIN", "opening", error) &&
-              pragma_integer(store, "PRAGMA application_id", &application, error) &&
-              pragma_integer(store, "PRAGMA user_version", version, error) &&
-              pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
+    int64_t application, number, objects;
+    bool ok = kf_sql_execute(store, "BEGIN", "opening", error) &&
+              kf_sql_once(store, "PRAGMA application_id", &application, "opening", error) &&
+              kf_sql_once(store, "PRAGMA user_version", &number, "opening", error) &&
+              kf_sql_once(store, "SELECT count(*) FROM sqlite_schema", &objects, "opening", error);
     /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error
      */
     if (!ok) return false;
-    if (!execute(store, "COMMIT", "opening", error)) return false;
+    if (!kf_sql_execute(store, "COMMIT", "opening", error)) return false;
+    *version = (int)number;
     *empty = application == 0 && *version == 0 && objects == 0;
     if (!*empty && application != KF_APPLICATION_ID)
         return kf_fail(error, KF_ERROR_INPUT,
@@ -265,14 +190,16 @@ static bool set_up_writer(kf_store *store, kf_error *error)
     if (sqlite3_db_readonly(store->db, "main") == 1) return read_only(store->path, error);
     /* Of a new store; one that is there keeps its own. Verdicts, samples and sources are of 0.5 to
      * 5 KB: of SQLite's 4 KB they waste a third. */
-    return execute(store, "PRAGMA page_size = 8192", "opening", error) && enter_wal(store, error) &&
-           execute(store,
-                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
-                   "-16384; PRAGMA temp_store = MEMORY;"
-                   "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
-                   "secure_delete = OFF",
-                   "opening", error) &&
-           migrate(store, error);
+    return kf_sql_execute(store, "PRAGMA page_size = 8192", "opening", error) &&
+           enter_wal(store, error) &&
+           kf_sql_execute(
+               store,
+               "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
+               "-16384; PRAGMA temp_store = MEMORY;"
+               "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
+               "secure_delete = OFF",
+               "opening", error) &&
+           kf_migrate(store, error);
 }
 
 static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *error)
@@ -285,9 +212,9 @@ static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *er
                        "%s: written by an older kforge (schema %d, this one reads %d): bring it up "
                        "to date with `kforge store migrate`",
                        store->path, version, kf_store_schema());
-    return execute(store,
-                   "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
-                   "opening", error);
+    return kf_sql_execute(
+        store, "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+        "opening", error);
 }
 
 /* Path checks that SQLite would word worse or not make. */
@@ -400,8 +327,6 @@ void kf_store_close(kf_store *store)
     sqlite3_close_v2(store->db);
     ZSTD_freeCCtx(store->compressor);
     ZSTD_freeDCtx(store->decompressor);
-    ZSTD_freeCDict(store->dictionary);
-    ZSTD_freeDDict(store->undictionary);
     free(store->path);
     free(store);
 }

@@ -346,11 +346,11 @@ static bool prepare(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
     return check(store, attempt, error) &&
-           (!attempt->verdict || kf_pack(store, KF_PACK_NUMBERS, attempt->verdict_json,
+           (!attempt->verdict || kf_pack(store, KF_PACK_TEXT, attempt->verdict_json,
                                          attempt->verdict_size, &r->json, error)) &&
            (!attempt->state ||
             kf_pack(store, KF_PACK_FAST, attempt->state, attempt->state_size, &r->state, error)) &&
-           (!attempt->counters || kf_pack(store, KF_PACK_NUMBERS, attempt->counters,
+           (!attempt->counters || kf_pack(store, KF_PACK_TEXT, attempt->counters,
                                           strlen(attempt->counters), &r->counters, error));
 }
 

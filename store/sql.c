@@ -187,6 +187,24 @@ int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char 
     return 1;
 }
 
+bool kf_sql_execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
+           kf_sql_fail(store, doing, error);
+}
+
+bool kf_sql_once(kf_store *store, const char *sql, int64_t *value, const char *doing,
+                 kf_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+              sqlite3_step(statement) == SQLITE_ROW;
+    *value = ok ? sqlite3_column_int64(statement, 0) : 0;
+    if (!ok) kf_sql_fail(store, doing, error);
+    sqlite3_finalize(statement);
+    return ok;
+}
+
 bool kf_row_refer(kf_store *store, int row, kf_error *error)
 {
     if (row == 0)

@@ -79,8 +79,9 @@ void kf_store_close(kf_store *store);
 KF_DEFINE_AUTO(kf_store, kf_store_close)
 const char *kf_store_path(const kf_store *store); /* borrowed */
 int kf_store_schema(void);                        /* newest schema version this build knows */
-/* Full check: pages, indices, references, blob hashes, counts against rows. The first problem found
- * becomes the error (KF_ERROR_IO). */
+/* Checks pages, indices, references, counts against rows, and the checksum of every text. The first
+ * problem becomes the error (KF_ERROR_IO). Of damaged texts it names the first twelve, each by its
+ * table and id. */
 bool kf_store_check(kf_store *store, kf_error *error);
 
 /* From now on what this store is asked ends with KF_ERROR_IO, "interrupted", soon after *interrupts

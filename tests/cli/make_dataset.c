@@ -10,6 +10,7 @@
 #include "kforge/buffer.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "kforge/verdict.h"
 
 static kf_error error;
 

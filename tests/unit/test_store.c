@@ -613,8 +613,7 @@ static void mixed_text(char *text, size_t size, uint64_t *random, bool any)
     }
 }
 
-/* Verdicts are packed by what they are made of (store/numbers.c), yet any text comes back as it
- * was. */
+/* Any text comes back as it was. */
 static void verdicts_come_back_byte_by_byte(void **state)
 {
     fixture *f = *state;
