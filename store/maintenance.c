@@ -166,8 +166,7 @@ static bool sum_rows(kf_store *store, const char *sql, uint64_t sum[5], kf_error
                 &text, "%d:%d:", sqlite3_column_type(cursor->statement, i) == SQLITE_NULL, size);
             if (size) kf_buffer_append(&text, field, (size_t)size);
         }
-        if (text.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+        if (text.failed) return kf_fail_memory(error, "a digest");
         kf_hash hash = kf_hash_bytes(text.data, text.size);
         for (int i = 0; i < 4; i++) {
             uint64_t word;
@@ -244,7 +243,7 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
                        "%s: exists already: name another file, or move this one away", path);
     kf_autobuffer part = {0};
     kf_buffer_format(&part, "%s.part-%ld", path, (long)getpid());
-    if (part.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    if (part.failed) return kf_fail_memory(error, "a path");
     unlink(part.data);
     bool ok = copy_pages(store, part.data, error);
     /* link, not rename: a file that appeared meanwhile is not overwritten. */

@@ -101,7 +101,7 @@ static const struct {
 #define ROWID_TABLE(name, key, hash, level)                                              \
     {                                                                                    \
         "SELECT " key ", 0, size, codec, data, " hash " FROM " name " WHERE " key        \
-        " > ?1 AND codec < 3 AND ?2 NOT NULL ORDER BY " key " LIMIT 1",                       \
+        " > ?1 AND codec < 3 AND ?2 NOT NULL ORDER BY " key " LIMIT 1",                  \
             "UPDATE " name " SET codec = ?, data = ? WHERE " key " = ? AND ? = 0", level \
     }
     ROWID_TABLE("blob", "id", "hash", KF_PACK_TEXT),

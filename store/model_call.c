@@ -168,7 +168,7 @@ char *kf_store_model_call_text(kf_store *store, int64_t id, kf_call_text which, 
     int64_t blob = sqlite3_column_int64(statement, (int)which);
     if (blob) return kf_blob_get(store, blob, size, error);
     char *nothing = calloc(1, 1);
-    if (!nothing) kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!nothing) kf_fail_memory(error, "a text");
     if (size) *size = 0;
     return nothing;
 }

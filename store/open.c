@@ -67,7 +67,7 @@ char *kf_store_default_path(kf_error *error)
         return NULL;
     }
     char *result = kf_buffer_take(&text);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a path");
     return result;
 }
 
@@ -243,8 +243,7 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path) return true;
     kf_autofree char *folder = strndup(path, (size_t)(slash - path));
-    return folder ? kf_directory_make(folder, error)
-                  : kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return folder ? kf_directory_make(folder, error) : kf_fail_memory(error, "a path");
 }
 
 /* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their
@@ -258,7 +257,7 @@ static char *plain_path(const char *path, kf_error *error)
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "%s%s", strchr(path, '/') ? "" : "./", path);
     char *result = kf_buffer_take(&text);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a path");
     return result;
 }
 
@@ -293,7 +292,7 @@ kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
 {
     kf_auto(kf_store) store = calloc(1, sizeof *store);
     if (!store) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a store");
         return NULL;
     }
     store->path = plain_path(path, error);
@@ -303,7 +302,7 @@ kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
 bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error)
 {
     kf_auto(kf_store) store = calloc(1, sizeof *store);
-    if (!store) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!store) return kf_fail_memory(error, "a store");
     bool empty = false;
     store->path = plain_path(path, error);
     if (!store->path || !check_path(store->path, KF_STORE_WRITE, error) ||

@@ -28,7 +28,7 @@ static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
 {
     if (!attempt->content.flag_count) {
         char *none = strdup("[]");
-        if (!none) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+        if (!none) kf_fail_memory(error, "compiler flags");
         return none;
     }
     kf_auto(cJSON) array = cJSON_CreateArray();
@@ -37,7 +37,7 @@ static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
     char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->content.flag_count
                      ? cJSON_PrintUnformatted(array)
                      : NULL;
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+    if (!text) kf_fail_memory(error, "compiler flags");
     return text;
 }
 

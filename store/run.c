@@ -178,7 +178,7 @@ bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *
 {
     if (kf_store_means_latest(id_or_prefix)) return find_latest(store, run, error);
     kf_autofree char *prefix = strdup(id_or_prefix);
-    if (!prefix) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!prefix) return kf_fail_memory(error, "a run id");
     for (char *c = prefix; *c; c++)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
     if (!*prefix || strspn(prefix, digits) != strlen(prefix) || strlen(prefix) >= KF_RUN_ID)

@@ -77,8 +77,7 @@ bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdi
     if (text.failed && count > KF_STORE_BLOB_BYTES / SAMPLE_BYTES)
         return kf_fail(error, KF_ERROR_LIMIT, "%s: a verdict has %zu samples, too many to store",
                        store->path, count);
-    if (text.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
+    if (text.failed) return kf_fail_memory(error, "samples");
     kf_autopacked packed = {0};
     return kf_pack(store, KF_PACK_FAST, text.data, text.size, &packed, error) &&
            kf_sql_do(
@@ -145,8 +144,7 @@ bool kf_store_samples(kf_store *store, int64_t verdict, const char *workload, kf
                        "%s: stored samples are damaged: restore a copy of the store", store->path);
     if (!number) return true;
     kf_autofree kf_sample *result = calloc(number, sizeof *result);
-    if (!result)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
+    if (!result) return kf_fail_memory(error, "samples");
     for (size_t f = 0; f < FIELDS; in.at += all * fields[f].size, f++)
         for (size_t k = 0; k < number; k++)
             memcpy((char *)&result[k] + fields[f].offset, in.at + (first + k) * fields[f].size,

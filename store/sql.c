@@ -228,7 +228,7 @@ bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory,
         total += (size_t)sqlite3_column_bytes(statement, columns[i].column) + 1;
     }
     char *at = malloc(total);
-    if (!at) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!at) return kf_fail_memory(error, "a row");
     free(*memory);
     *memory = at;
     for (size_t i = 0; i < count; i++) {

@@ -282,7 +282,7 @@ bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink
          formats[options->format].export(&e, error) &&
          (!options->digest || kf_store_digest(store, options->digest, error));
     if (ok && options->tools && !kf_export_tools_add(options->tools, &e.tools))
-        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", store->path);
+        ok = kf_fail_memory(error, "an export");
     if (own && !sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "COMMIT", "");
     release(&e);
     return ok;

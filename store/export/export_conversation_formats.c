@@ -178,8 +178,7 @@ static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf
 {
     kf_autofree by_candidate *turns = calloc(count, sizeof *turns);
     kf_autofree bool *refined = calloc(count, sizeof *refined);
-    if (!turns || !refined)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!turns || !refined) return kf_fail_memory(error, "an export");
     for (size_t i = 0; i < count; i++) turns[i] = (by_candidate){items[i].candidate, i};
     qsort(turns, count, sizeof *turns, compare_candidates);
     for (size_t i = 0; i < count; i++) {

@@ -16,8 +16,7 @@ bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t si
 
 bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
 {
-    if (e->row.failed || e->seen.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (e->row.failed || e->seen.failed) return kf_fail_memory(error, "an export");
     if (!e->sink(e->context, split == KF_SPLIT_TEST ? "test" : "train", e->row.data, e->row.size,
                  error))
         return false;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/list.h"
 
 /* The run's population and the attempt itself name a verdict; what stands for that verdict's
  * candidate on that device is the label, also where another run, an `eval` or another store has
@@ -56,7 +57,6 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
         kf_cursor(e->store, error, items_sql, "ii", e->only_run, e->only_task);
-    size_t capacity = 0;
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         sqlite3_stmt *s = cursor->statement;
@@ -83,14 +83,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
             continue;
         }
         score(e, s, &item);
-        if (items->count == capacity) {
-            capacity = capacity ? capacity + capacity / 2 : 256;
-            kf_item *list = realloc(items->list, capacity * sizeof *list);
-            if (!list)
-                return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory",
-                               e->store->path);
-            items->list = list;
-        }
+        if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
     return row == 0;
@@ -279,8 +272,7 @@ bool kf_row_members(kf_exporter *e, const kf_item *const *items, size_t count, k
 {
     static const char *const names[] = {"speedups", "speedups_low", "speedups_high"};
     kf_autofree double *figures = calloc(count, sizeof *figures);
-    if (!figures)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures) return kf_fail_memory(error, "an export");
     kf_row_key(e, "statuses");
     for (size_t i = 0; i < count; i++)
         kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);

@@ -53,7 +53,7 @@ static bool collect(void *context, const char *split, const char *row, size_t si
     packed_row head = {(uint32_t)size, split[1] == 'e'};
     kf_buffer_append(w->rows, &head, sizeof head);
     kf_buffer_append(w->rows, row, size);
-    return !w->rows->failed || kf_fail(error, KF_ERROR_MEMORY, "exporting: out of memory");
+    return !w->rows->failed || kf_fail_memory(error, "an export");
 }
 
 static void *work(void *context)
@@ -170,8 +170,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
     if (!wanted) return true;
     kf_autofree pool *p = calloc(1, sizeof *p);
     kf_autofree worker *workers = calloc(wanted, sizeof *workers);
-    if (!p || !workers)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!p || !workers) return kf_fail_memory(error, "an export");
     *p = (pool){
         .chunks = chunks, .count = count, .used = used, .verdicts = verdicts, .ahead = 4 * wanted};
     pthread_mutex_init(&p->lock, NULL);
@@ -199,7 +198,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         kf_buffer_free(&workers[i].exporter.last_tools.text);
         kf_export_tools_free(&workers[i].exporter.last_tools.tools);
         if (!kf_export_tools_add(&e->tools, &workers[i].exporter.tools) && ok)
-            ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+            ok = kf_fail_memory(error, "an export");
         kf_export_tools_free(&workers[i].exporter.tools);
         add_report(e->report, &workers[i].report);
     }

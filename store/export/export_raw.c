@@ -152,8 +152,7 @@ static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob,
         kept->scrubbed =
             size ? kf_scrub_append(e->scrubber, &kept->json, text, size, false, true) : 0;
         kept->leaks = kf_leak_found(&e->prints, text, size);
-        if (kept->json.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+        if (kept->json.failed) return kf_fail_memory(error, "an export");
         kept->blob = blob;
     }
     e->report->scrubbed += kept->scrubbed;
@@ -350,8 +349,7 @@ static bool list_lone(kf_exporter *e, const unsigned char *used, int64_t verdict
         }
         if (row < 0) return false;
     }
-    return !list->failed ||
-           kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    return !list->failed || kf_fail_memory(error, "an export");
 }
 
 static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t verdicts,
@@ -387,8 +385,7 @@ static bool plan(kf_exporter *e, kf_buffer *chunks, kf_error *error)
             kf_buffer_append(chunks, &chunk, sizeof chunk);
         }
     }
-    if (chunks->failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (chunks->failed) return kf_fail_memory(error, "an export");
     return row == 0;
 }
 
@@ -401,8 +398,7 @@ bool kf_export_raw(kf_exporter *e, kf_error *error)
         return false;
     /* verdicts that belong to an attempt, a bit each */
     kf_autofree unsigned char *used = calloc((size_t)verdicts / 8 + 1, 1);
-    if (!used)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!used) return kf_fail_memory(error, "an export");
     size_t count = list.size / sizeof(kf_raw_chunk);
     /* malloc'd, so aligned */
     const kf_raw_chunk *chunks = (const kf_raw_chunk *)(const void *)list.data;

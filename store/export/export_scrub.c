@@ -86,7 +86,7 @@ static void add_environment(kf_scrubber *s)
 kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error)
 {
     kf_scrubber *s = calloc(1, sizeof *s);
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!s) return kf_fail_memory(error, "a scrubbed text"), NULL;
     for (size_t i = 0; i < COUNT(key_prefixes); i++) add_pair(s, key_prefixes[i]);
     for (size_t i = 0; i < COUNT(homes); i++) add_pair(s, homes[i]);
     add_pair(s, "Bearer");
@@ -334,7 +334,7 @@ char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, 
     kf_autobuffer out = {0};
     *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
     char *result = kf_buffer_take(&out);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a scrubbed text");
     return result;
 }
 

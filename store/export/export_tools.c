@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/list.h"
 #include "kforge/json.h"
 
 void kf_export_tools_free(kf_export_tools *tools)
@@ -50,9 +51,8 @@ static int count(kf_export_tools *tools, const char *name, const char *version, 
         if (order == 0) return tools->list[at].verdicts += verdicts, (int)at;
         if (order > 0) break;
     }
-    kf_export_tool *list = realloc(tools->list, (tools->count + 1) * sizeof *list);
-    if (!list) return -1;
-    tools->list = list;
+    if (!kf_list_grow(&tools->list, tools->count)) return -1;
+    kf_export_tool *list = tools->list;
     kf_export_tool tool = {strdup(name), strdup(version), verdicts};
     if (!tool.name || !tool.version) return free(tool.name), free(tool.version), -1;
     memmove(list + at + 1, list + at, (tools->count++ - at) * sizeof *list);
@@ -113,7 +113,7 @@ bool kf_export_note_tools(kf_exporter *e, const char *verdict, size_t size, kf_e
         if (length) kf_buffer_append(&last->text, start, length);
     }
     ok = ok && kf_export_tools_add(&e->tools, &last->tools) && !last->text.failed;
-    return ok || kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    return ok || kf_fail_memory(error, "an export");
 }
 
 bool kf_export_note_verdict(kf_exporter *e, int64_t verdict, kf_error *error)

@@ -166,8 +166,7 @@ static bool fold_group(kf_exporter *e, group *g, kf_error *error)
         g->items[kept++] = g->items[i];
     }
     g->count = kept;
-    if (seen.failed)
-        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (seen.failed) ok = kf_fail_memory(error, "an export");
     kf_hash_set_free(&seen);
     return ok;
 }
@@ -181,8 +180,7 @@ static bool for_groups(kf_exporter *e,
         return false;
     group_items(e, &items);
     kf_autofree kf_fold *folds = calloc(items.count + 1, sizeof *folds);
-    if (!folds)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!folds) return kf_fail_memory(error, "an export");
     for (size_t start = 0, end; start < items.count; start = end) {
         for (end = start + 1;
              end < items.count && items.list[end].group == items.list[start].group;)
@@ -231,8 +229,7 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
 static bool pair_group(kf_exporter *e, const group *g, kf_error *error)
 {
     kf_autofree bool *used = calloc(g->count + 1, sizeof *used);
-    if (!used)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!used) return kf_fail_memory(error, "an export");
     for (size_t i = 0; i < g->count; i++) {
         const kf_item *chosen = &g->items[i];
         int64_t pairs = 0;
@@ -301,8 +298,7 @@ static bool emit_group(kf_exporter *e, const group *g, kf_error *error)
         return e->report->filtered += (int64_t)g->count, true;
     kf_autofree double *figures = calloc(2 * g->count, sizeof *figures);
     kf_autofree const kf_item **members = calloc(g->count, sizeof *members);
-    if (!figures || !members)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures || !members) return kf_fail_memory(error, "an export");
     double *rewards = figures, *advantages = figures + g->count;
     for (size_t i = 0; i < g->count; i++) {
         members[i] = &g->items[i];
