@@ -62,7 +62,7 @@ bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash
     return take_one(store, statement, candidate, found, error);
 }
 
-bool kf_store_find_canonical(kf_store *store, const char *task, const char *form,
+bool kf_store_find_canonical(kf_store *store, const char *task, const char *canonical_hash,
                              const char *device, kf_store_candidate *candidate, bool *found,
                              kf_error *error)
 {
@@ -70,7 +70,7 @@ bool kf_store_find_canonical(kf_store *store, const char *task, const char *form
         store, error,
         "SELECT " KF_LONE_COLUMNS LONE_TABLES
         "WHERE t.hash = ?1 AND c.form = ?2 AND (?3 IS NULL OR d.name = ?3) ORDER BY v.id LIMIT 1",
-        "ttt", task, form, device);
+        "ttt", task, canonical_hash, device);
     return take_one(store, statement, candidate, found, error);
 }
 
