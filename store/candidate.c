@@ -1,4 +1,5 @@
-/* Looking candidates up: by id, by content, by machine code; their sources and verdicts. */
+/* Finding candidates by id, content hash, canonical hash or machine code, and reading their sources
+ * and verdicts. */
 #include "internal.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candid
     return true;
 }
 
-/* At most one row of a statement over KF_…_COLUMNS. */
+/* Reads at most one row of a statement over KF_MEMBER_COLUMNS or KF_LONE_COLUMNS. */
 static bool take_one(kf_store *store, sqlite3_stmt *statement, kf_store_candidate *candidate,
                      bool *found, kf_error *error)
 {

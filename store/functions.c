@@ -1,8 +1,11 @@
-/* SQL functions over packed texts, (size, codec, data):
- *   kf_plain(size, codec, data)        the text as a blob
- *   kf_sound(hash, size, codec, data)  data, unchanged, once it is known to unpack to size bytes
- * with that SHA-256 (NULL: any); else an error and over counts: kf_equal(a, b) nothing, or the
- * error that a store is damaged */
+/* SQL functions.
+ *
+ *   kf_plain(size, codec, data)        Returns the text as a blob.
+ *   kf_sound(hash, size, codec, data)  Returns data, if it unpacks to a text of this SHA-256 (NULL:
+ *                                      of any).
+ *   kf_equal(a, b)                     Returns nothing, if the two numbers are equal.
+ *
+ * Otherwise they fail with SQLITE_CORRUPT. */
 #include "internal.h"
 
 #include <string.h>

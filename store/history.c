@@ -1,4 +1,4 @@
-/* What happened, in order: attempts of a run, family edges, and sums over them. */
+/* The history of a run: its attempts in order, family edges, and sums over them. */
 #include "internal.h"
 
 /* ---- attempts -------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
-/* What is known beyond verdicts: counters of candidates, ceilings of devices, notes of moves that
- * paid or failed. */
+/* Counters of candidates, ceilings of devices, and notes on changes that paid or failed. */
 #include "internal.h"
 
 #include <math.h>

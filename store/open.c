@@ -1,14 +1,13 @@
-/* Opening a store: find it, make sure that it is one before anything is changed, set the connection
- * up, bring the schema up to date.
+/* Opening a store: finds the file, checks that it is a store before anything changes, sets the
+ * connection up, and migrates an older store.
  *
- * Durability. WAL with synchronous=FULL: every commit syncs the log, so what was acknowledged
- * survives a kill -9 and a power cut. NORMAL would be faster and still survive kill -9, but may
- * lose the last commits with the power; a verdict costs seconds of GPU time and a sync
- * milliseconds, and groups share one.
+ * Durability. With WAL and synchronous=FULL every commit syncs the log, so acknowledged data
+ * survives a kill -9 and a power cut. NORMAL would be faster, but may lose the last commits in a
+ * power cut. A verdict costs seconds of GPU time and a sync milliseconds, and groups share a sync.
  *
- * Foreign keys are declared and not enforced, which would take some twentieth of the time that a
- * verdict does: ids are looked up in the transaction that writes them, those that callers name with
- * a message of their own (kf_row_refer), and `store check` tests all.
+ * Foreign keys are declared and not enforced. Enforcing them would take about 5 % of the time of
+ * storing a verdict. The transaction that writes an id looks it up instead (kf_row_refer), and
+ * `kforge store check` tests all of them.
  */
 #include "internal.h"
 
@@ -36,7 +35,8 @@ const char *kf_store_path(const kf_store *store)
     return store->path;
 }
 
-#define INTERRUPT_STEPS 10000 /* of SQLite's machine: well under a millisecond */
+/* Steps of SQLite's virtual machine between two looks: well under a millisecond. */
+#define INTERRUPT_STEPS 10000
 
 static int is_interrupted(void *interrupts)
 {
@@ -56,7 +56,7 @@ char *kf_store_default_path(kf_error *error)
     const char *home = getenv("HOME");
     kf_autobuffer text = {0};
     if (path && *path) kf_buffer_string(&text, path);
-    /* the XDG base directory specification: a relative path is to be ignored */
+    /* The XDG base directory specification says to ignore a relative path. */
     else if (data && *data == '/')
         kf_buffer_format(&text, "%s/kforge/kforge.db", data);
     else if (home && *home)
@@ -73,7 +73,7 @@ char *kf_store_default_path(kf_error *error)
 
 /* ---- connection ------------------------------------------------------------------------------ */
 
-static double patience(void)
+static double busy_seconds(void)
 {
     const char *text = getenv("KFORGE_STORE_PATIENCE");
     char *end;
@@ -81,8 +81,7 @@ static double patience(void)
     return text && end != text && seconds >= 0 && seconds <= 1e6 ? seconds : KF_STORE_BUSY_SECONDS;
 }
 
-/* Without counting what SQLite allocates, for which it takes one lock for all threads; nobody asks.
- */
+/* Turns SQLite's statistics of memory off, which take one lock for all threads. */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -97,15 +96,14 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                         NULL) != SQLITE_OK)
         return kf_sql_fail(store, "opening", error);
-    sqlite3_busy_timeout(store->db, (int)(patience() * 1000));
+    sqlite3_busy_timeout(store->db, (int)(busy_seconds() * 1000));
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return true;
 }
 
-/* A store on a read-only file system or folder can't have its shared-memory index beside it. When
- * no log is left there either, its file alone is the whole truth, and SQLite may be told that
- * nobody can change it. */
+/* Opens a store on a read-only file system, where SQLite can't make its shared-memory index. That
+ * is safe without a log: the file alone then holds all data, and no process can change it. */
 static bool connect_immutable(kf_store *store, kf_error *error)
 {
     kf_autobuffer log = {0}, uri = {0};
@@ -125,8 +123,8 @@ static bool connect_immutable(kf_store *store, kf_error *error)
            connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
 }
 
-/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. One
- * read transaction, since another process may be creating it right now. */
+/* Reads the version of the store. *empty: the file has no bytes, or is an SQLite database without
+ * tables. It takes one read transaction, since another process may be creating the store. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
 {
     int64_t application, number, objects;
@@ -134,8 +132,7 @@ static bool identify(kf_store *store, int *version, bool *empty, kf_error *error
               kf_sql_once(store, "PRAGMA application_id", &application, "opening", error) &&
               kf_sql_once(store, "PRAGMA user_version", &number, "opening", error) &&
               kf_sql_once(store, "SELECT count(*) FROM sqlite_schema", &objects, "opening", error);
-    /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error
-     */
+    /* The caller needs SQLite's error. It closes or reconnects, which ends the transaction. */
     if (!ok) return false;
     if (!kf_sql_execute(store, "COMMIT", "opening", error)) return false;
     *version = (int)number;
@@ -152,11 +149,11 @@ static bool identify(kf_store *store, int *version, bool *empty, kf_error *error
     return true;
 }
 
-/* Switching to WAL needs the file alone for a moment, for which SQLite does not always wait on its
- * own. */
+/* Switches to WAL. That needs an exclusive lock, for which SQLite does not always wait by itself.
+ */
 static bool enter_wal(kf_store *store, kf_error *error)
 {
-    double until = kf_now() + patience();
+    double until = kf_now() + busy_seconds();
     for (;;) {
         sqlite3_stmt *statement = NULL;
         int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
@@ -188,8 +185,8 @@ static bool read_only(const char *path, kf_error *error)
 static bool set_up_writer(kf_store *store, kf_error *error)
 {
     if (sqlite3_db_readonly(store->db, "main") == 1) return read_only(store->path, error);
-    /* Of a new store; one that is there keeps its own. Verdicts, samples and sources are of 0.5 to
-     * 5 KB: of SQLite's 4 KB they waste a third. */
+    /* The page size of a new store. Verdicts, samples and sources take 0.5 to 5 KB, and would waste
+     * a third of SQLite's pages of 4 KB. */
     return kf_sql_execute(store, "PRAGMA page_size = 8192", "opening", error) &&
            enter_wal(store, error) &&
            kf_sql_execute(
@@ -217,7 +214,7 @@ static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *er
         "opening", error);
 }
 
-/* Path checks that SQLite would word worse or not make. */
+/* Checks a path, for errors that SQLite reports poorly or not at all. */
 static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
 {
     struct stat status;
@@ -246,8 +243,8 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
     return folder ? kf_directory_make(folder, error) : kf_fail_memory(error, "a path");
 }
 
-/* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their
- * own, "./:memory:" has not. */
+/* Returns a path that SQLite takes as a file name. ":memory:" has a meaning of its own,
+ * "./:memory:" has not. */
 static char *plain_path(const char *path, kf_error *error)
 {
     kf_autofree char *fallback = path ? NULL : kf_store_default_path(error);

@@ -1,8 +1,8 @@
 /* Recording one finished attempt: candidate, lineage, verdict, samples, counters, population,
  * totals and search state, in one transaction.
  *
- * What can be wrong with the caller's data is checked, and what takes time (hashing, compressing)
- * is done, before the first row is written.
+ * Checks of the caller's data and slow work (hashing, compressing) come before the first row is
+ * written.
  */
 #include "internal.h"
 
@@ -23,7 +23,7 @@ void kf_store_candidate_hash(const char *source, size_t size, const char *const 
     }
 }
 
-/* The flags as a JSON array; malloc'd. */
+/* Returns the flags as a JSON array, malloc'd. */
 static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
 {
     if (!attempt->content.flag_count) {
@@ -90,7 +90,7 @@ static bool candidate_exists(kf_store *store, int64_t candidate, int64_t task, k
     return row == 1;
 }
 
-/* Stores a candidate; 0 on error. */
+/* Stores a candidate and returns its id, 0 on error. */
 static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task,
                                 const char *hash, kf_error *error)
 {
@@ -113,8 +113,8 @@ static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *att
                : 0;
 }
 
-/* Finds or stores the candidate; 0 on error. Text that only later attempts know (tunables,
- * features) is filled in. */
+/* Finds or stores the candidate and returns its id, 0 on error. Adds texts that only this attempt
+ * has. */
 static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task,
                              bool *is_new, kf_error *error)
 {
@@ -145,8 +145,8 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
     return candidate;
 }
 
-/* Whether the new verdict stands for its candidate on its device; if so, the old one no longer
- * does. */
+/* Decides whether the new verdict stands for its candidate on its device. If it does, the old one
+ * no longer stands. */
 static bool settle_standing(kf_store *store, int64_t candidate, int64_t device,
                             const kf_standing *fresh, bool is_new, bool *stands, kf_error *error)
 {
@@ -206,7 +206,7 @@ static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, co
     return kf_samples_put(store, standing->verdict, verdict, error);
 }
 
-/* A stored verdict that is to count here too: on this candidate, or on another of the same machine
+/* Reads a stored verdict that counts here too: on this candidate, or on one with the same machine
  * code. */
 static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_standing *standing,
                           kf_error *error)
@@ -245,7 +245,8 @@ static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, in
 typedef struct recording {
     const kf_store_attempt_new *attempt;
     kf_packed json, state, counters;
-    int64_t task, device; /* of the verdict */
+    /* of the verdict */
+    int64_t task, device;
     kf_store_recorded result;
     kf_standing standing;
 } recording;
@@ -287,7 +288,7 @@ static bool write_candidate(kf_store *store, recording *r, kf_error *error)
                      r->counters.data, r->counters.data_size, kf_store_time());
 }
 
-/* "i" binds a number; this one is NULL where 0 means none. */
+/* A parameter that 0 makes NULL. */
 #define NULLABLE "nullif(?, 0)"
 
 static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
@@ -311,7 +312,7 @@ static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
                      r->result.candidate, r->result.verdict, attempt->began, kf_store_time());
 }
 
-/* What belongs to the run: its totals, the attempt with its parents, the population, the search
+/* Writes the rows of the run: its totals, the attempt with its parents, the population, the search
  * state. */
 static bool write_attempt(kf_store *store, recording *r, kf_error *error)
 {
@@ -320,7 +321,7 @@ static bool write_attempt(kf_store *store, recording *r, kf_error *error)
     if (r->result.verdict && !kf_member_plan(store, store->run, r->result.candidate,
                                              r->result.is_new, &r->standing, &change, error))
         return false;
-    /* Two statements: RETURNING would open a temporary table each time. */
+    /* There are two statements because RETURNING would open a temporary table each time. */
     if (!kf_sql_do(store, error,
                    "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct "
                    "+ ?, updated = ? WHERE id = ?",
