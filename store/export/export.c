@@ -43,7 +43,7 @@
     {                                                                                          \
         PREFIX "reward", KF_FIELD_FLOAT, "by the reward function of the export"                \
     }
-/* Of groups and chains, of each reply in order. */
+/* Fields of groups and chains: one element for each reply, in order. */
 #define MEMBERS                                                                                   \
     {"statuses", KF_FIELD_STRINGS, "status of each"},                                             \
         {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},                     \

@@ -1,16 +1,15 @@
-/* Attempts that a model proposed, with the verdict that stands for them: what all learning formats
- * are made from. */
+/* Items: the attempts that a model proposed, with the verdicts that stand for them. All formats but
+ * raw are made from them. */
 #include <math.h>
 #include <string.h>
 
 #include "export_internal.h"
 #include "kforge/list.h"
 
-/* The run's population and the attempt itself name a verdict; what stands for that verdict's
- * candidate on that device is the label, also where another run, an `eval` or another store has
- * found it out. An untimed one says nothing against the time of one that was timed. An attempt that
- * was only measured again (reverified) proposes nothing; one that failed before there was any
- * reply, or was thrown away or lost unjudged, teaches nothing. */
+/* The population of the run, or else the attempt, names a verdict. The label is the verdict that
+ * stands for its candidate on its device, even if it is from another run or an `eval`. A correct
+ * verdict without a time does not replace one with a time. Attempts that only measured a candidate
+ * again, that had no reply, or that were rejected or lost are left out. */
 static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
                                 "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
                                 "v.speedup, v.low,"
@@ -41,7 +40,7 @@ static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
         (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
     if (judged)
         item->word = kf_status_name(item->status);
-    else { /* a reply without usable code is the model's failure like one that does not compile */
+    else { /* A reply without usable code fails like one that does not compile. */
         kf_attempt_outcome outcome = kf_sql_outcome(row, 8);
         item->word = kf_attempt_outcome_name(outcome);
         item->status = KF_COMPILE_ERROR;
@@ -246,7 +245,7 @@ void kf_row_numbers(kf_exporter *e, const char *name, const double *values, size
     kf_buffer_append(&e->row, "]", 1);
 }
 
-/* Columns of the calls of all members, one list a column. */
+/* Writes the columns of the calls of all members, one list for each column. */
 static bool member_calls(kf_exporter *e, const kf_item *const *items, size_t count, kf_error *error)
 {
     static const char *const names[] = {"models", "settings", "call_outcomes", "prompt_tokens",

@@ -26,7 +26,7 @@ static kf_split split_of(const kf_export_options *options, const kf_export_task 
     if (held_out) return options->keep_held_out ? KF_SPLIT_TEST : KF_SPLIT_NONE;
     for (size_t i = 0; i < options->test_family_count; i++)
         if (strcmp(options->test_families[i], task->family) == 0) return KF_SPLIT_TEST;
-    /* By the name alone: a family stays where it is when others come. */
+    /* The name alone decides, so a family keeps its split when other families are added. */
     double place = (double)(kf_hash_mix(0, task->family, strlen(task->family)) >> 11) * 0x1p-53;
     return place < options->test_share ? KF_SPLIT_TEST : KF_SPLIT_TRAIN;
 }
@@ -40,7 +40,8 @@ static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, 
     bool held_out = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(inner, "held_out"));
     task->family = strdup(family && *family ? family : task->name);
     if (task->family) task->split = split_of(e->options, task, held_out);
-    if (task->family && task->split != KF_SPLIT_TRAIN) /* what must not be in rows of training */
+    if (task->family &&
+        task->split != KF_SPLIT_TRAIN) /* This code must not be in rows of the training split. */
         cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(json, "files"))
         {
             if (cJSON_IsString(file))
@@ -84,7 +85,7 @@ const kf_export_task *kf_export_task_of(const kf_exporter *e, int64_t id)
     return low < e->task_count && e->tasks[low].id == id ? &e->tasks[low] : NULL;
 }
 
-/* Sources of candidates of tasks that are kept away from training. */
+/* Adds the fingerprints of all candidates of tasks outside the training split. */
 static bool learn_candidates(kf_exporter *e, kf_error *error)
 {
     for (size_t i = 0; i < e->task_count; i++) {

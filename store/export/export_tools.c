@@ -1,5 +1,5 @@
-/* Which tools the verdicts of exported rows name. Verdicts of one judge begin their provenance with
- * the same text, so what was read of the last one is mostly what would be read of the next. */
+/* The tools that the verdicts of exported rows name. Verdicts of one judge begin their provenance
+ * with the same text, so the result for the last verdict mostly holds for the next. */
 #include <string.h>
 
 #include "export_internal.h"
@@ -16,7 +16,7 @@ void kf_export_tools_free(kf_export_tools *tools)
     *tools = (kf_export_tools){0};
 }
 
-/* By name, in the order of the table below, then by version. */
+/* Tools are sorted by name in the order of this table, then by version. */
 static const struct {
     const char *name, *parent, *member;
 } kinds[] = {
@@ -41,7 +41,7 @@ static int rank(const char *name)
     return i;
 }
 
-/* Adds `verdicts` to a tool's count; the entry's index, -1 out of memory. */
+/* Adds `verdicts` to the count of a tool. Returns the index of its entry, -1 without memory. */
 static int count(kf_export_tools *tools, const char *name, const char *version, int64_t verdicts)
 {
     size_t at = 0;
@@ -92,8 +92,8 @@ static bool read_tools(const kf_exporter *e, const cJSON *provenance, kf_export_
     return true;
 }
 
-/* Up to here everything is the judge's and its device's; behind it come options, layers and keys,
- * which differ. */
+/* The text from START to END is the same for all verdicts of a judge and a device. Options, layers
+ * and keys follow, which differ. */
 #define START "\"provenance\":{"
 #define END ",\"options\":"
 
