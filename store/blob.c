@@ -1,99 +1,96 @@
-/* Texts as they are kept: compressed with zstd, and where they may repeat (sources, prompts,
- * replies, bundles) stored once under their SHA-256, which is checked again on every read. */
+/* Texts as the store keeps them: one zstd frame with a checksum each (codec 3). Texts that may
+ * repeat (sources, prompts, replies, bundles) are stored once in table `blob`, under their SHA-256,
+ * which every read compares as well. */
 #include "internal.h"
 
 #include <string.h>
 
-enum { RAW = 0, ZSTD = 1, NUMBERS = 2 };
+/* Bit of the fifth byte of a zstd frame: the frame ends with a checksum of its content (RFC 8878,
+ * section 3.1.1.1.1). */
+#define CHECKSUM_FLAG 4
 
-/* Level 3 makes typical texts some 5 % smaller at 1.5 times the time. Of small ones most of the
- * time goes into tables for the entropy coder: without (KF_PACK_FAST) a source of 2 KB is a seventh
- * larger and takes less than half the time, and columns of samples are 3 % larger. Verdicts, in
- * which numbers stand as text, are packed another way (numbers.c). */
+/* Looking a text up costs less than compressing it in vain, unless it is as short as this. */
 #define SMALL 4096
-#define WORTH_COMPRESSING 256
 
-static bool out_of_memory(kf_store *store, kf_error *error)
+/* Returns the compressor, made at the first call; NULL without memory. */
+static ZSTD_CCtx *compressor(kf_store *store)
 {
-    return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for a text", store->path);
+    if (store->compressor || !(store->compressor = ZSTD_createCCtx())) return store->compressor;
+    ZSTD_CCtx_setParameter(store->compressor, ZSTD_c_checksumFlag, 1);
+    return store->compressor;
 }
 
 bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packed *packed,
              kf_error *error)
 {
-    *packed = (kf_packed){
-        .size = (int64_t)size, .codec = RAW, .data = data ? data : "", .data_size = size};
+    *packed = (kf_packed){.size = (int64_t)size, .codec = KF_CODEC};
     if (size > KF_STORE_BLOB_BYTES)
         return kf_fail(error, KF_ERROR_LIMIT, "%s: a text of %zu bytes is over the limit of %u",
                        store->path, size, KF_STORE_BLOB_BYTES);
-    if (size < WORTH_COMPRESSING) return true;
-    if (!store->compressor && !(store->compressor = ZSTD_createCCtx()))
-        return out_of_memory(store, error);
-    if (level == KF_PACK_NUMBERS) {
-        if (!kf_numbers_pack(store, data, size, &packed->owned, &packed->data_size))
-            return out_of_memory(store, error);
-        if (packed->owned && packed->data_size < size) {
-            packed->codec = NUMBERS;
-            packed->data = packed->owned;
-            return true;
-        }
-        free(packed->owned);
-        packed->owned = NULL;
-        packed->data_size = size;
-        level = KF_PACK_TEXT;
-    }
     size_t bound = ZSTD_compressBound(size);
-    kf_autofree char *buffer = malloc(bound);
-    if (!buffer) return out_of_memory(store, error);
-    size_t compressed = ZSTD_compressCCtx(store->compressor, buffer, bound, data, size, level);
-    if (ZSTD_isError(compressed))
+    kf_autofree char *frame = malloc(bound);
+    if (!frame || !compressor(store)) return kf_fail_memory(error, "a text");
+    ZSTD_CCtx_setParameter(store->compressor, ZSTD_c_compressionLevel, level);
+    packed->data_size = ZSTD_compress2(store->compressor, frame, bound, data ? data : "", size);
+    if (ZSTD_isError(packed->data_size))
         return kf_fail(error, KF_ERROR_MEMORY, "%s: compressing a text: %s", store->path,
-                       ZSTD_getErrorName(compressed));
-    if (compressed >= size) return true;
-    packed->codec = ZSTD;
-    packed->data = packed->owned = kf_steal(&buffer);
-    packed->data_size = compressed;
+                       ZSTD_getErrorName(packed->data_size));
+    packed->data = packed->owned = kf_steal(&frame);
     return true;
 }
 
 static bool damaged(kf_store *store, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_IO, "%s: a stored text is damaged: restore a copy of the store",
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: a stored text is damaged: `kforge store check` names it; restore a copy of "
+                   "the store",
                    store->path);
 }
 
-char *kf_unpack_bytes(kf_store *store, int64_t plain_size, int codec, const void *data,
-                      size_t data_size, size_t *size, kf_error *error)
+/* Unpacks a frame into exactly `size` bytes. False if it is damaged. */
+static bool unpack_frame(kf_store *store, const unsigned char *frame, size_t frame_size, char *text,
+                         size_t size)
 {
-    if (plain_size < 0 || plain_size > KF_STORE_BLOB_BYTES ||
-        (codec == RAW && (size_t)plain_size != data_size) || codec < RAW || codec > NUMBERS)
+    return frame_size > 4 && frame[4] & CHECKSUM_FLAG &&
+           ZSTD_decompressDCtx(store->decompressor, text, size, frame, frame_size) == size;
+}
+
+char *kf_unpack_bytes(kf_store *store, const kf_packed *packed, size_t *size, kf_error *error)
+{
+    bool raw = packed->codec == KF_CODEC_RAW;
+    if (packed->size < 0 || packed->size > KF_STORE_BLOB_BYTES ||
+        (raw ? packed->data_size != (size_t)packed->size : packed->codec != KF_CODEC))
         return damaged(store, error), NULL;
-    kf_autofree char *text = malloc((size_t)plain_size + 1);
-    if (!text) return out_of_memory(store, error), NULL;
-    if (codec == RAW) {
-        if (data_size) memcpy(text, data, data_size);
-    } else {
-        if (!store->decompressor && !(store->decompressor = ZSTD_createDCtx()))
-            return out_of_memory(store, error), NULL;
-        bool good = codec == NUMBERS
-                        ? kf_numbers_unpack(store, data, data_size, text, (size_t)plain_size)
-                        : ZSTD_decompressDCtx(store->decompressor, text, (size_t)plain_size, data,
-                                              data_size) == (size_t)plain_size;
-        if (!good) return damaged(store, error), NULL;
-    }
+    if (!store->decompressor && !(store->decompressor = ZSTD_createDCtx()))
+        return kf_fail_memory(error, "a text"), NULL;
+    size_t plain_size = (size_t)packed->size;
+    kf_autofree char *text = malloc(plain_size + 1);
+    if (!text) return kf_fail_memory(error, "a text"), NULL;
+    if (raw && plain_size) memcpy(text, packed->data, plain_size);
+    if (!raw && !unpack_frame(store, packed->data, packed->data_size, text, plain_size))
+        return damaged(store, error), NULL;
     text[plain_size] = '\0';
-    if (size) *size = (size_t)plain_size;
+    if (size) *size = plain_size;
     return kf_steal(&text);
+}
+
+bool kf_packed_read(kf_store *store, sqlite3_stmt *statement, int column, kf_packed *packed,
+                    kf_error *error)
+{
+    *packed = (kf_packed){.size = sqlite3_column_int64(statement, column),
+                          .codec = sqlite3_column_int(statement, column + 1),
+                          .data = sqlite3_column_blob(statement, column + 2)};
+    packed->data_size = (size_t)sqlite3_column_bytes(statement, column + 2);
+    if (packed->data || sqlite3_errcode(store->db) != SQLITE_NOMEM) return true;
+    return kf_fail_memory(error, "a text");
 }
 
 char *kf_unpack(kf_store *store, sqlite3_stmt *statement, int column, size_t *size, kf_error *error)
 {
-    const void *data = sqlite3_column_blob(statement, column + 2);
-    if (!data && sqlite3_errcode(store->db) == SQLITE_NOMEM)
-        return out_of_memory(store, error), NULL;
-    return kf_unpack_bytes(store, sqlite3_column_int64(statement, column),
-                           sqlite3_column_int(statement, column + 1), data,
-                           (size_t)sqlite3_column_bytes(statement, column + 2), size, error);
+    kf_packed packed;
+    return kf_packed_read(store, statement, column, &packed, error)
+               ? kf_unpack_bytes(store, &packed, size, error)
+               : NULL;
 }
 
 static int find(kf_store *store, const kf_hash *hash, int64_t *blob, kf_error *error)
@@ -107,8 +104,7 @@ int64_t kf_blob_put(kf_store *store, const void *data, size_t size, kf_error *er
     if (!data) data = "";
     kf_hash hash = kf_hash_bytes(data, size);
     int64_t blob = 0;
-    /* A small text is mostly a new one, and packing it for nothing costs little: it is looked up
-     * only where it can't be inserted. */
+    /* Most small texts are new. They are looked up only if they can't be inserted. */
     bool small = size <= SMALL;
     int row = small ? 0 : find(store, &hash, &blob, error);
     if (row) return row == 1 ? blob : 0;

@@ -1,4 +1,5 @@
-/* Looking candidates up: by id, by content, by machine code; their sources and verdicts. */
+/* Finding candidates by id, content hash, canonical hash or machine code, and reading their sources
+ * and verdicts. */
 #include "internal.h"
 
 #include <string.h>
@@ -23,8 +24,8 @@ bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candid
     candidate->attempt = sqlite3_column_int64(statement, 7);
     candidate->island = sqlite3_column_int(statement, 8);
     candidate->verdict = sqlite3_column_int64(statement, 10);
-    candidate->status = kf_word_to_status(sqlite3_column_text(statement, 11));
-    candidate->blame = kf_word_to_blame(sqlite3_column_text(statement, 12));
+    candidate->status = kf_sql_status(statement, 11);
+    candidate->blame = kf_sql_blame(statement, 12);
     candidate->speedup.value = kf_sql_double(statement, 16);
     candidate->speedup.low = kf_sql_double(statement, 17);
     candidate->speedup.high = kf_sql_double(statement, 18);
@@ -35,7 +36,7 @@ bool kf_candidate_fill(kf_store *store, sqlite3_stmt *statement, kf_store_candid
     return true;
 }
 
-/* At most one row of a statement over KF_…_COLUMNS. */
+/* Reads at most one row of a statement over KF_MEMBER_COLUMNS or KF_LONE_COLUMNS. */
 static bool take_one(kf_store *store, sqlite3_stmt *statement, kf_store_candidate *candidate,
                      bool *found, kf_error *error)
 {
@@ -62,7 +63,7 @@ bool kf_store_find_candidate(kf_store *store, const char *task, const char *hash
     return take_one(store, statement, candidate, found, error);
 }
 
-bool kf_store_find_canonical(kf_store *store, const char *task, const char *form,
+bool kf_store_find_canonical(kf_store *store, const char *task, const char *canonical_hash,
                              const char *device, kf_store_candidate *candidate, bool *found,
                              kf_error *error)
 {
@@ -70,7 +71,7 @@ bool kf_store_find_canonical(kf_store *store, const char *task, const char *form
         store, error,
         "SELECT " KF_LONE_COLUMNS LONE_TABLES
         "WHERE t.hash = ?1 AND c.form = ?2 AND (?3 IS NULL OR d.name = ?3) ORDER BY v.id LIMIT 1",
-        "ttt", task, form, device);
+        "ttt", task, canonical_hash, device);
     return take_one(store, statement, candidate, found, error);
 }
 

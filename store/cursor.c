@@ -1,5 +1,5 @@
-/* Rows on demand. A cursor has a statement of its own, so several may be read at once and beside
- * the cached ones; the statements of freed cursors are kept for the next of the same text. */
+/* Rows on demand. A cursor has a statement of its own, so several cursors can be read at once. The
+ * statement of a freed cursor is kept for the next cursor with the same SQL. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
 {
     kf_auto(kf_store_cursor) cursor = calloc(1, sizeof *cursor);
     if (!cursor) {
-        kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+        kf_fail_memory(error, "a cursor");
         return NULL;
     }
     cursor->store = store;
@@ -44,7 +44,7 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
     va_list values;
     va_start(values, types);
     int rc = SQLITE_OK;
-    /* texts are copied: the caller's need not outlive this call */
+    /* Texts are copied, so they need not outlive this call. */
     for (int i = 1; types[i - 1] && rc == SQLITE_OK; i++) {
         if (types[i - 1] == 'i')
             rc = sqlite3_bind_int64(cursor->statement, i, va_arg(values, int64_t));
@@ -62,7 +62,7 @@ kf_store_cursor *kf_cursor(kf_store *store, kf_error *error, const char *sql, co
 
 int kf_cursor_step(kf_store_cursor *cursor, kf_error *error)
 {
-    if (cursor->done) return 0; /* stepping once more would start over */
+    if (cursor->done) return 0; /* Another step would start over. */
     int rc = sqlite3_step(cursor->statement);
     if (rc == SQLITE_ROW) return 1;
     cursor->done = true;
@@ -75,6 +75,6 @@ void kf_store_cursor_free(kf_store_cursor *cursor)
 {
     if (!cursor) return;
     put_idle(cursor->store, cursor->statement);
-    kf_kin_free(cursor->kin);
+    kf_id_queue_free(cursor->ancestors);
     free(cursor);
 }

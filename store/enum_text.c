@@ -1,29 +1,9 @@
-/* The words that stand for enums in the database. They are part of the file format: they stay when
- * an enum is reordered. */
+/* The texts that stand for enums in the database. They are part of the file format: a text stays
+ * when an enum is reordered. Statuses and blames have the names of verdicts
+ * (common/verdict_types.c). */
 #include "internal.h"
 
 #include <string.h>
-
-static const char *const statuses[KF_STATUS_COUNT] = {
-    [KF_JUDGE_ERROR] = "judge_error",
-    [KF_COMPILE_ERROR] = "compile_error",
-    [KF_UNSUPPORTED_DEVICE] = "unsupported_device",
-    [KF_OUT_OF_MEMORY] = "out_of_memory",
-    [KF_CRASH] = "crash",
-    [KF_TIMEOUT] = "timeout",
-    [KF_LAUNCH_FAILURE] = "launch_failure",
-    [KF_CONTRACT_VIOLATION] = "contract_violation",
-    [KF_WRONG_RESULT] = "wrong_result",
-    [KF_CHEATING] = "cheating",
-    [KF_INTERFERENCE] = "interference",
-    [KF_IMPOSSIBLE] = "impossible",
-    [KF_CORRECT] = "correct",
-};
-
-static const char *const blames[] = {
-    [KF_BLAME_NOBODY] = "nobody",   [KF_BLAME_CANDIDATE] = "candidate", [KF_BLAME_TASK] = "task",
-    [KF_BLAME_MACHINE] = "machine", [KF_BLAME_JUDGE] = "judge",
-};
 
 static const char *const run_statuses[] = {
     [KF_RUN_RUNNING] = "running",
@@ -46,49 +26,47 @@ static const char *const outcomes[KF_ATTEMPT_OUTCOME_COUNT] = {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static const char *word_of(const char *const *table, size_t count, size_t index)
-{
-    return index < count ? table[index] : "unknown";
-}
-
-static size_t index_of(const char *const *table, size_t count, const unsigned char *word,
-                       size_t fallback)
-{
-    for (size_t i = 0; word && i < count; i++)
-        if (!strcmp(table[i], (const char *)word)) return i;
-    return fallback;
-}
-
-const char *kf_word_status(kf_status status)
-{
-    return word_of(statuses, COUNT(statuses), status);
-}
-const char *kf_word_blame(kf_blame blame)
-{
-    return word_of(blames, COUNT(blames), blame);
-}
 const char *kf_run_status_name(kf_run_status status)
 {
-    return word_of(run_statuses, COUNT(run_statuses), status);
+    return (size_t)status < COUNT(run_statuses) ? run_statuses[status] : "unknown";
 }
 const char *kf_attempt_outcome_name(kf_attempt_outcome outcome)
 {
-    return word_of(outcomes, COUNT(outcomes), outcome);
+    return (size_t)outcome < COUNT(outcomes) ? outcomes[outcome] : "unknown";
 }
 
-kf_status kf_word_to_status(const unsigned char *word)
+/* Returns the index in `table` of the text of a column, or `otherwise`. */
+static size_t index_of(const char *const *table, size_t count, sqlite3_stmt *statement, int column,
+                       size_t otherwise)
 {
-    return index_of(statuses, COUNT(statuses), word, KF_JUDGE_ERROR);
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    for (size_t i = 0; text && i < count; i++)
+        if (!strcmp(table[i], text)) return i;
+    return otherwise;
 }
-kf_blame kf_word_to_blame(const unsigned char *word)
+
+kf_status kf_sql_status(sqlite3_stmt *statement, int column)
 {
-    return index_of(blames, COUNT(blames), word, KF_BLAME_JUDGE);
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    kf_status status = KF_JUDGE_ERROR;
+    if (text) kf_status_parse(text, &status);
+    return status;
 }
-kf_run_status kf_word_to_run_status(const unsigned char *word)
+
+kf_blame kf_sql_blame(sqlite3_stmt *statement, int column)
 {
-    return index_of(run_statuses, COUNT(run_statuses), word, KF_RUN_FAILED);
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    kf_blame blame = KF_BLAME_JUDGE;
+    if (text) kf_blame_parse(text, &blame);
+    return blame;
 }
-kf_attempt_outcome kf_word_to_outcome(const unsigned char *word)
+
+kf_run_status kf_sql_run_status(sqlite3_stmt *statement, int column)
 {
-    return index_of(outcomes, COUNT(outcomes), word, KF_ATTEMPT_LOST);
+    return index_of(run_statuses, COUNT(run_statuses), statement, column, KF_RUN_FAILED);
+}
+
+kf_attempt_outcome kf_sql_outcome(sqlite3_stmt *statement, int column)
+{
+    return index_of(outcomes, COUNT(outcomes), statement, column, KF_ATTEMPT_LOST);
 }

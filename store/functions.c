@@ -1,19 +1,23 @@
-/* SQL functions over packed texts, (size, codec, data):
- *   kf_plain(size, codec, data)        the text as a blob
- *   kf_sound(hash, size, codec, data)  data, unchanged, once it is known to unpack to size bytes
- * with that SHA-256 (NULL: any); else an error and over counts: kf_equal(a, b) nothing, or the
- * error that a store is damaged */
+/* SQL functions.
+ *
+ *   kf_plain(size, codec, data)        Returns the text as a blob.
+ *   kf_sound(hash, size, codec, data)  Returns data, if it unpacks to a text of this SHA-256 (NULL:
+ *                                      of any).
+ *   kf_equal(a, b)                     Returns nothing, if the two numbers are equal.
+ *
+ * Otherwise they fail with SQLITE_CORRUPT. */
 #include "internal.h"
 
 #include <string.h>
 
-static char *unpack(sqlite3_context *context, sqlite3_value **packed, size_t *size)
+static char *unpack(sqlite3_context *context, sqlite3_value **values, size_t *size)
 {
     kf_store *store = sqlite3_user_data(context);
-    char *text = kf_unpack_bytes(store, sqlite3_value_int64(packed[0]),
-                                 sqlite3_value_int(packed[1]), sqlite3_value_blob(packed[2]),
-                                 (size_t)sqlite3_value_bytes(packed[2]), NULL, NULL);
-    *size = (size_t)sqlite3_value_int64(packed[0]);
+    kf_packed packed = {.size = sqlite3_value_int64(values[0]),
+                        .codec = sqlite3_value_int(values[1]),
+                        .data = sqlite3_value_blob(values[2]),
+                        .data_size = (size_t)sqlite3_value_bytes(values[2])};
+    char *text = kf_unpack_bytes(store, &packed, size, NULL);
     if (!text) sqlite3_result_error_code(context, SQLITE_CORRUPT);
     return text;
 }

@@ -1,4 +1,4 @@
-/* What happened, in order: attempts of a run, family edges, and sums over them. */
+/* The history of a run: its attempts in order, family edges, and sums over them. */
 #include "internal.h"
 
 /* ---- attempts -------------------------------------------------------------------------------- */
@@ -30,14 +30,14 @@ int kf_store_next_attempt(kf_store_cursor *cursor, kf_store_attempt *attempt, kf
                       sizeof texts / sizeof *texts, error))
         return -1;
     attempt->number = sqlite3_column_int64(statement, 0);
-    attempt->outcome = kf_word_to_outcome(sqlite3_column_text(statement, 1));
+    attempt->outcome = kf_sql_outcome(statement, 1);
     attempt->model_call = sqlite3_column_int64(statement, 6);
     attempt->candidate = sqlite3_column_int64(statement, 7);
     attempt->verdict = sqlite3_column_int64(statement, 8);
     attempt->island = sqlite3_column_int(statement, 9);
     kf_sql_copy(statement, 10, attempt->hash, sizeof attempt->hash);
-    attempt->status = kf_word_to_status(sqlite3_column_text(statement, 13));
-    attempt->blame = kf_word_to_blame(sqlite3_column_text(statement, 14));
+    attempt->status = kf_sql_status(statement, 13);
+    attempt->blame = kf_sql_blame(statement, 14);
     attempt->speedup.value = kf_sql_double(statement, 15);
     attempt->speedup.low = kf_sql_double(statement, 16);
     attempt->speedup.high = kf_sql_double(statement, 17);
@@ -61,7 +61,7 @@ kf_store_cursor *kf_store_family(kf_store *store, const char *run, kf_error *err
 
 int kf_store_next_edge(kf_store_cursor *cursor, kf_store_edge *edge, kf_error *error)
 {
-    int row = cursor->kin ? kf_kin_step(cursor, error) : kf_cursor_step(cursor, error);
+    int row = cursor->ancestors ? kf_ancestors_step(cursor, error) : kf_cursor_step(cursor, error);
     if (row != 1) return row;
     sqlite3_stmt *statement = cursor->statement;
     edge->depth = sqlite3_column_int(statement, 4);

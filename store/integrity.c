@@ -1,8 +1,10 @@
-/* Is everything in a store as it should be? Pages and indices (SQLite's own check), references, the
- * numbers that are kept beside what they count, and the hash of every blob. */
+/* Checking a store: pages and indices (SQLite's own check), references, counts against the rows
+ * that they count, and the checksum or hash of every text. */
 #include "internal.h"
 
 #include <string.h>
+
+#include "kforge/buffer.h"
 
 /* Each selects a line about something that must not be. */
 static const char *const rules[] = {
@@ -52,38 +54,78 @@ static bool no_rows(kf_store *store, const char *sql, const char *fine, kf_error
                    store->path, text ? text : "unreadable");
 }
 
-static bool check_blobs(kf_store *store, kf_error *error)
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* The damaged texts of a store: how many there are, and the names of the first. */
+typedef struct damage {
+    int64_t count;
+    kf_buffer names;
+} damage;
+
+#define NAMED 12
+
+static void note(damage *found, const char *name)
 {
-    kf_auto(kf_store_cursor) cursor =
-        kf_cursor(store, error, "SELECT id FROM blob ORDER BY id", "");
-    int row = cursor ? 1 : -1;
-    while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
-        char *text = kf_blob_get(store, sqlite3_column_int64(cursor->statement, 0), NULL, error);
-        if (!text) return false;
-        free(text);
-    }
-    return row == 0;
+    if (found->count++ < NAMED)
+        kf_buffer_format(&found->names, "%s%s", found->names.size ? ", " : "", name);
 }
 
-/* What is packed can be unpacked, and has the size that it had. */
+/* For each table with packed texts: the name of each row, and its text. */
 static const char *const packed[] = {
-    "SELECT size, codec, data FROM verdict_json ORDER BY verdict",
-    "SELECT size, codec, data FROM sample ORDER BY verdict",
-    "SELECT size, codec, data FROM counters",
-    "SELECT size, codec, data FROM run_state",
-    "SELECT size, codec, data FROM asked",
+    "SELECT 'verdict_json of verdict ' || verdict, size, codec, data FROM verdict_json"
+    " ORDER BY verdict",
+    "SELECT 'sample of verdict ' || verdict, size, codec, data FROM sample ORDER BY verdict",
+    "SELECT 'counters of candidate ' || candidate || ' on device ' || device, size, codec, data"
+    " FROM counters ORDER BY candidate, device",
+    "SELECT 'run_state of run ' || r.key, s.size, s.codec, s.data FROM run_state s"
+    " JOIN run r ON r.id = s.run ORDER BY s.run",
+    "SELECT 'asked of run ' || r.key || ', tag ' || a.tag, a.size, a.codec, a.data FROM asked a"
+    " JOIN run r ON r.id = a.run ORDER BY a.run, a.tag",
 };
 
-static bool check_packed(kf_store *store, const char *sql, kf_error *error)
+/* Unpacks every text of a table. False on errors other than damage. */
+static bool check_packed(kf_store *store, const char *sql, damage *found, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, sql, "");
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
-        char *text = kf_unpack(store, cursor->statement, 0, NULL, error);
-        if (!text) return false;
-        free(text);
+        kf_error failure = {0};
+        kf_autofree char *text = kf_unpack(store, cursor->statement, 1, NULL, &failure);
+        if (text) continue;
+        if (failure.code == KF_ERROR_MEMORY) return kf_fail_copy(error, &failure);
+        note(found, (const char *)sqlite3_column_text(cursor->statement, 0));
     }
     return row == 0;
+}
+
+/* The same for table `blob`, whose rows also name the hash of their text. */
+static bool check_blobs(kf_store *store, damage *found, kf_error *error)
+{
+    kf_auto(kf_store_cursor) cursor =
+        kf_cursor(store, error, "SELECT id, 'blob ' || id FROM blob ORDER BY id", "");
+    int row = cursor ? 1 : -1;
+    while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
+        kf_error failure = {0};
+        kf_autofree char *text =
+            kf_blob_get(store, sqlite3_column_int64(cursor->statement, 0), NULL, &failure);
+        if (text) continue;
+        if (failure.code != KF_ERROR_IO) return kf_fail_copy(error, &failure);
+        note(found, (const char *)sqlite3_column_text(cursor->statement, 1));
+    }
+    return row == 0;
+}
+
+static bool check_texts(kf_store *store, damage *found, kf_error *error)
+{
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (!check_packed(store, packed[i], found, error)) return false;
+    if (!check_blobs(store, found, error)) return false;
+    if (!found->count) return true;
+    if (found->names.failed) return kf_fail_memory(error, "a list of damaged texts");
+    return kf_fail(error, KF_ERROR_IO,
+                   "%s: the store is damaged: the checksum is wrong in %s%s: restore a copy of the "
+                   "store; without one the rest of it stays usable, and only these texts are lost",
+                   store->path, found->names.data, found->count > NAMED ? " and more" : "");
 }
 
 bool kf_store_check(kf_store *store, kf_error *error)
@@ -93,7 +135,8 @@ bool kf_store_check(kf_store *store, kf_error *error)
         return false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!no_rows(store, rules[i], NULL, error)) return false;
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        if (!check_packed(store, packed[i], error)) return false;
-    return check_blobs(store, error);
+    damage found = {0};
+    bool sound = check_texts(store, &found, error);
+    kf_buffer_free(&found.names);
+    return sound;
 }

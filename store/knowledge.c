@@ -1,5 +1,4 @@
-/* What is known beyond verdicts: counters of candidates, ceilings of devices, notes of moves that
- * paid or failed. */
+/* Counters of candidates, ceilings of devices, and notes on changes that paid or failed. */
 #include "internal.h"
 
 #include <math.h>
@@ -40,7 +39,7 @@ bool kf_store_put_counters(kf_store *store, int64_t candidate, const char *devic
                            kf_error *error)
 {
     kf_autopacked packed = {0};
-    return kf_pack(store, KF_PACK_NUMBERS, json, strlen(json), &packed, error) &&
+    return kf_pack(store, KF_PACK_TEXT, json, strlen(json), &packed, error) &&
            kf_write_begin(store, error) &&
            kf_write_end(store, insert_counters(store, candidate, device, &packed, error), error);
 }

@@ -1,4 +1,4 @@
-/* Care of a store: what is in it, a copy of it, less of it, a hash over all of it. */
+/* Maintenance of a store: statistics, removing an empty store, digest, backup, vacuum. */
 #include "kforge/store_maintenance.h"
 
 #include <cjson/cJSON.h>
@@ -63,10 +63,10 @@ bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error)
     return true;
 }
 
-/* ---- a store for nothing --------------------------------------------------------------------- */
+/* ---- removing an empty store ----------------------------------------------------------------- */
 
-/* Whoever leaves the log's mode has to have the file alone, and keeps others out until it is
- * closed. */
+/* True if no other process has the store open. From then on it can't be opened until this
+ * connection closes. Leaving WAL mode needs such a lock. */
 static bool is_alone(kf_store *store)
 {
     sqlite3_busy_timeout(store->db, 0);
@@ -79,7 +79,7 @@ static bool is_alone(kf_store *store)
 void kf_store_discard(kf_store *store)
 {
     int64_t first;
-    /* Everything else in a store refers to one of these. */
+    /* All other rows refer to one of these. */
     static const char any[] = "SELECT 1 FROM (SELECT id FROM blob UNION ALL SELECT id FROM task "
                               "UNION ALL SELECT id FROM device"
                               " UNION ALL SELECT id FROM run) LIMIT 1";
@@ -90,7 +90,7 @@ void kf_store_discard(kf_store *store)
 
 /* ---- digest ---------------------------------------------------------------------------------- */
 
-/* Everything, by what it is: ids are replaced by the hashes, keys and names that they stand for. */
+/* All content of a store, with hashes, keys and names in place of row ids. */
 static const char *const contents[] = {
     "SELECT t.hash, t.name, b.hash, t.created, t.candidates FROM task t JOIN blob b ON b.id = "
     "t.bundle",
@@ -149,8 +149,8 @@ static const char *const contents[] = {
 };
 #define CONTENTS (sizeof contents / sizeof *contents)
 
-/* Sum of the rows' hashes, word by word: does not depend on their order, and a row that is there
- * twice counts twice. */
+/* Adds the hashes of all rows, word by word. The sum does not depend on the order of rows, and a
+ * row that occurs twice counts twice. */
 static bool sum_rows(kf_store *store, const char *sql, uint64_t sum[5], kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, sql, "");
@@ -159,15 +159,14 @@ static bool sum_rows(kf_store *store, const char *sql, uint64_t sum[5], kf_error
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         kf_buffer_clear(&text);
         for (int i = 0; i < sqlite3_column_count(cursor->statement); i++) {
-            /* numbers as SQLite prints them */
+            /* Numbers have the text that SQLite prints. */
             const void *field = sqlite3_column_blob(cursor->statement, i);
             int size = sqlite3_column_bytes(cursor->statement, i);
             kf_buffer_format(
                 &text, "%d:%d:", sqlite3_column_type(cursor->statement, i) == SQLITE_NULL, size);
             if (size) kf_buffer_append(&text, field, (size_t)size);
         }
-        if (text.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+        if (text.failed) return kf_fail_memory(error, "a digest");
         kf_hash hash = kf_hash_bytes(text.data, text.size);
         for (int i = 0; i < 4; i++) {
             uint64_t word;
@@ -183,7 +182,7 @@ bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error)
 {
     uint64_t sums[CONTENTS][5] = {0};
     if (!kf_functions(store, error)) return false;
-    /* One snapshot of everything, even while others write. */
+    /* One snapshot, even while other processes write. */
     bool own = sqlite3_get_autocommit(store->db) != 0;
     if (own && !kf_sql_do(store, error, "BEGIN", "")) return false;
     bool ok = true;
@@ -204,14 +203,14 @@ static bool copy_pages(kf_store *store, const char *path, kf_error *error)
     sqlite3_backup *backup =
         rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", store->db, "main") : NULL;
     if (backup) {
-        /* all pages of one snapshot; writers go on in the log meanwhile */
+        /* This copies all pages of one snapshot, while other processes write to the log. */
         sqlite3_backup_step(backup, -1);
         rc = sqlite3_backup_finish(backup);
     } else if (rc == SQLITE_OK)
         rc = sqlite3_errcode(copy);
     int system_error = copy ? sqlite3_system_errno(copy) : 0;
     bool ok = rc == SQLITE_OK;
-    /* The copy is one file, without a log beside it. */
+    /* The copy is one file without a log. */
     if (ok) ok = sqlite3_exec(copy, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) == SQLITE_OK;
     if (!ok && ((rc & 0xff) == SQLITE_FULL || system_error == ENOSPC))
         kf_fail(error, KF_ERROR_IO, "%s: copying: the disk is full: free some space and try again",
@@ -244,10 +243,10 @@ bool kf_store_backup(kf_store *store, const char *path, kf_error *error)
                        "%s: exists already: name another file, or move this one away", path);
     kf_autobuffer part = {0};
     kf_buffer_format(&part, "%s.part-%ld", path, (long)getpid());
-    if (part.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    if (part.failed) return kf_fail_memory(error, "a path");
     unlink(part.data);
     bool ok = copy_pages(store, part.data, error);
-    /* link, not rename: a file that appeared meanwhile is not overwritten. */
+    /* link, unlike rename, overwrites no file that appeared meanwhile. */
     if (ok && (!sync_file(part.data) || link(part.data, path) != 0))
         ok = kf_fail(error, KF_ERROR_IO, "%s: %s", path, strerror(errno));
     unlink(part.data);
@@ -282,7 +281,7 @@ static bool drop_samples(kf_store *store, int64_t verdict, kf_error *error)
     kf_autopacked packed = {0};
     bool ok = true;
     if (less)
-        ok = kf_pack(store, KF_PACK_NUMBERS, less, strlen(less), &packed, error) &&
+        ok = kf_pack(store, KF_PACK_TEXT, less, strlen(less), &packed, error) &&
              kf_sql_do(store, error,
                        "UPDATE verdict_json SET size = ?, codec = ?, data = ? WHERE verdict = ?",
                        "inbi", packed.size, packed.codec, packed.data, packed.data_size, verdict);

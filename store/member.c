@@ -1,11 +1,10 @@
-/* The population of a run: the candidates that parents are drawn from.
+/* The population of a run: the candidates from which the search draws parents.
  *
- * Members are numbered 0 … count - 1 within (run, island, bucket), where a bucket is a narrow range
- * of speedups or a status. tally holds the counts (a few hundred rows whatever the size of the
- * population), so drawing member number `rank` is a walk over these rows and one look-up by (run,
- * island, bucket, position). A member that leaves a bucket is replaced by the bucket's last one,
- * which keeps the numbers dense in O(log n). All of this depends on the history of the run alone,
- * so equal histories draw equal members.
+ * Members have positions 0 … count - 1 within (run, island, bucket). A bucket is a narrow range of
+ * speedups, or a status. Table tally holds the counts, a few hundred rows for a population of any
+ * size. Drawing member number `rank` walks over these rows and looks up one position. The last
+ * member of a bucket takes the position of one that leaves it, so positions stay dense in O(log n).
+ * Positions follow from the history of the run alone, so equal histories draw equal members.
  */
 #include "internal.h"
 
@@ -57,7 +56,7 @@ static int bucket_of_standing(const kf_standing *standing)
                                           : KF_BUCKET_FAILED + (int)standing->status;
 }
 
-/* Counts a newcomer; its position is what the count was before. -1 on error. */
+/* Counts a new member of a bucket and returns its position, -1 on error. */
 static int64_t enter(kf_store *store, int64_t run, int island, int bucket, kf_error *error)
 {
     int64_t count = 0;
@@ -72,7 +71,7 @@ static int64_t enter(kf_store *store, int64_t run, int island, int bucket, kf_er
     return row == 1 ? count - 1 : -1;
 }
 
-/* Fills the hole that a member left with the bucket's last one. */
+/* Gives the position of a member that left to the last member of the bucket. */
 static bool leave(kf_store *store, int64_t run, int island, int bucket, int64_t position,
                   kf_error *error)
 {
@@ -120,15 +119,15 @@ kf_standing kf_standing_read(sqlite3_stmt *statement, int column)
 {
     return (kf_standing){
         .verdict = sqlite3_column_int64(statement, column),
-        .status = kf_word_to_status(sqlite3_column_text(statement, column + 1)),
-        .blame = kf_word_to_blame(sqlite3_column_text(statement, column + 2)),
+        .status = kf_sql_status(statement, column + 1),
+        .blame = kf_sql_blame(statement, column + 2),
         .speedup = kf_sql_double(statement, column + 3),
         .reverified = sqlite3_column_int(statement, column + 4) != 0,
     };
 }
 
-/* Brings a member to (island, bucket): first out of its old place, so that no two members ever
- * share one. */
+/* Moves a member to the end of another bucket, then fills its old position. No two members ever
+ * share a position. */
 static bool relocate(kf_store *store, int64_t run, int64_t candidate, const kf_member_row *old,
                      int island, int bucket, kf_error *error)
 {
@@ -287,8 +286,8 @@ bool kf_store_pick(kf_store *store, const char *run, int island, int low, int hi
     return row == 0;
 }
 
-/* Number of correct members: timed ones are in buckets below KF_BUCKET_FAILED, untimed ones in a
- * bucket of their own. */
+/* Timed correct members are in the buckets below KF_BUCKET_FAILED, untimed ones in a bucket of
+ * their own. */
 bool kf_store_pick_correct(kf_store *store, const char *run, int island, uint64_t random,
                            kf_store_candidate *candidate, bool *found, kf_error *error)
 {
@@ -304,7 +303,7 @@ bool kf_store_pick_correct(kf_store *store, const char *run, int island, uint64_
             all += (uint64_t)buckets[i].count;
     }
     if (!all) return true;
-    /* Multiply and shift: off by at most 2^-64 times the population from uniform. */
+    /* Multiply and shift: the choice differs from uniform by at most 2^-64 times the population. */
     uint64_t rank = (uint64_t)(((unsigned __int128)random * all) >> 64);
     if (rank < timed)
         return kf_store_pick(store, run, island, KF_BUCKET_LOW, KF_BUCKET_HIGH, rank, candidate,

@@ -1,10 +1,9 @@
-/* Merging one store into another. The union itself is SQL (merge.sql, run section by section); here
- * is what SQL can't say: what may be merged at all, which version of a run wins, which verdict
- * stands, and whose fault a failure is.
+/* Merging one store into another. The union itself is SQL: merge.sql, one section after another.
+ * This file decides which version of a run stays, which verdict stands, and which of the two stores
+ * is at fault if the merge fails.
  *
- * The other store is attached to this connection, and everything happens in one transaction of this
- * one's file, so a crash leaves it as it was. Nothing is written to the other one; its log, when it
- * has one, is read with it.
+ * The other store is attached to this connection. All happens in one transaction of this store, so
+ * a crash leaves it as it was. The other store and its log are only read.
  */
 #include "internal.h"
 
@@ -31,21 +30,8 @@ static bool run_section(kf_store *store, const char *name, kf_error *error)
                        "merge.sql has no section %s: this is a bug in kforge", name);
     const char *end = strstr(start + 1, "\n-- section ");
     kf_autofree char *sql = end ? strndup(start, (size_t)(end - start)) : strdup(start);
-    if (!sql) return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           kf_sql_fail(store, "merging", error);
-}
-
-/* One integer of a query that is run once. */
-static bool ask(kf_store *store, const char *sql, int64_t *value, kf_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW;
-    *value = ok ? sqlite3_column_int64(statement, 0) : 0;
-    if (!ok) kf_sql_fail(store, "merging", error);
-    sqlite3_finalize(statement);
-    return ok;
+    if (!sql) return kf_fail_memory(error, "a merge");
+    return kf_sql_execute(store, sql, "merging", error);
 }
 
 /* ---- runs that both stores know -------------------------------------------------------------- */
@@ -58,8 +44,8 @@ typedef struct shared_run {
     double src_updated, dst_updated;
 } shared_run;
 
-/* A hash over attempts 1 … `until` of a run by what they were, not by ids. `schema` is "src" or
- * "main". */
+/* Computes a hash over attempts 1 … `until` of a run, without row ids. `schema` is "src" or "main".
+ */
 static bool history_hash(kf_store *store, const char *schema, int64_t run, int64_t until,
                          kf_hash *hash, kf_error *error)
 {
@@ -80,7 +66,8 @@ static bool history_hash(kf_store *store, const char *schema, int64_t run, int64
     kf_autobuffer text = {0};
     memset(hash, 0, sizeof *hash);
     int rc;
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) { /* a chain, so that memory stays small */
+    while ((rc = sqlite3_step(statement)) ==
+           SQLITE_ROW) { /* Each hash covers the one before, so memory stays small. */
         kf_buffer_clear(&text);
         kf_buffer_append(&text, hash->bytes, sizeof hash->bytes);
         for (int i = 0; i < 8; i++) {
@@ -91,12 +78,11 @@ static bool history_hash(kf_store *store, const char *schema, int64_t run, int64
         *hash = kf_hash_bytes(text.data, text.size);
     }
     sqlite3_finalize(statement);
-    if (text.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (text.failed) return kf_fail_memory(error, "a merge");
     return rc == SQLITE_DONE || kf_sql_fail(store, "merging", error);
 }
 
-/* Which version stays; *copy: the source's. */
+/* Decides which version of a run stays. *copy: that of the source. */
 static bool compare_run(kf_store *store, const shared_run *run, bool *copy, kf_store_merged *merged,
                         kf_error *error)
 {
@@ -135,8 +121,7 @@ static bool compare_runs(kf_store *store, kf_store_merged *merged, kf_error *err
     }
     sqlite3_finalize(statement);
     if (rc != SQLITE_DONE) return kf_sql_fail(store, "merging", error);
-    if (list.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: merging: out of memory", store->path);
+    if (list.failed) return kf_fail_memory(error, "a merge");
     for (size_t i = 0; i < list.size / sizeof(shared_run); i++) {
         shared_run run;
         bool copy;
@@ -151,8 +136,8 @@ static bool compare_runs(kf_store *store, kf_store_merged *merged, kf_error *err
 
 /* ---- which verdict stands -------------------------------------------------------------------- */
 
-/* Candidates that were here and got another verdict: the rule of store.h over all verdicts in the
- * order in which they were made. */
+/* For candidates that this store had and that got another verdict: applies the rule of store.h to
+ * all their verdicts, in the order in which they were made. */
 static bool settle(kf_store *store, kf_error *error)
 {
     sqlite3_stmt *statement = NULL;
@@ -172,7 +157,7 @@ static bool settle(kf_store *store, kf_error *error)
     int64_t candidate = 0, device = 0;
     bool ok = true;
     int rc;
-    /* sorted, so reading is over before anything is changed */
+    /* SQLite sorts the rows, so it has read them all before the first update. */
     while (ok && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         kf_standing next = kf_standing_read(statement, 0);
         bool first = sqlite3_column_int64(statement, 5) != candidate ||
@@ -214,7 +199,7 @@ static bool count(kf_store *store, kf_store_merged *merged, kf_error *error)
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         int64_t value;
-        if (!ask(store, counts[i].sql, &value, error)) return false;
+        if (!kf_sql_once(store, counts[i].sql, &value, "merging", error)) return false;
         *counts[i].target += value;
     }
     return true;
@@ -234,8 +219,8 @@ static bool merge_attached(kf_store *store, kf_store_merged *merged, kf_error *e
     return true;
 }
 
-/* Whose fault a merge's failure is. Damage shows as such, or as rows that break a rule of the
- * schema, which those of two sound stores never do. */
+/* Finds out which store is at fault. Damage shows as an error of its own, or as rows that break a
+ * constraint, which rows of two sound stores never do. */
 static bool explain(kf_store *store, const char *source, const kf_error *failure, kf_error *error)
 {
     bool damaged = failure->code == KF_ERROR_IO && strstr(failure->text, "damaged");
@@ -270,7 +255,7 @@ bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged
     if (same_file(store->path, source)) return merged->same = true;
     if (!kf_functions(store, error) || !kf_sql_do(store, error, "ATTACH ? AS src", "t", source))
         return false;
-    /* Indices of hashes are written at random: they should stay in memory. */
+    /* Indices of hashes are written in random order, so they should stay in memory. */
     sqlite3_exec(store->db, "PRAGMA main.cache_size = -262144; PRAGMA src.cache_size = -16384",
                  NULL, NULL, NULL);
     kf_error failure = {0};

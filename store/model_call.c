@@ -1,4 +1,4 @@
-/* Calls to models, with prompts and replies exactly as sent and received. */
+/* Calls to models, with prompts and replies exactly as they were sent and received. */
 #include "internal.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Id of a text's blob, or 0 for one that there is not; false on error. */
+/* Stores a text. *blob becomes its id, or 0 for NULL. False on error. */
 static bool put_text(kf_store *store, const char *text, size_t size, int64_t *blob, kf_error *error)
 {
     *blob = text ? kf_blob_put(store, text, size, error) : 0;
@@ -48,7 +48,7 @@ int64_t kf_store_put_model_call(kf_store *store, const kf_store_model_call_new *
     return kf_write_end(store, id != 0, error) ? id : 0;
 }
 
-/* ---- calls under way ------------------------------------------------------------------------- */
+/* ---- pending calls --------------------------------------------------------------------------- */
 
 bool kf_store_put_pending_call(kf_store *store, const char *run, int64_t tag, const char *prompt,
                                size_t size, kf_error *error)
@@ -168,7 +168,7 @@ char *kf_store_model_call_text(kf_store *store, int64_t id, kf_call_text which, 
     int64_t blob = sqlite3_column_int64(statement, (int)which);
     if (blob) return kf_blob_get(store, blob, size, error);
     char *nothing = calloc(1, 1);
-    if (!nothing) kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!nothing) kf_fail_memory(error, "a text");
     if (size) *size = 0;
     return nothing;
 }

@@ -1,14 +1,13 @@
-/* Opening a store: find it, make sure that it is one before anything is changed, set the connection
- * up, bring the schema up to date.
+/* Opening a store: finds the file, checks that it is a store before anything changes, sets the
+ * connection up, and migrates an older store.
  *
- * Durability. WAL with synchronous=FULL: every commit syncs the log, so what was acknowledged
- * survives a kill -9 and a power cut. NORMAL would be faster and still survive kill -9, but may
- * lose the last commits with the power; a verdict costs seconds of GPU time and a sync
- * milliseconds, and groups share one.
+ * Durability. With WAL and synchronous=FULL every commit syncs the log, so acknowledged data
+ * survives a kill -9 and a power cut. NORMAL would be faster, but may lose the last commits in a
+ * power cut. A verdict costs seconds of GPU time and a sync milliseconds, and groups share a sync.
  *
- * Foreign keys are declared and not enforced, which would take some twentieth of the time that a
- * verdict does: ids are looked up in the transaction that writes them, those that callers name with
- * a message of their own (kf_row_refer), and `store check` tests all.
+ * Foreign keys are declared and not enforced. Enforcing them would take about 5 % of the time of
+ * storing a verdict. The transaction that writes an id looks it up instead (kf_row_refer), and
+ * `kforge store check` tests all of them.
  */
 #include "internal.h"
 
@@ -24,11 +23,6 @@
 #include "kforge/file.h"
 #include "kforge/store_maintenance.h"
 
-static const unsigned char schema_bytes[] = {
-#include "schema.inc"
-};
-#define schema_sql ((const char *)schema_bytes)
-
 double kf_store_time(void)
 {
     struct timespec now;
@@ -41,7 +35,8 @@ const char *kf_store_path(const kf_store *store)
     return store->path;
 }
 
-#define INTERRUPT_STEPS 10000 /* of SQLite's machine: well under a millisecond */
+/* Steps of SQLite's virtual machine between two looks: well under a millisecond. */
+#define INTERRUPT_STEPS 10000
 
 static int is_interrupted(void *interrupts)
 {
@@ -61,7 +56,7 @@ char *kf_store_default_path(kf_error *error)
     const char *home = getenv("HOME");
     kf_autobuffer text = {0};
     if (path && *path) kf_buffer_string(&text, path);
-    /* the XDG base directory specification: a relative path is to be ignored */
+    /* The XDG base directory specification says to ignore a relative path. */
     else if (data && *data == '/')
         kf_buffer_format(&text, "%s/kforge/kforge.db", data);
     else if (home && *home)
@@ -72,84 +67,13 @@ char *kf_store_default_path(kf_error *error)
         return NULL;
     }
     char *result = kf_buffer_take(&text);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a path");
     return result;
-}
-
-/* ---- migrations ------------------------------------------------------------------------------ */
-
-/* Start of the SQL of migration `number` in schema.sql and its length; NULL when there is none. */
-static const char *migration(int number, size_t *size)
-{
-    static const char mark[] = "\n-- migration ";
-    for (const char *at = strstr(schema_sql, mark); at; at = strstr(at + 1, mark)) {
-        if (atoi(at + sizeof mark - 1) != number) continue;
-        const char *end = strstr(at + 1, mark);
-        *size = end ? (size_t)(end - at) : strlen(at);
-        return at;
-    }
-    return NULL;
-}
-
-int kf_store_schema(void)
-{
-    int number = 0;
-    size_t size;
-    while (migration(number + 1, &size)) number++;
-    return number;
-}
-
-static bool pragma_integer(kf_store *store, const char *pragma, int *value, kf_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW;
-    if (ok)
-        *value = sqlite3_column_int(statement, 0);
-    else
-        kf_sql_fail(store, "opening", error);
-    sqlite3_finalize(statement);
-    return ok;
-}
-
-static bool execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
-{
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           kf_sql_fail(store, doing, error);
-}
-
-static bool apply_migrations(kf_store *store, int from, kf_error *error)
-{
-    size_t size;
-    const char *sql;
-    for (int number = from + 1; (sql = migration(number, &size)); number++) {
-        kf_autobuffer text = {0};
-        kf_buffer_append(&text, sql, size);
-        kf_buffer_format(&text, ";PRAGMA user_version = %d; PRAGMA application_id = %d;", number,
-                         KF_APPLICATION_ID);
-        if (text.failed) return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", store->path);
-        if (!execute(store, text.data, "bringing the store up to date", error)) return false;
-    }
-    return true;
-}
-
-/* All of it in one transaction; another process may have done it while this one waited for the
- * lock. */
-static bool migrate(kf_store *store, kf_error *error)
-{
-    if (!execute(store, "BEGIN IMMEDIATE", "bringing the store up to date", error)) return false;
-    int version;
-    if (pragma_integer(store, "PRAGMA user_version", &version, error) &&
-        apply_migrations(store, version, error) &&
-        execute(store, "COMMIT", "bringing the store up to date", error))
-        return true;
-    if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    return false;
 }
 
 /* ---- connection ------------------------------------------------------------------------------ */
 
-static double patience(void)
+static double busy_seconds(void)
 {
     const char *text = getenv("KFORGE_STORE_PATIENCE");
     char *end;
@@ -157,8 +81,7 @@ static double patience(void)
     return text && end != text && seconds >= 0 && seconds <= 1e6 ? seconds : KF_STORE_BUSY_SECONDS;
 }
 
-/* Without counting what SQLite allocates, for which it takes one lock for all threads; nobody asks.
- */
+/* Turns SQLite's statistics of memory off, which take one lock for all threads. */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -173,15 +96,14 @@ static bool connect_database(kf_store *store, const char *name, int flags, kf_er
     if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                         NULL) != SQLITE_OK)
         return kf_sql_fail(store, "opening", error);
-    sqlite3_busy_timeout(store->db, (int)(patience() * 1000));
+    sqlite3_busy_timeout(store->db, (int)(busy_seconds() * 1000));
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return true;
 }
 
-/* A store on a read-only file system or folder can't have its shared-memory index beside it. When
- * no log is left there either, its file alone is the whole truth, and SQLite may be told that
- * nobody can change it. */
+/* Opens a store on a read-only file system, where SQLite can't make its shared-memory index. That
+ * is safe without a log: the file alone then holds all data, and no process can change it. */
 static bool connect_immutable(kf_store *store, kf_error *error)
 {
     kf_autobuffer log = {0}, uri = {0};
@@ -201,19 +123,19 @@ static bool connect_immutable(kf_store *store, kf_error *error)
            connect_database(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
 }
 
-/* What the file says it is. `empty`: an SQLite database with nothing in it, or no bytes at all. One
- * read transaction, since another process may be creating it right now. */
+/* Reads the version of the store. *empty: the file has no bytes, or is an SQLite database without
+ * tables. It takes one read transaction, since another process may be creating the store. */
 static bool identify(kf_store *store, int *version, bool *empty, kf_error *error)
 {
-    int application, objects;
-    bool ok = execute(store, "BEGIN", "opening", error) &&
-              pragma_integer(store, "PRAGMA application_id", &application, error) &&
-              pragma_integer(store, "PRAGMA user_version", version, error) &&
-              pragma_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
-    /* the caller closes or reconnects, which ends the transaction, and wants to see SQLite's error
-     */
+    int64_t application, number, objects;
+    bool ok = kf_sql_execute(store, "BEGIN", "opening", error) &&
+              kf_sql_once(store, "PRAGMA application_id", &application, "opening", error) &&
+              kf_sql_once(store, "PRAGMA user_version", &number, "opening", error) &&
+              kf_sql_once(store, "SELECT count(*) FROM sqlite_schema", &objects, "opening", error);
+    /* The caller needs SQLite's error. It closes or reconnects, which ends the transaction. */
     if (!ok) return false;
-    if (!execute(store, "COMMIT", "opening", error)) return false;
+    if (!kf_sql_execute(store, "COMMIT", "opening", error)) return false;
+    *version = (int)number;
     *empty = application == 0 && *version == 0 && objects == 0;
     if (!*empty && application != KF_APPLICATION_ID)
         return kf_fail(error, KF_ERROR_INPUT,
@@ -227,11 +149,11 @@ static bool identify(kf_store *store, int *version, bool *empty, kf_error *error
     return true;
 }
 
-/* Switching to WAL needs the file alone for a moment, for which SQLite does not always wait on its
- * own. */
+/* Switches to WAL. That needs an exclusive lock, for which SQLite does not always wait by itself.
+ */
 static bool enter_wal(kf_store *store, kf_error *error)
 {
-    double until = kf_now() + patience();
+    double until = kf_now() + busy_seconds();
     for (;;) {
         sqlite3_stmt *statement = NULL;
         int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
@@ -263,16 +185,18 @@ static bool read_only(const char *path, kf_error *error)
 static bool set_up_writer(kf_store *store, kf_error *error)
 {
     if (sqlite3_db_readonly(store->db, "main") == 1) return read_only(store->path, error);
-    /* Of a new store; one that is there keeps its own. Verdicts, samples and sources are of 0.5 to
-     * 5 KB: of SQLite's 4 KB they waste a third. */
-    return execute(store, "PRAGMA page_size = 8192", "opening", error) && enter_wal(store, error) &&
-           execute(store,
-                   "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
-                   "-16384; PRAGMA temp_store = MEMORY;"
-                   "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
-                   "secure_delete = OFF",
-                   "opening", error) &&
-           migrate(store, error);
+    /* The page size of a new store. Verdicts, samples and sources take 0.5 to 5 KB, and would waste
+     * a third of SQLite's pages of 4 KB. */
+    return kf_sql_execute(store, "PRAGMA page_size = 8192", "opening", error) &&
+           enter_wal(store, error) &&
+           kf_sql_execute(
+               store,
+               "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = "
+               "-16384; PRAGMA temp_store = MEMORY;"
+               "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; PRAGMA "
+               "secure_delete = OFF",
+               "opening", error) &&
+           kf_migrate(store, error);
 }
 
 static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *error)
@@ -285,12 +209,12 @@ static bool set_up_reader(kf_store *store, int version, bool empty, kf_error *er
                        "%s: written by an older kforge (schema %d, this one reads %d): bring it up "
                        "to date with `kforge store migrate`",
                        store->path, version, kf_store_schema());
-    return execute(store,
-                   "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
-                   "opening", error);
+    return kf_sql_execute(
+        store, "PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+        "opening", error);
 }
 
-/* Path checks that SQLite would word worse or not make. */
+/* Checks a path, for errors that SQLite reports poorly or not at all. */
 static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
 {
     struct stat status;
@@ -316,12 +240,11 @@ static bool check_path(const char *path, kf_store_mode mode, kf_error *error)
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path) return true;
     kf_autofree char *folder = strndup(path, (size_t)(slash - path));
-    return folder ? kf_directory_make(folder, error)
-                  : kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", path);
+    return folder ? kf_directory_make(folder, error) : kf_fail_memory(error, "a path");
 }
 
-/* A path that SQLite takes as nothing but a file name: ":memory:" and "" have meanings of their
- * own, "./:memory:" has not. */
+/* Returns a path that SQLite takes as a file name. ":memory:" has a meaning of its own,
+ * "./:memory:" has not. */
 static char *plain_path(const char *path, kf_error *error)
 {
     kf_autofree char *fallback = path ? NULL : kf_store_default_path(error);
@@ -331,7 +254,7 @@ static char *plain_path(const char *path, kf_error *error)
     kf_autobuffer text = {0};
     kf_buffer_format(&text, "%s%s", strchr(path, '/') ? "" : "./", path);
     char *result = kf_buffer_take(&text);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a path");
     return result;
 }
 
@@ -366,7 +289,7 @@ kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
 {
     kf_auto(kf_store) store = calloc(1, sizeof *store);
     if (!store) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a store");
         return NULL;
     }
     store->path = plain_path(path, error);
@@ -376,7 +299,7 @@ kf_store *kf_store_open(const char *path, kf_store_mode mode, kf_error *error)
 bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error)
 {
     kf_auto(kf_store) store = calloc(1, sizeof *store);
-    if (!store) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!store) return kf_fail_memory(error, "a store");
     bool empty = false;
     store->path = plain_path(path, error);
     if (!store->path || !check_path(store->path, KF_STORE_WRITE, error) ||
@@ -400,8 +323,6 @@ void kf_store_close(kf_store *store)
     sqlite3_close_v2(store->db);
     ZSTD_freeCCtx(store->compressor);
     ZSTD_freeDCtx(store->decompressor);
-    ZSTD_freeCDict(store->dictionary);
-    ZSTD_freeDDict(store->undictionary);
     free(store->path);
     free(store);
 }

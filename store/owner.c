@@ -1,5 +1,5 @@
-/* Which process owns a run, in a form that tells a living one from a dead one and from another that
- * got the same number. */
+/* The process that owns a run: its number and its start time. The start time distinguishes it from
+ * a later process with the same number. */
 #include "owner.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "kforge/cleanup.h"
 
-/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
- * process. The name in field 2 may hold anything, so fields are counted from the last parenthesis.
- * A zombie is dead. */
+/* Returns field 22 of /proc/PID/stat, the start time in clock ticks since boot. Returns 0 for a
+ * zombie and for a process that does not exist. The name in field 2 may hold any bytes, so fields
+ * are counted from the last parenthesis. */
 static unsigned long long start_time(long pid)
 {
     char path[64], text[1024];

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 
 #define KF_OWNER 256
-/* seconds without a write after which an owner on another host counts as gone */
+/* Seconds without a write after which an owner on another host counts as dead. */
 #define KF_OWNER_SILENCE 600.0
 
 void kf_owner_host(char host[KF_OWNER]);
 void kf_owner_self(char owner[KF_OWNER]);
-/* Both as stored in a run, with the time of its last write. */
+/* True if the owner of a run is alive. `host` and `owner` are as stored in the run. */
 bool kf_owner_alive(const char *host, const char *owner, double updated, double now);
 
 #endif

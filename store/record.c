@@ -1,8 +1,8 @@
 /* Recording one finished attempt: candidate, lineage, verdict, samples, counters, population,
  * totals and search state, in one transaction.
  *
- * What can be wrong with the caller's data is checked, and what takes time (hashing, compressing)
- * is done, before the first row is written.
+ * Checks of the caller's data and slow work (hashing, compressing) come before the first row is
+ * written.
  */
 #include "internal.h"
 
@@ -23,21 +23,21 @@ void kf_store_candidate_hash(const char *source, size_t size, const char *const 
     }
 }
 
-/* The flags as a JSON array; malloc'd. */
+/* Returns the flags as a JSON array, malloc'd. */
 static char *flags_json(const kf_store_attempt_new *attempt, kf_error *error)
 {
-    if (!attempt->flag_count) {
+    if (!attempt->content.flag_count) {
         char *none = strdup("[]");
-        if (!none) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+        if (!none) kf_fail_memory(error, "compiler flags");
         return none;
     }
     kf_auto(cJSON) array = cJSON_CreateArray();
-    for (size_t i = 0; i < attempt->flag_count; i++)
-        if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->flags[i]))) break;
-    char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->flag_count
+    for (size_t i = 0; i < attempt->content.flag_count; i++)
+        if (!cJSON_AddItemToArray(array, cJSON_CreateString(attempt->content.flags[i]))) break;
+    char *text = array && (size_t)cJSON_GetArraySize(array) == attempt->content.flag_count
                      ? cJSON_PrintUnformatted(array)
                      : NULL;
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory for compiler flags");
+    if (!text) kf_fail_memory(error, "compiler flags");
     return text;
 }
 
@@ -49,7 +49,7 @@ static bool wrong_call(kf_store *store, const char *what, kf_error *error)
 
 static bool check(kf_store *store, const kf_store_attempt_new *attempt, kf_error *error)
 {
-    bool has_candidate = attempt->candidate || attempt->source;
+    bool has_candidate = attempt->candidate || attempt->content.source;
     if (!attempt->run && !attempt->task)
         return wrong_call(store, "neither run nor task is given", error);
     if (!attempt->run && (attempt->parent_count || attempt->state))
@@ -90,19 +90,21 @@ static bool candidate_exists(kf_store *store, int64_t candidate, int64_t task, k
     return row == 1;
 }
 
-/* Stores a candidate; 0 on error. */
+/* Stores a candidate and returns its id, 0 on error. */
 static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task,
                                 const char *hash, kf_error *error)
 {
     kf_autofree char *flags = flags_json(attempt, error);
-    int64_t source = flags ? kf_blob_put(store, attempt->source, attempt->source_size, error) : 0;
+    int64_t source =
+        flags ? kf_blob_put(store, attempt->content.source, attempt->content.source_size, error)
+              : 0;
     if (!source ||
         !kf_sql_do(
             store, error,
             "INSERT INTO candidate (task, hash, source, flags, tunables, features, created, form)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            "ititttdt", task, hash, source, flags, attempt->tunables, attempt->features,
-            kf_store_time(), or_null(attempt->form)))
+            "ititttdt", task, hash, source, flags, attempt->content.tunables,
+            attempt->content.features, kf_store_time(), or_null(attempt->content.canonical_hash)))
         return 0;
     int64_t candidate = sqlite3_last_insert_rowid(store->db);
     return kf_sql_do(store, error, "UPDATE task SET candidates = candidates + 1 WHERE id = ?", "i",
@@ -111,8 +113,8 @@ static int64_t insert_candidate(kf_store *store, const kf_store_attempt_new *att
                : 0;
 }
 
-/* Finds or stores the candidate; 0 on error. Text that only later attempts know (tunables,
- * features) is filled in. */
+/* Finds or stores the candidate and returns its id, 0 on error. Adds texts that only this attempt
+ * has. */
 static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attempt, int64_t task,
                              bool *is_new, kf_error *error)
 {
@@ -121,8 +123,8 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
     if (candidate && !candidate_exists(store, candidate, task, error)) return 0;
     if (!candidate) {
         char hash[KF_HASH_HEX];
-        kf_store_candidate_hash(attempt->source, attempt->source_size, attempt->flags,
-                                attempt->flag_count, hash);
+        kf_store_candidate_hash(attempt->content.source, attempt->content.source_size,
+                                attempt->content.flags, attempt->content.flag_count, hash);
         int row = kf_sql_integer(store, &candidate, error,
                                  "SELECT id FROM candidate WHERE task = ? AND hash = ?", "it", task,
                                  hash);
@@ -130,19 +132,21 @@ static int64_t put_candidate(kf_store *store, const kf_store_attempt_new *attemp
         if (*is_new) return insert_candidate(store, attempt, task, hash, error);
         if (row < 0) return 0;
     }
-    bool more = attempt->tunables || attempt->features || or_null(attempt->form);
+    bool more = attempt->content.tunables || attempt->content.features ||
+                or_null(attempt->content.canonical_hash);
     if (more &&
         !kf_sql_do(store, error,
                    "UPDATE candidate SET tunables = coalesce(?, tunables), features = coalesce(?, "
                    "features),"
                    " form = coalesce(?, form) WHERE id = ?",
-                   "ttti", attempt->tunables, attempt->features, or_null(attempt->form), candidate))
+                   "ttti", attempt->content.tunables, attempt->content.features,
+                   or_null(attempt->content.canonical_hash), candidate))
         return 0;
     return candidate;
 }
 
-/* Whether the new verdict stands for its candidate on its device; if so, the old one no longer
- * does. */
+/* Decides whether the new verdict stands for its candidate on its device. If it does, the old one
+ * no longer stands. */
 static bool settle_standing(kf_store *store, int64_t candidate, int64_t device,
                             const kf_standing *fresh, bool is_new, bool *stands, kf_error *error)
 {
@@ -171,8 +175,8 @@ static bool insert_verdict(kf_store *store, const kf_verdict *verdict, int64_t c
                    "high, reverified, standing, binary_hash,"
                    " code_hash, message, build_seconds, judge_seconds, created) VALUES (?, ?, ?, "
                    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   "iiittdddnntttddd", candidate, task, device, kf_word_status(verdict->status),
-                   kf_word_blame(verdict->blame), standing->speedup,
+                   "iiittdddnntttddd", candidate, task, device, kf_status_name(verdict->status),
+                   kf_blame_name(verdict->blame), standing->speedup,
                    timed ? verdict->speedup.low : NAN, timed ? verdict->speedup.high : NAN,
                    (int)verdict->reverified, (int)stands, or_null(verdict->binary_hash),
                    or_null(verdict->code_hash), or_empty(verdict->message), verdict->build_seconds,
@@ -202,7 +206,7 @@ static bool put_verdict(kf_store *store, const kf_store_attempt_new *attempt, co
     return kf_samples_put(store, standing->verdict, verdict, error);
 }
 
-/* A stored verdict that is to count here too: on this candidate, or on another of the same machine
+/* Reads a stored verdict that counts here too: on this candidate, or on one with the same machine
  * code. */
 static bool reuse_verdict(kf_store *store, int64_t verdict, int64_t task, kf_standing *standing,
                           kf_error *error)
@@ -241,7 +245,8 @@ static bool put_lineage(kf_store *store, const kf_store_attempt_new *attempt, in
 typedef struct recording {
     const kf_store_attempt_new *attempt;
     kf_packed json, state, counters;
-    int64_t task, device; /* of the verdict */
+    /* of the verdict */
+    int64_t task, device;
     kf_store_recorded result;
     kf_standing standing;
 } recording;
@@ -265,7 +270,7 @@ static bool resolve(kf_store *store, recording *r, kf_error *error)
 static bool write_candidate(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
-    if (!attempt->candidate && !attempt->source) return true;
+    if (!attempt->candidate && !attempt->content.source) return true;
     r->result.candidate = put_candidate(store, attempt, r->task, &r->result.is_new, error);
     if (!r->result.candidate) return false;
     if (attempt->verdict && !put_verdict(store, attempt, &r->json, r->result.candidate,
@@ -283,7 +288,7 @@ static bool write_candidate(kf_store *store, recording *r, kf_error *error)
                      r->counters.data, r->counters.data_size, kf_store_time());
 }
 
-/* "i" binds a number; this one is NULL where 0 means none. */
+/* A parameter that 0 makes NULL. */
 #define NULLABLE "nullif(?, 0)"
 
 static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
@@ -307,7 +312,7 @@ static bool insert_attempt(kf_store *store, const recording *r, kf_error *error)
                      r->result.candidate, r->result.verdict, attempt->began, kf_store_time());
 }
 
-/* What belongs to the run: its totals, the attempt with its parents, the population, the search
+/* Writes the rows of the run: its totals, the attempt with its parents, the population, the search
  * state. */
 static bool write_attempt(kf_store *store, recording *r, kf_error *error)
 {
@@ -316,7 +321,7 @@ static bool write_attempt(kf_store *store, recording *r, kf_error *error)
     if (r->result.verdict && !kf_member_plan(store, store->run, r->result.candidate,
                                              r->result.is_new, &r->standing, &change, error))
         return false;
-    /* Two statements: RETURNING would open a temporary table each time. */
+    /* There are two statements because RETURNING would open a temporary table each time. */
     if (!kf_sql_do(store, error,
                    "UPDATE run SET attempts = attempts + 1, judged = judged + ?, correct = correct "
                    "+ ?, updated = ? WHERE id = ?",
@@ -342,11 +347,11 @@ static bool prepare(kf_store *store, recording *r, kf_error *error)
 {
     const kf_store_attempt_new *attempt = r->attempt;
     return check(store, attempt, error) &&
-           (!attempt->verdict || kf_pack(store, KF_PACK_NUMBERS, attempt->verdict_json,
+           (!attempt->verdict || kf_pack(store, KF_PACK_TEXT, attempt->verdict_json,
                                          attempt->verdict_size, &r->json, error)) &&
            (!attempt->state ||
             kf_pack(store, KF_PACK_FAST, attempt->state, attempt->state_size, &r->state, error)) &&
-           (!attempt->counters || kf_pack(store, KF_PACK_NUMBERS, attempt->counters,
+           (!attempt->counters || kf_pack(store, KF_PACK_TEXT, attempt->counters,
                                           strlen(attempt->counters), &r->counters, error));
 }
 

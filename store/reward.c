@@ -1,10 +1,11 @@
+/* Rewards for training, computed from the figures of verdicts. */
 #include "kforge/reward.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Towards 1, so that what is within a hundredth of "no change" is none, and no rounding makes a
- * kernel look better than measured. */
+/* Rounds to two decimals towards 1, so that no rounding makes a kernel look better than it was
+ * measured. A speedup within a hundredth of 1 becomes 1. */
 static double rounded_towards_one(double speedup)
 {
     double hundredths = speedup * 100;
@@ -13,7 +14,8 @@ static double rounded_towards_one(double speedup)
 
 static double milestone(const kf_interval *speedup)
 {
-    return speedup->low > KF_REWARD_STRONG ? 3 : speedup->low > KF_REWARD_STEP ? 2 : 1; /* NaN: 1 */
+    /* A low end of NaN gives 1. */
+    return speedup->low > KF_REWARD_STRONG ? 3 : speedup->low > KF_REWARD_STEP ? 2 : 1;
 }
 
 static double reward_speedup(const kf_interval *speedup)
@@ -82,12 +84,6 @@ double kf_reward_of(kf_reward reward, const kf_reward_input *input)
     return rows[reward].correct(&speedup);
 }
 
-double kf_reward_of_verdict(kf_reward reward, const kf_verdict *verdict, bool significant)
-{
-    kf_reward_input input = {verdict->status, verdict->blame, verdict->speedup, significant};
-    return kf_reward_of(reward, &input);
-}
-
 static void normalise(const double *rewards, size_t count, double clip, double *results)
 {
     double sum = 0, squares = 0, known = 0;
@@ -97,8 +93,8 @@ static void normalise(const double *rewards, size_t count, double clip, double *
     for (size_t i = 0; i < count; i++)
         if (!isnan(rewards[i])) squares += (rewards[i] - mean) * (rewards[i] - mean);
     double deviation = sqrt(squares / known);
-    /* Equal up to rounding is equal: dividing by what rounding left would blow noise up to full
-     * size. */
+    /* Rewards that are equal up to rounding count as equal. Dividing by the rounding error would
+     * enlarge it to full size. */
     bool equal = !(deviation > 1e-12 * fabs(mean));
     for (size_t i = 0; i < count; i++) {
         if (isnan(rewards[i])) {

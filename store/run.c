@@ -7,9 +7,9 @@
 #include "kforge/file.h"
 #include "owner.h"
 
-/* Crockford's base32: no i, l, o, u, so an id survives being read aloud. */
+/* Crockford's base32, without i, l, o and u, which are easily misread. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-/* 2025-01-01: 30 bits of seconds from here end in 2059; only the sorting by id would suffer */
+/* 2025-01-01. The 30 bits of seconds overflow in 2059; ids would no longer sort by time then. */
 #define ID_EPOCH 1735689600.0
 
 static bool make_id(double now, char id[KF_RUN_ID], kf_error *error)
@@ -106,10 +106,11 @@ bool kf_run_load(kf_store *store, const char *id, kf_error *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The best by the rule in kforge/store.h, which is the search's own (search_verify.c), or one
- * number would be reported and another listed. Class 2 are those that were measured again and are
- * faster for certain, 1 those that were measured again, 0 the others. member_best is ordered within
- * (run, island, reverified): the best of each class and island, then the best of these. */
+/* Selects the best candidate by the rule of kforge/store.h. The search uses the same rule
+ * (search_verify.c). Class 2 holds the candidates that were measured again and have an interval
+ * above 1, class 1 the others that were measured again, class 0 all others. member_best is ordered
+ * within (run, island, reverified), so this finds the best of each class and island, and then the
+ * best of these. */
 #define BEST_OF_RUN                                                                               \
     "(SELECT m.candidate FROM (SELECT DISTINCT island FROM tally WHERE run = r.id) i"             \
     " CROSS JOIN (SELECT 0 AS class UNION ALL SELECT 1 UNION ALL SELECT 2) f"                     \
@@ -144,7 +145,7 @@ static bool fill(kf_store *store, sqlite3_stmt *statement, kf_store_run *run, kf
     char seed[17];
     kf_sql_copy(statement, 6, seed, sizeof seed);
     run->seed = strtoull(seed, NULL, 16);
-    run->status = kf_word_to_run_status(sqlite3_column_text(statement, 7));
+    run->status = kf_sql_run_status(statement, 7);
     run->started = kf_sql_double(statement, 9);
     run->updated = kf_sql_double(statement, 10);
     run->ended = kf_sql_double(statement, 11);
@@ -178,7 +179,7 @@ bool kf_store_find_run(kf_store *store, const char *id_or_prefix, kf_store_run *
 {
     if (kf_store_means_latest(id_or_prefix)) return find_latest(store, run, error);
     kf_autofree char *prefix = strdup(id_or_prefix);
-    if (!prefix) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!prefix) return kf_fail_memory(error, "a run id");
     for (char *c = prefix; *c; c++)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
     if (!*prefix || strspn(prefix, digits) != strlen(prefix) || strlen(prefix) >= KF_RUN_ID)

@@ -1,11 +1,11 @@
-/* Raw timings of a verdict, one row for all of its workloads: a directory, then the samples as
- * columns, since equal things next to each other compress best.
+/* Raw timings of a verdict: one row for all its workloads. A directory comes first, then the
+ * samples as columns, since equal values next to each other compress best. With n samples in all:
  *
  *     u32 workloads; for each: u32 samples, u32 length of the name, the name
  *     side u8[n], pair i32[n], calls i32[n], seconds f64[n], claimed f64[n], clock_mhz f64[n],
- * throttle u64[n]    n: samples of all workloads
+ *     throttle u64[n]
  *
- * Little-endian, which all supported machines are. */
+ * Numbers are little-endian, as all supported machines are. */
 #include "internal.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static const struct {
     FIELD(claimed), FIELD(clock_mhz), FIELD(throttle),
 };
 #define FIELDS (sizeof fields / sizeof *fields)
-#define SAMPLE_BYTES 41 /* sum of their sizes */
+/* the sum of their sizes */
+#define SAMPLE_BYTES 41
 
 static void append_number(kf_buffer *buffer, uint32_t number)
 {
@@ -41,8 +42,8 @@ static void append_directory(kf_buffer *buffer, const kf_verdict *verdict)
     }
 }
 
-/* One field of all samples, written at `to`. Fields are of 1, 4 or 8 bytes; a copy of known size is
- * a move and no call. */
+/* Writes one field of all samples to `to`. Fields have 1, 4 or 8 bytes, and the compiler turns a
+ * copy of known size into a move. */
 static void write_column(const kf_verdict *verdict, size_t offset, size_t size, char *to)
 {
     for (size_t i = 0; i < verdict->workload_count; i++) {
@@ -77,8 +78,7 @@ bool kf_samples_put(kf_store *store, int64_t verdict_id, const kf_verdict *verdi
     if (text.failed && count > KF_STORE_BLOB_BYTES / SAMPLE_BYTES)
         return kf_fail(error, KF_ERROR_LIMIT, "%s: a verdict has %zu samples, too many to store",
                        store->path, count);
-    if (text.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
+    if (text.failed) return kf_fail_memory(error, "samples");
     kf_autopacked packed = {0};
     return kf_pack(store, KF_PACK_FAST, text.data, text.size, &packed, error) &&
            kf_sql_do(
@@ -102,8 +102,8 @@ static bool read_number(reader *in, uint32_t *number)
     return true;
 }
 
-/* Where the samples of `workload` are among all of them; leaves `in` at the first column. False:
- * the bytes are no such directory. */
+/* Finds the samples of `workload` among all of them, and leaves `in` at the first column. False if
+ * the bytes are not a directory. */
 static bool read_directory(reader *in, const char *workload, size_t *first, size_t *count,
                            size_t *all)
 {
@@ -145,8 +145,7 @@ bool kf_store_samples(kf_store *store, int64_t verdict, const char *workload, kf
                        "%s: stored samples are damaged: restore a copy of the store", store->path);
     if (!number) return true;
     kf_autofree kf_sample *result = calloc(number, sizeof *result);
-    if (!result)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory for samples", store->path);
+    if (!result) return kf_fail_memory(error, "samples");
     for (size_t f = 0; f < FIELDS; in.at += all * fields[f].size, f++)
         for (size_t k = 0; k < number; k++)
             memcpy((char *)&result[k] + fields[f].offset, in.at + (first + k) * fields[f].size,

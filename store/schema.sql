@@ -3,8 +3,8 @@
 --
 -- Conventions: `id` is the row's number within this file and means nothing outside it. What names a thing everywhere, so that stores can
 -- be merged, are content hashes (SHA-256; text hexadecimal but for blob.hash), run keys, and texts. Times are seconds since 1970.
--- Words (status, outcome, …) are stored as words. NULL means not known. (size, codec, data): uncompressed bytes, how they are
--- packed (0 not, 1 zstd, 2 store/numbers.c), bytes.
+-- Words (status, outcome, …) are stored as words. NULL means not known. (size, codec, data): bytes of a text, how it is packed (3: a zstd
+-- frame with a checksum, store/blob.c; 0 to 2: store/old_codecs.c), the packed bytes.
 
 -- migration 1: tasks, runs, attempts, candidates, verdicts, model calls
 
@@ -240,3 +240,7 @@ CREATE TABLE asked (
     data  BLOB NOT NULL, -- the prompt
     PRIMARY KEY (run, tag)
 ) STRICT, WITHOUT ROWID;
+
+-- migration 6: texts get a checksum (codec 3); from here to migration 7 store/migrate.c re-encodes them, and a store may hold old and new codecs
+
+-- migration 7: all texts are re-encoded

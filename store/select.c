@@ -1,6 +1,7 @@
-/* Best candidates and children. The partial indices member_best and verdict_best are ordered by
- * speedup within (run, island, reverified) and (task, device, reverified): the first `limit` of
- * every such group are taken, then the first `limit` of them all. */
+/* Selecting the best candidates, and the children of one. The partial indices member_best and
+ * verdict_best are ordered by speedup within (run, island, reverified) and (task, device,
+ * reverified). Queries take the first `limit` of every such group, then the first `limit` of these.
+ */
 #include "internal.h"
 
 #define BEST_LIMIT 100000
@@ -39,9 +40,9 @@ static const char best_of_cell[] =
     " FROM top CROSS JOIN member m ON m.run = ?1 AND m.candidate = top.candidate" MEMBER_TABLES
     " ORDER BY top.score DESC, top.candidate";
 
-/* ?1 task or NULL, ?2 limit, ?3 device, ?4 re-verified only. A candidate may stand on several
- * devices: its best one is kept (with max(), SQLite takes the other columns from the row that has
- * it). */
+/* ?1 task or NULL, ?2 limit, ?3 device, ?4 re-verified only. A candidate may have a standing
+ * verdict on several devices. max() keeps the best, and SQLite takes the other columns from the
+ * same row. */
 static const char best_of_tasks[] =
     "WITH top AS MATERIALIZED (SELECT x.candidate, max(x.speedup) AS speedup, x.id AS verdict"
     " FROM (SELECT id FROM task WHERE ?1 IS NULL OR hash = ?1) k CROSS JOIN (SELECT id FROM device "

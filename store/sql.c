@@ -1,5 +1,5 @@
-/* SQLite behind one small vocabulary: cached statements with bound parameters, rows into structs,
- * errors as one line, transactions. */
+/* Access to SQLite: cached statements with bound parameters, rows into structs, errors as one line,
+ * transactions. */
 #include "internal.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
     const char *path = store->path;
     if (!store->db) return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
     int code = sqlite3_extended_errcode(store->db);
-    /* not set by a failed COMMIT; kf_sql_step cleared errno before it */
+    /* A failed COMMIT does not set it, but sets errno, which kf_sql_step cleared before. */
     int system_error = sqlite3_system_errno(store->db);
     if (!system_error && (code & 0xff) == SQLITE_IOERR) system_error = last;
     const char *message = sqlite3_errmsg(store->db);
@@ -187,6 +187,24 @@ int kf_sql_integer(kf_store *store, int64_t *value, kf_error *error, const char 
     return 1;
 }
 
+bool kf_sql_execute(kf_store *store, const char *sql, const char *doing, kf_error *error)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ||
+           kf_sql_fail(store, doing, error);
+}
+
+bool kf_sql_once(kf_store *store, const char *sql, int64_t *value, const char *doing,
+                 kf_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool ok = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+              sqlite3_step(statement) == SQLITE_ROW;
+    *value = ok ? sqlite3_column_int64(statement, 0) : 0;
+    if (!ok) kf_sql_fail(store, doing, error);
+    sqlite3_finalize(statement);
+    return ok;
+}
+
 bool kf_row_refer(kf_store *store, int row, kf_error *error)
 {
     if (row == 0)
@@ -202,15 +220,15 @@ bool kf_sql_texts(kf_store *store, sqlite3_stmt *statement, void **memory,
 {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        /* Text first, bytes second, as SQLite asks; a NULL where a text is (and not in the column's
-         * type) means out of memory. */
+        /* SQLite demands the text before the bytes. NULL in a column that is not of type NULL means
+         * out of memory. */
         const unsigned char *text = sqlite3_column_text(statement, columns[i].column);
         if (!text && sqlite3_column_type(statement, columns[i].column) != SQLITE_NULL)
             return kf_sql_fail(store, "reading", error);
         total += (size_t)sqlite3_column_bytes(statement, columns[i].column) + 1;
     }
     char *at = malloc(total);
-    if (!at) return kf_fail(error, KF_ERROR_MEMORY, "%s: reading: out of memory", store->path);
+    if (!at) return kf_fail_memory(error, "a row");
     free(*memory);
     *memory = at;
     for (size_t i = 0; i < count; i++) {
@@ -249,13 +267,13 @@ static void roll_back(kf_store *store)
 {
     if (!sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "ROLLBACK", "");
     store->group = false;
-    store->run_key[0] = '\0'; /* that row may have been undone too */
+    store->run_key[0] = '\0'; /* The rollback may have undone that row. */
     end_quick(store);
 }
 
 static bool begin(kf_store *store, kf_error *error)
 {
-    store->attempts = 0; /* others may have written meanwhile */
+    store->attempts = 0; /* Other processes may have written meanwhile. */
     if (!store->writable)
         return kf_fail(
             error, KF_ERROR_INTERNAL,
@@ -294,8 +312,8 @@ bool kf_store_begin(kf_store *store, kf_error *error)
     return store->group = begin(store, error);
 }
 
-/* With a write-ahead log a commit under NORMAL is written and not synced; the next one under FULL
- * syncs the log as a whole. */
+/* Under NORMAL a commit is written to the log and not synced. The next commit under FULL syncs the
+ * whole log. */
 bool kf_store_begin_quick(kf_store *store, kf_error *error)
 {
     store->quick = !store->group && sqlite3_exec(store->db, "PRAGMA synchronous = NORMAL", NULL,

@@ -1,4 +1,4 @@
-/* Tasks and devices: what runs, candidates and verdicts refer to. */
+/* Tasks and devices, to which runs, candidates and verdicts refer. */
 #include "internal.h"
 
 #include <ctype.h>
@@ -75,7 +75,9 @@ static bool is_hash_prefix(const char *text)
     return length >= 4 && length < KF_HASH_HEX && !text[length];
 }
 
-/* One row of two that were asked for: 1 filled, 0 none, -1 error, 2 several. */
+/* Reads the only row of a statement. Returns 1, 0 without a row, 2 if there are several, -1 on
+ * error.
+ */
 static int only(kf_store *store, sqlite3_stmt *statement, kf_store_task *task, kf_error *error)
 {
     int row = kf_sql_step(store, statement, error);

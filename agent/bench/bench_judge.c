@@ -120,8 +120,8 @@ static bool record(judging *j, size_t index, kf_store_attempt_new *attempt, kf_e
     attempt->strategy = "solutions";
     attempt->step = "solution";
     attempt->device = j->environment_id;
-    attempt->source = s->source;
-    attempt->source_size = s->size;
+    attempt->content.source = s->source;
+    attempt->content.source_size = s->size;
     return kf_store_record(j->store, attempt, NULL, error);
 }
 

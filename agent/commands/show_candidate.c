@@ -7,6 +7,7 @@
 #include "kforge/json.h"
 #include "kforge/roofline.h"
 #include "kforge/scan.h"
+#include "kforge/verdict.h"
 #include "show.h"
 #include "table.h"
 

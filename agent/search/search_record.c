@@ -36,11 +36,11 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
     if (p->candidate) {
         attempt.candidate = p->candidate;
     } else {
-        attempt.source = p->source;
-        attempt.source_size = p->size;
-        attempt.flags = (const char *const *)p->flags;
-        attempt.flag_count = (size_t)p->flag_count;
-        attempt.form = p->form;
+        attempt.content.source = p->source;
+        attempt.content.source_size = p->size;
+        attempt.content.flags = (const char *const *)p->flags;
+        attempt.content.flag_count = (size_t)p->flag_count;
+        attempt.content.canonical_hash = p->form;
     }
     attempt.island = p->island;
     attempt.parents = parents;
@@ -60,7 +60,7 @@ static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_
 {
     kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
     attempt->run = s->progress.run;
-    attempt->tunables = tunables;
+    attempt->content.tunables = tunables;
     if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) ||
         !kf_store_record(s->store, attempt, recorded, error))
         return false;
@@ -147,7 +147,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
     /* what it means is looked up there when the run goes on */
-    attempt.features = *known->features ? known->features : NULL;
+    attempt.content.features = *known->features ? known->features : NULL;
     if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
         !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate,
                 known->cell, kf_features_floor(known->features), error) ||
@@ -322,7 +322,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     double floor_share;
     kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
     if (!features) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    attempt.features = features;
+    attempt.content.features = features;
     if (p->step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;

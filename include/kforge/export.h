@@ -1,28 +1,28 @@
-/* Exports: training data out of a store, one JSON object a row, handed to a sink.
+/* Exports: training data out of a store, one JSON object a row, handed to a callback.
  * docs/reference/datasets.md describes every field for users.
  *
- * Labels. A row's figures are those of the verdict that stands (store.h), which a later measurement
- * may have overturned; `raw` rows tell what each attempt itself ended with. Wrong, failed and
- * cheating attempts are there with their label unless `only` leaves them out. What blames the
- * machine, the task or the judge says nothing of a candidate and is no label. Rewards are computed
- * here from those figures by the functions of reward.h; none is stored.
+ * Labels. The figures of a row are those of the verdict that stands (store.h), which a later
+ * measurement may have overturned. Rows of format raw report the outcome of each attempt itself.
+ * Wrong, failed and cheating attempts are rows with their label, unless `only` leaves them out. A
+ * verdict that blames the machine, the task or the judge is no label. The functions of reward.h
+ * compute rewards from these figures. No reward is stored.
  *
- * Types. Every field is in every row with one type: no nulls and no empty lists, so that readers
- * which infer a schema from the first rows (pyarrow, `datasets`) read the last one too. What is not
- * known is "", 0 or -1, as the field's description says. Whatever has no fixed shape (verdicts,
- * counters, settings) is JSON text in a string.
+ * Types. Every field is in every row with one type, without nulls and empty lists. Readers that
+ * infer a schema from the first rows (pyarrow, `datasets`) can so read the last one, too. A figure
+ * that is not known is "", 0 or -1, as the description of the field says. Data without a fixed
+ * shape (verdicts, counters, settings) is JSON text in a string.
  *
- * Leaks. Tasks are split by family, never by row. Rows of training whose prompt or reply holds code
- * of a task that is kept for testing are left out and counted (KF_LEAK_LINES equal lines in a row,
- * comments and white space aside). Secrets and places are taken out of all texts (export_scrub.c
- * lists what), and text is made valid UTF-8.
+ * Leaks. Tasks are split by family, never by row. A row of the training split is left out, and
+ * counted, if its prompt or reply holds code of a task that is kept for testing: KF_LEAK_LINES
+ * equal lines in a row, without comments and white space. Secrets and paths are removed from all
+ * texts (export_scrub.c lists them), and text becomes valid UTF-8.
  *
- * A store is read in one snapshot while others write. Memory does not grow with the texts; formats
- * that compare attempts keep some 170 bytes for each of those that a model proposed.
+ * Memory. A store is read in one snapshot while others write. Memory does not grow with the texts.
+ * Formats that compare attempts keep about 170 bytes for each attempt that a model proposed.
  *
- * Order. Rows come in the order of runs and attempts, groups in that of their first members,
- * verdicts outside runs in that of their times: ids within the file decide nothing, so stores that
- * hold the same give the same rows, whatever was merged into them first.
+ * Order. Rows come in the order of runs and attempts, groups in the order of their first members,
+ * and verdicts outside runs in the order of their times. Row ids decide nothing, so stores with the
+ * same content give the same rows.
  */
 #ifndef KFORGE_EXPORT_H
 #define KFORGE_EXPORT_H
@@ -49,7 +49,8 @@ typedef enum kf_export_format {
 
 const char *kf_export_format_name(kf_export_format format);
 bool kf_export_format_parse(const char *name, kf_export_format *format);
-const char *kf_export_format_summary(kf_export_format format); /* one line for cards */
+/* Returns one line for data set cards. */
+const char *kf_export_format_summary(kf_export_format format);
 
 typedef enum kf_export_type {
     KF_FIELD_STRING,
@@ -70,20 +71,22 @@ typedef struct kf_export_field {
     kf_export_type type;
     const char *help;
 } kf_export_field;
-/* The fields of a format's rows in their order; ends with a row without a name. Empty for the
- * cassette, whose first line is another one. */
+/* Returns the fields of a format's rows in their order. A field without a name ends the list. It is
+ * empty for the cassette, which has a first line of another kind. */
 const kf_export_field *kf_export_fields(kf_export_format format);
 
 typedef enum kf_export_only {
     KF_ONLY_ALL,
     KF_ONLY_CORRECT,
-    KF_ONLY_FASTER, /* correct, and the whole interval above 1 */
-    KF_ONLY_FAILED, /* the candidate's own fault */
+    /* correct, with an interval above 1 */
+    KF_ONLY_FASTER,
+    /* the candidate is at fault */
+    KF_ONLY_FAILED,
     KF_ONLY_CHEATING,
 } kf_export_only;
 
-/* What the verdicts of the rows name as their tools: name, version, how many verdicts.
- * Zero-initialise. */
+/* The tools that the verdicts of the rows name, with the number of verdicts. Zero-initialise the
+ * list. */
 typedef struct kf_export_tool {
     char *name, *version;
     int64_t verdicts;
@@ -96,77 +99,87 @@ void kf_export_tools_free(kf_export_tools *tools);
 
 typedef struct kf_export_options {
     kf_export_format format;
-    kf_export_only only;    /* of single-attempt formats; of groups it selects the members */
-    const char *task, *run; /* hash or name, id; NULL all */
+    /* It selects attempts; in formats of groups, the members. */
+    kf_export_only only;
+    /* hash or name of a task, id of a run; NULL: all */
+    const char *task, *run;
     kf_reward reward;
-    double discount; /* multiturn: KF_REWARD_DISCOUNT */
-    /* dpo: the chosen is at least so many times as fast as a correct rejected one, >= 1 */
+    /* multiturn: KF_REWARD_DISCOUNT */
+    double discount;
+    /* dpo: the chosen reply is at least so many times as fast as a correct rejected one, >= 1 */
     double margin;
-    /* dpo, kto: only where the intervals say so; rewards: a speedup whose interval contains 1
-     * counts as 1 */
+    /* dpo, kto: only where the intervals differ. Rewards: a speedup counts as 1 if its interval
+     * contains 1. */
     bool significant;
-    bool by_task;        /* dpo, grpo: groups are tasks; else prompts */
-    int64_t least_group; /* grpo: smaller groups are left out; at least 1 */
-    int64_t most_pairs;  /* dpo: a chosen reply is paired with at most so many rejected ones */
-    /* Of the rows (dpo, grpo: members of groups that are rows) that there would be, only the first
-     * of those with equal normalised source or machine code on the same task and device. Attempts
-     * without a label fold nothing and stay where they are rows at all (raw). */
+    /* dpo, grpo: groups are tasks, else prompts */
+    bool by_task;
+    /* grpo: smaller groups are left out; at least 1 */
+    int64_t least_group;
+    /* dpo: a chosen reply is paired with at most so many rejected ones */
+    int64_t most_pairs;
+    /* Keeps only the first of the rows (dpo, grpo: members) with equal normalised source or machine
+     * code on the same task and device. Attempts without a label take no part. */
     bool dedup;
-    /* names, hashes or families of tasks that must not appear at all */
+    /* names, hashes or families of tasks that are left out */
     const char *const *held_out;
     size_t held_out_count;
     /* tasks that declare "held_out" themselves go to the test split instead of nowhere */
     bool keep_held_out;
     const char *const *test_families;
     size_t test_family_count;
-    double test_share; /* of other families, chosen by the hash of their names */
-    /* texts that must not appear, beside those of the environment: keys that the program knows */
+    /* share of the other families that goes to the test split, by the hash of their names */
+    double test_share;
+    /* texts to remove in addition to those of the environment: keys that the program knows */
     const char *const *secrets;
     size_t secret_count;
-    bool keep_leaks; /* rows with code of test or held-out tasks are counted but kept */
-    /* For cards; NULL: not wanted. */
-    kf_export_tools *tools; /* added to; the caller frees them */
-    char *digest;           /* KF_HASH_HEX bytes: kf_store_digest of the same snapshot */
+    /* Rows with code of test or held-out tasks are counted but kept. */
+    bool keep_leaks;
+    /* For data set cards, may be NULL: a list to add to, which the caller frees. */
+    kf_export_tools *tools;
+    /* The same: KF_HASH_HEX bytes for kf_store_digest of the snapshot. */
+    char *digest;
 } kf_export_options;
 
-#define KF_LEAK_LINES 6   /* equal lines in a row that make a leak … */
-#define KF_LEAK_BYTES 120 /* … with so many characters in them */
+/* A leak is so many equal lines in a row, with so many characters in all. */
+#define KF_LEAK_LINES 6
+#define KF_LEAK_BYTES 120
 
 typedef struct kf_export_report {
     int64_t rows, train, test;
-    int64_t filtered;   /* attempts that `only` or the format had no use for */
-    int64_t unlabelled; /* … whose verdict says nothing of the candidate */
+    /* attempts that `only` or the format left out */
+    int64_t filtered;
+    /* attempts with a verdict that is no label: it blames the machine, the task or the judge */
+    int64_t unlabelled;
     int64_t duplicates, leaks, held_out, scrubbed;
 } kf_export_report;
 
-/* Takes one row, without a newline; `split` is "train" or "test". False with `error` filled ends
- * the export. */
+/* Takes one row, without a newline. `split` is "train" or "test". To end the export, it fills
+ * `error` and returns false. */
 typedef bool kf_export_sink(void *context, const char *split, const char *row, size_t size,
                             kf_error *error);
 
-/* *report is filled as far as it got also on failure. */
+/* Exports a store. On failure *report holds the counts up to there. */
 bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink *sink,
                void *context, kf_export_report *report, kf_error *error);
 
-/* ---- pieces, for tests and other writers ----------------------------------------------------- */
+/* ---- parts for tests and other writers ------------------------------------------------------- */
 
-/* Does a list of names, hashes (8 digits of it and more) and families have this task? */
+/* True if a list of names, hashes (prefixes of at least 8 digits) and families has this task. */
 bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash,
                       const char *family);
 
-/* A hash of what a CUDA source means to a reader: comments are out, white space is one blank or
- * none. Equal for sources that differ in layout. */
+/* Computes a hash of a CUDA source without its comments and layout. */
 uint64_t kf_normalised_source(const char *source, size_t size);
 typedef struct kf_scrubber kf_scrubber;
-/* `secrets` (8 characters and more each) are borrowed, as is the environment. */
+/* Makes a scrubber. It borrows `secrets`, of at least 8 characters each, and the environment. */
 kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error);
 void kf_scrubber_free(kf_scrubber *scrubber);
 KF_DEFINE_AUTO(kf_scrubber, kf_scrubber_free)
-/* Text without secrets and places, valid UTF-8, malloc'd. `paths`: absolute paths lose their
- * folders (for logs, not for code). *count is added to. */
+/* Returns a text without secrets and paths, valid UTF-8, malloc'd. With `paths`, absolute paths
+ * lose their folders: use it for logs, not for code. Adds the number of replacements to *count. */
 char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, bool paths,
                     int64_t *count, kf_error *error);
-/* The same with the secrets of the environment alone. */
+/* Does the same with the secrets of the environment alone. */
 char *kf_scrub(const char *text, size_t size, bool paths, int64_t *count, kf_error *error);
 
 #endif

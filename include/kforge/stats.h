@@ -17,10 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct kf_interval {
-    /* NaN with too few samples */
-    double value, low, high;
-} kf_interval;
+#include "kforge/verdict_types.h"
 
 /* The confidence for kf_speedup together with the stopping rule. Stopping at the first narrow
  * interval prefers intervals that are narrow by chance, so a nominal 95 % would cover less. With

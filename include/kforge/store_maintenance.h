@@ -1,23 +1,27 @@
-/* Care of stores: merging, copying, shrinking, describing, bringing up to date. Checking is
- * kf_store_check.
+/* Maintenance of stores: merging, copying, shrinking, describing, migrating. kf_store_check in
+ * store.h checks one.
  *
- * Merging is a union by content. What has the same content hash, run id or text is the same thing
- * wherever it was stored, so merging again changes nothing, a store merged with itself stays as it
- * is, and the result does not depend on the order (kf_store_digest tells). Rows are numbered
- * differently then: numbers within a file mean nothing outside it. Where two stores know the same
- * thing at different stages: run           the version with more attempts, then the one with the
- * larger hash over them, with its whole history and population; of two with the same attempts the
- * one updated later. A run that was copied and went on in both stores has two histories: of the
- *                 other one the candidates, verdicts and model calls are kept, its numbered
- * attempts are not, and the report counts it. standing      the store's rule applied to all
- * verdicts of a candidate on a device in the order in which they were made task          tasks of
- * one name and different content are different tasks and both stay; the report counts them
- *   counters, ceilings   the later ones
- * Each source is merged in one transaction: after a kill -9 it is in completely or not at all, and
- * merging again finishes the job.
+ * Merging is a union by content. Rows with the same content hash, run id or text are the same row
+ * in every store. So merging again changes nothing, and the result does not depend on the order.
+ * Only the numbers of rows do, and they mean nothing outside a file. kf_store_digest tests
+ * equality. If two stores know different stages of one thing:
+ *
+ *   run        The version with more attempts stays, with its history and population. Of two with
+ *              equally many attempts but different ones the one with the larger hash over them
+ *              stays, of two with the same attempts the one that was updated later. A run that was
+ *              copied and continued in both stores has two histories. Of the one that goes, the
+ *              candidates, verdicts and model calls are kept, and the report counts it.
+ *   standing   The rule of store.h, applied to all verdicts of a candidate on a device in the order
+ *              in which they were made.
+ *   task       Tasks of one name and different content are different tasks. Both stay, and the
+ *              report counts them.
+ *   counters, ceilings   The later ones stay.
+ *
+ * Each source is merged in one transaction. After a kill -9 it is in the store completely or not at
+ * all, and merging again finishes the job.
  */
-#ifndef KFORGE_STORE_CARE_H
-#define KFORGE_STORE_CARE_H
+#ifndef KFORGE_STORE_MAINTENANCE_H
+#define KFORGE_STORE_MAINTENANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,54 +31,59 @@
 #include "kforge/store.h"
 
 typedef struct kf_store_merged {
-    int64_t tasks, runs, attempts, candidates, verdicts, model_calls; /* that were new here */
-    /* runs that the source knew more of */
+    /* rows that were new to the store */
+    int64_t tasks, runs, attempts, candidates, verdicts, model_calls;
+    /* runs that the source had a longer history of */
     int64_t replaced;
     /* runs with two histories, of which one was kept */
     int64_t diverged;
     /* names of tasks that now stand for several contents */
     int64_t name_clashes;
-    /* the source is the store itself */
+    /* True if the source is the store itself. */
     bool same;
 } kf_store_merged;
 
-/* Merges the store at `source` into `store`, which was opened for writing. The source is only read;
- * every blob that is copied is checked against its hash first. *merged is added to. Errors name the
- * source where it is at fault: KF_ERROR_INPUT not a store, older or newer; KF_ERROR_IO damaged. */
+/* Merges the store at `source` into `store`, which is open for writing, and adds to *merged. It
+ * only reads the source, and checks every text before it copies it. The error names the source if
+ * the source is at fault: KF_ERROR_INPUT if it is not a store of this version, KF_ERROR_IO if it is
+ * damaged. */
 bool kf_store_merge(kf_store *store, const char *source, kf_store_merged *merged, kf_error *error);
 
-/* Closes a store that was opened with KF_STORE_CREATE, and removes its file if that made it,
- * nothing was stored and nobody else has it open. */
+/* Closes a store that was opened with KF_STORE_CREATE. Removes its file if that call made it, the
+ * store is empty, and no other process has it open. */
 void kf_store_discard(kf_store *store);
 
-/* A hash over everything in the store that does not depend on the order in which it came in: equal
- * for equal content. Reads all of it. */
+/* Computes a hash over all content of the store, which does not depend on the order of rows. It
+ * reads the whole store. */
 bool kf_store_digest(kf_store *store, char hex[KF_HASH_HEX], kf_error *error);
 
 typedef struct kf_store_stats {
     int schema;
-    int64_t bytes;  /* of file and log */
-    int64_t unused; /* bytes that vacuum would give back */
+    /* bytes of file and log */
+    int64_t bytes;
+    /* bytes that kf_store_vacuum would give back */
+    int64_t unused;
     int64_t tasks, devices, runs, attempts, candidates, verdicts, correct, samples, model_calls,
         notes, blobs;
-    int64_t blob_bytes, blob_stored_bytes; /* of texts, as they are and compressed */
+    /* bytes of texts, as they are and compressed */
+    int64_t blob_bytes, blob_stored_bytes;
     int64_t verdict_bytes, verdict_stored_bytes, sample_bytes, sample_stored_bytes;
-    double first, last; /* seconds since 1970; NaN in an empty store */
+    /* times of the first and last verdict, seconds since 1970; NaN without verdicts */
+    double first, last;
 } kf_store_stats;
 bool kf_store_get_stats(kf_store *store, kf_store_stats *stats, kf_error *error);
 
-/* A copy of one moment, at `path`, there completely or not at all; works while others write.
- * KF_ERROR_INPUT when `path` exists. */
+/* Copies the store as it is at one moment to `path`, completely or not at all, while other
+ * processes write. KF_ERROR_INPUT if `path` exists. */
 bool kf_store_backup(kf_store *store, const char *path, kf_error *error);
 
-/* Drops raw samples (from the sample table and the verdicts' JSON) of verdicts older than
- * `samples_days` days, but for those that are correct and stand (negative: none), drops texts that
- * nothing refers to, and gives the space back. *dropped (may be NULL): verdicts that lost their
- * samples. */
+/* Drops texts that no row refers to, and gives space back to the file system. Also drops the raw
+ * samples of verdicts older than `samples_days` days, from the sample table and the JSON, except of
+ * correct verdicts that stand. A negative number keeps all samples. *dropped, if not NULL, is the
+ * number of verdicts that lost their samples. */
 bool kf_store_vacuum(kf_store *store, double samples_days, int64_t *dropped, kf_error *error);
 
-/* Brings the file up to date; *from and *to are schema versions. What opening for writing does too.
- */
+/* Brings a file up to date, as opening it for writing does. *from and *to are schema versions. */
 bool kf_store_migrate(const char *path, int *from, int *to, kf_error *error);
 
 #endif

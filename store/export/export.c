@@ -1,11 +1,10 @@
-/* Exports: formats as a table, tasks and their splits, the frame around each format. */
+/* Exports: the table of formats with their fields, and the steps that all formats share. */
 #include "kforge/export.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "export_internal.h"
-#include "kforge/json.h"
 #include "kforge/store_maintenance.h"
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -44,7 +43,7 @@
     {                                                                                          \
         PREFIX "reward", KF_FIELD_FLOAT, "by the reward function of the export"                \
     }
-/* Of groups and chains, of each reply in order. */
+/* Fields of groups and chains: one element for each reply, in order. */
 #define MEMBERS                                                                                   \
     {"statuses", KF_FIELD_STRINGS, "status of each"},                                             \
         {"speedups", KF_FIELD_FLOATS, "of each; 0 unless correct and timed"},                     \
@@ -225,138 +224,6 @@ bool kf_export_format_parse(const char *name, kf_export_format *format)
     return false;
 }
 
-/* ---- tasks ----------------------------------------------------------------------------------- */
-
-bool kf_export_listed(const char *const *list, size_t count, const char *name, const char *hash,
-                      const char *family)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(list[i]);
-        bool prefix = length >= 8 && strncmp(hash, list[i], length) == 0;
-        if (prefix || strcmp(name, list[i]) == 0 || strcmp(family, list[i]) == 0) return true;
-    }
-    return false;
-}
-
-static kf_split split_of(const kf_export_options *options, const kf_export_task *task,
-                         bool held_out)
-{
-    if (kf_export_listed(options->held_out, options->held_out_count, task->name, task->hash,
-                         task->family))
-        return KF_SPLIT_NONE;
-    if (held_out) return options->keep_held_out ? KF_SPLIT_TEST : KF_SPLIT_NONE;
-    for (size_t i = 0; i < options->test_family_count; i++)
-        if (strcmp(options->test_families[i], task->family) == 0) return KF_SPLIT_TEST;
-    /* By the name alone: a family stays where it is when others come. */
-    double place = (double)(kf_hash_mix(0, task->family, strlen(task->family)) >> 11) * 0x1p-53;
-    return place < options->test_share ? KF_SPLIT_TEST : KF_SPLIT_TRAIN;
-}
-
-static bool read_task(kf_exporter *e, kf_export_task *task, const char *bundle, size_t size,
-                      kf_error *error)
-{
-    cJSON *json = cJSON_ParseWithLength(bundle, size);
-    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(json, "json"), *file;
-    const char *family = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(inner, "family"));
-    bool held_out = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(inner, "held_out"));
-    task->family = strdup(family && *family ? family : task->name);
-    if (task->family) task->split = split_of(e->options, task, held_out);
-    if (task->family && task->split != KF_SPLIT_TRAIN) /* what must not be in rows of training */
-        cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(json, "files"))
-        {
-            if (cJSON_IsString(file))
-                kf_leak_learn(&e->prints, file->valuestring, strlen(file->valuestring));
-        }
-    cJSON_Delete(json);
-    return task->family || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-static bool load_tasks(kf_exporter *e, kf_error *error)
-{
-    kf_auto(kf_store_cursor) cursor =
-        kf_cursor(e->store, error, "SELECT id, hash, name, bundle FROM task ORDER BY id", "");
-    kf_autobuffer list = {0};
-    int row = cursor ? 1 : -1;
-    bool ok = true;
-    while (ok && row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
-        kf_export_task task = {.id = sqlite3_column_int64(cursor->statement, 0)};
-        kf_sql_copy(cursor->statement, 1, task.hash, sizeof task.hash);
-        const char *name = (const char *)sqlite3_column_text(cursor->statement, 2);
-        task.name = strdup(name ? name : "");
-        size_t size;
-        kf_autofree char *bundle =
-            kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 3), &size, error);
-        ok = bundle && (task.name || kf_fail(error, KF_ERROR_MEMORY, "out of memory")) &&
-             read_task(e, &task, bundle, size, error);
-        kf_buffer_append(&list, &task, sizeof task);
-        e->task_count++;
-    }
-    if (list.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    e->tasks = (kf_export_task *)kf_steal(&list.data);
-    return ok && row == 0;
-}
-
-const kf_export_task *kf_export_task_of(const kf_exporter *e, int64_t id)
-{
-    size_t low = 0, high = e->task_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (e->tasks[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < e->task_count && e->tasks[low].id == id ? &e->tasks[low] : NULL;
-}
-
-/* Sources of candidates of tasks that are kept away from training. */
-static bool learn_candidates(kf_exporter *e, kf_error *error)
-{
-    for (size_t i = 0; i < e->task_count; i++) {
-        if (e->tasks[i].split == KF_SPLIT_TRAIN) continue;
-        kf_auto(kf_store_cursor) cursor =
-            kf_cursor(e->store, error, "SELECT source FROM candidate WHERE task = ? ORDER BY id",
-                      "i", e->tasks[i].id);
-        int row = cursor ? 1 : -1;
-        while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
-            size_t size;
-            kf_autofree char *source =
-                kf_blob_get(e->store, sqlite3_column_int64(cursor->statement, 0), &size, error);
-            if (!source) return false;
-            kf_leak_learn(&e->prints, source, size);
-        }
-        if (row < 0) return false;
-    }
-    return !e->prints.failed || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-}
-
-/* ---- what formats share ---------------------------------------------------------------------- */
-
-bool kf_export_count_leak(kf_exporter *e, kf_split split, bool found)
-{
-    if (split != KF_SPLIT_TRAIN || !found) return false;
-    e->report->leaks++;
-    return !e->options->keep_leaks;
-}
-
-bool kf_export_leaks(kf_exporter *e, kf_split split, const char *text, size_t size)
-{
-    return kf_export_count_leak(
-        e, split, split == KF_SPLIT_TRAIN && text && kf_leak_found(&e->prints, text, size));
-}
-
-bool kf_export_emit(kf_exporter *e, kf_split split, kf_error *error)
-{
-    if (e->row.failed || e->seen.failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
-    if (!e->sink(e->context, split == KF_SPLIT_TEST ? "test" : "train", e->row.data, e->row.size,
-                 error))
-        return false;
-    e->report->rows++;
-    (*(split == KF_SPLIT_TEST ? &e->report->test : &e->report->train))++;
-    return true;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool resolve(kf_exporter *e, kf_error *error)
@@ -390,11 +257,7 @@ static bool check(const kf_export_options *o, kf_error *error)
 
 static void release(kf_exporter *e)
 {
-    for (size_t i = 0; i < e->task_count && e->tasks; i++) {
-        free(e->tasks[i].name);
-        free(e->tasks[i].family);
-    }
-    free(e->tasks);
+    kf_export_free_tasks(e);
     kf_hash_set_free(&e->seen);
     kf_hash_set_free(&e->prints);
     kf_buffer_free(&e->row);
@@ -415,11 +278,11 @@ bool kf_export(kf_store *store, const kf_export_options *options, kf_export_sink
     e.scrubber = kf_scrubber_new(options->secrets, options->secret_count, error);
     bool own = sqlite3_get_autocommit(store->db) != 0;
     bool ok = e.scrubber && (!own || kf_sql_do(store, error, "BEGIN", "")); /* one snapshot */
-    ok = ok && load_tasks(&e, error) && resolve(&e, error) && learn_candidates(&e, error) &&
+    ok = ok && kf_export_load_tasks(&e, error) && resolve(&e, error) &&
          formats[options->format].export(&e, error) &&
          (!options->digest || kf_store_digest(store, options->digest, error));
     if (ok && options->tools && !kf_export_tools_add(options->tools, &e.tools))
-        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", store->path);
+        ok = kf_fail_memory(error, "an export");
     if (own && !sqlite3_get_autocommit(store->db)) kf_sql_do(store, NULL, "COMMIT", "");
     release(&e);
     return ok;

@@ -1,4 +1,4 @@
-/* Formats that follow lineage or the order of calls: contrast, multiturn, cassette. */
+/* The formats that follow lineage or the order of calls: contrast, multiturn, cassette. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,8 @@
 
 /* ---- contrast -------------------------------------------------------------------------------- */
 
-/* The parents of an attempt with the figures that stand now; *leaks when the source of one does. */
+/* Writes the parents of an attempt with the figures that stand now. *leaks: the source of one holds
+ * code of a test task. */
 static bool exemplars(kf_exporter *e, const kf_item *item, bool *leaks, kf_error *error)
 {
     kf_autoreset *statement =
@@ -50,7 +51,7 @@ static bool exemplars(kf_exporter *e, const kf_item *item, bool *leaks, kf_error
     return row == 0;
 }
 
-/* A draft shows nothing to contrast. */
+/* The prompt of a draft shows no candidate. */
 static bool has_parents(const kf_exporter *e, const kf_item *item)
 {
     return item->source && item->parent && kf_item_wanted(e, item);
@@ -65,7 +66,7 @@ static bool emit_contrast(kf_exporter *e, const kf_item *item, kf_item_texts *te
     if (!kf_item_load_texts(e, item, texts, error)) return false;
     kf_autofree char *target = kf_blob_get(e->store, item->source, &size, error);
     if (!target) return false;
-    /* an edit: most of it is in neither prompt nor reply */
+    /* After an edit, most of the source is neither in the prompt nor in the reply. */
     leaks = kf_leak_found(&e->prints, target, size);
     kf_row_begin(e);
     kf_row_messages(e, "prompt",
@@ -98,10 +99,10 @@ bool kf_export_contrast(kf_exporter *e, kf_error *error)
 
 /* ---- multiturn ------------------------------------------------------------------------------- */
 
-#define MAX_TURNS 8 /* Kevin's number of serial refinements */
+#define MAX_TURNS 8 /* the number of serial refinements in Kevin-32B */
 
-/* Items of one run by candidate, to find a parent's turn: the first attempt that brought the
- * candidate in. */
+/* The items of one run, sorted by candidate and number, to find the first attempt that proposed a
+ * candidate. */
 typedef struct by_candidate {
     int64_t candidate;
     size_t index;
@@ -114,7 +115,7 @@ static int compare_candidates(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Index of the attempt before `limit` that brought `candidate`; `limit` when there is none. */
+/* Returns the index of the attempt before `limit` that proposed `candidate`, or `limit`. */
 static size_t find_turn(const by_candidate *turns, size_t count, int64_t candidate, size_t limit)
 {
     size_t low = 0, high = count;
@@ -132,7 +133,7 @@ static size_t find_turn(const by_candidate *turns, size_t count, int64_t candida
 
 static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns, kf_error *error)
 {
-    kf_item_texts texts[MAX_TURNS] = {0}; /* freed at the end */
+    kf_item_texts texts[MAX_TURNS] = {0}; /* freed by the caller */
     kf_row_message messages[2 * MAX_TURNS + 1];
     double rewards[MAX_TURNS], returns[MAX_TURNS];
     size_t count = 0;
@@ -163,23 +164,22 @@ static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns
     return ok;
 }
 
-/* The turn before: the first attempt that brought in the candidate that was refined. Under another
- * system text it was another conversation. */
+/* Returns the turn before: the first attempt that proposed the refined candidate. An attempt under
+ * another system text belongs to another conversation. */
 static size_t turn_before(const kf_item *items, const by_candidate *turns, size_t count, size_t at)
 {
     size_t parent = items[at].parent ? find_turn(turns, count, items[at].parent, at) : at;
     return items[parent].system == items[at].system ? parent : at;
 }
 
-/* One row a leaf: an attempt that no later one refined. The chain goes up first parents, at most
- * MAX_TURNS. Attempts without a label are not among the items, so a chain begins behind one, and
- * one refines nothing: a turn without a reward would be a turn with a wrong one. */
+/* Writes one row for each attempt that no later attempt refined. The chain goes up first parents,
+ * at most MAX_TURNS. Attempts without a label are not among the items, because a turn without a
+ * reward would get a wrong one. So a chain begins after such an attempt. */
 static bool chains_of_run(kf_exporter *e, const kf_item *items, size_t count, kf_error *error)
 {
     kf_autofree by_candidate *turns = calloc(count, sizeof *turns);
     kf_autofree bool *refined = calloc(count, sizeof *refined);
-    if (!turns || !refined)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!turns || !refined) return kf_fail_memory(error, "an export");
     for (size_t i = 0; i < count; i++) turns[i] = (by_candidate){items[i].candidate, i};
     qsort(turns, count, sizeof *turns, compare_candidates);
     for (size_t i = 0; i < count; i++) {
@@ -277,7 +277,7 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     if (kf_export_leaks(e, task->split, prompt, prompt_size) ||
         kf_export_leaks(e, task->split, reply, reply_size))
         return true;
-    /* of what was sent: that is what will be asked again */
+    /* A replay hashes the text that it sends, so this hashes the text that was sent. */
     kf_hash hash = kf_hash_bytes(prompt, prompt_size);
     char hex[KF_HASH_HEX];
     kf_hash_hex(&hash, hex);
@@ -286,8 +286,8 @@ static bool cassette_line(kf_exporter *e, sqlite3_stmt *row, kf_error *error)
     kf_row_text(e, "reply", reply, reply_size);
     kf_row_word(e, "outcome", (const char *)sqlite3_column_text(row, 3));
     kf_row_word(e, "model", (const char *)sqlite3_column_text(row, 2));
-    /* Every field is in every reply, as in the rows of other formats: a reader that infers types
-     * from the first ones has seen all. */
+    /* Every reply has every field, as in the rows of other formats, so that a reader can infer the
+     * types from the first replies. */
     kf_row_word(e, "error", (const char *)sqlite3_column_text(row, 4));
     kf_buffer_format(&e->row, ",\"tokens\":{\"prompt\":%lld,\"completion\":%lld}",
                      integer_or(row, 5, -1), integer_or(row, 6, -1));

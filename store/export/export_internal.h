@@ -1,4 +1,4 @@
-/* What the files of the exports share. */
+/* The parts that the files of the exports share. */
 #ifndef KFORGE_EXPORT_INTERNAL_H
 #define KFORGE_EXPORT_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "kforge/buffer.h"
 #include "kforge/export.h"
 
-/* kf_buffer_append for the many short pieces of a row. */
+/* Appends, faster than kf_buffer_append for the short pieces of a row. */
 static inline void kf_append(kf_buffer *out, const char *text, size_t size)
 {
     if (out->failed || out->limit || out->size + size + 1 > out->capacity) {
@@ -21,8 +21,8 @@ static inline void kf_append(kf_buffer *out, const char *text, size_t size)
 }
 
 /* ---- export_scrub.c -------------------------------------------------------------------------- */
-/* Appends scrubbed text, as the inside of a JSON string or plain. Returns how often something was
- * taken out. */
+/* Appends scrubbed text, plain or as the inside of a JSON string. Returns the number of
+ * replacements. */
 int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char *text, size_t size,
                         bool paths, bool json);
 
@@ -30,20 +30,23 @@ int64_t kf_scrub_append(const kf_scrubber *scrubber, kf_buffer *out, const char 
 
 /* A set of 64-bit hashes. Zero-initialise. */
 typedef struct kf_hash_set {
-    uint64_t *slots; /* 0: free */
+    /* 0 is a free slot */
+    uint64_t *slots;
     size_t size, capacity;
-    bool failed; /* out of memory */
+    /* True after lack of memory. */
+    bool failed;
 } kf_hash_set;
 void kf_hash_set_free(kf_hash_set *set);
-bool kf_hash_set_add(kf_hash_set *set, uint64_t hash); /* true: it was not there */
+/* Adds a hash. True if the set did not have it. */
+bool kf_hash_set_add(kf_hash_set *set, uint64_t hash);
 bool kf_hash_set_has(const kf_hash_set *set, uint64_t hash);
 uint64_t kf_hash_mix(uint64_t hash, const void *data, size_t size);
 
-/* Adds the fingerprints of a text: a hash for each KF_LEAK_LINES lines in a row. */
+/* Adds the fingerprints of a text: one hash for each KF_LEAK_LINES lines in a row. */
 void kf_leak_learn(kf_hash_set *prints, const char *text, size_t size);
 bool kf_leak_found(const kf_hash_set *prints, const char *text, size_t size);
 
-/* ---- export.c -------------------------------------------------------------------------------- */
+/* ---- export_tasks.c -------------------------------------------------------------------------- */
 
 typedef enum kf_split { KF_SPLIT_TRAIN, KF_SPLIT_TEST, KF_SPLIT_NONE } kf_split;
 
@@ -54,17 +57,20 @@ typedef struct kf_export_task {
     kf_split split;
 } kf_export_task;
 
-/* A text that is likely to come again (export_raw.c). */
+/* A text that is likely to occur again (export_raw.c). */
 typedef struct kf_export_text {
-    int64_t blob;   /* 0: none */
-    kf_buffer json; /* scrubbed, as the inside of a JSON string */
+    /* 0 for no text */
+    int64_t blob;
+    /* scrubbed, as the inside of a JSON string */
+    kf_buffer json;
     int64_t scrubbed;
     bool leaks;
 } kf_export_text;
 
-/* What the last verdict named. */
+/* The tools that the last verdict named. */
 typedef struct kf_export_tool_cache {
-    kf_buffer text; /* of its provenance, as far as that tells */
+    /* the part of its provenance that names them */
+    kf_buffer text;
     kf_export_tools tools;
 } kf_export_tool_cache;
 
@@ -75,21 +81,32 @@ typedef struct kf_exporter {
     void *context;
     kf_export_report *report;
     kf_scrubber *scrubber;
-    kf_export_task *tasks; /* by id */
+    /* sorted by id */
+    kf_export_task *tasks;
     size_t task_count;
     kf_hash_set seen, prints;
-    int64_t only_task, only_run; /* 0 all */
+    /* 0 for all */
+    int64_t only_task, only_run;
     kf_buffer row;
-    kf_export_text kept[3]; /* system text, prompt, reply */
-    kf_export_tools tools;  /* where options->tools is wanted */
+    /* system text, prompt, reply */
+    kf_export_text kept[3];
+    /* empty without options->tools */
+    kf_export_tools tools;
     kf_export_tool_cache last_tools;
 } kf_exporter;
 
+/* Reads all tasks, assigns their splits, and keeps fingerprints of the code outside the training
+ * split. */
+bool kf_export_load_tasks(kf_exporter *exporter, kf_error *error);
+void kf_export_free_tasks(kf_exporter *exporter);
 const kf_export_task *kf_export_task_of(const kf_exporter *exporter, int64_t id);
 
-/* What makes two candidates of a task on a device the same: hashes of normalised source and of
- * machine code; 0: not known. Rows are folded when all else speaks for them, so that what is left
- * out never stands in another one's place. */
+/* ---- export_leak.c: candidates that are the same ----------------------------------------------
+ */
+
+/* Hashes of normalised source and of machine code, 0 if not known. Two candidates of a task on a
+ * device are the same if one of the two is equal. Duplicates are dropped after all other filters,
+ * so that no row is dropped for one that another filter drops. */
 typedef struct kf_fold {
     uint64_t source, code;
 } kf_fold;
@@ -97,20 +114,23 @@ uint64_t kf_fold_code(const char *code_hash, size_t size);
 kf_fold kf_fold_of(int64_t task, int64_t device, const char *source, size_t size, uint64_t code);
 bool kf_fold_has(const kf_hash_set *seen, const kf_fold *fold);
 void kf_fold_add(kf_hash_set *seen, const kf_fold *fold);
-/* With `dedup`: false, and counted, for what is there already; else it is there from now on. */
+/* True if the candidate is new. Without `dedup` every candidate is. Counts the others. */
 bool kf_export_is_new(kf_exporter *exporter, const kf_fold *fold);
-/* Does a row for `split` hold code that must not be there? Counts. */
+
+/* ---- export_emit.c --------------------------------------------------------------------------- */
+
+/* True if a row for `split` must be dropped because `text` holds code of a test task. Counts it. */
 bool kf_export_leaks(kf_exporter *exporter, kf_split split, const char *text, size_t size);
-/* The same for a text in which code of such tasks was found, or not. */
+/* The same, if the caller has searched the text already. */
 bool kf_export_count_leak(kf_exporter *exporter, kf_split split, bool found);
-/* Hands the row over and counts it. */
+/* Hands the row to the sink and counts it. */
 bool kf_export_emit(kf_exporter *exporter, kf_split split, kf_error *error);
 
 /* ---- export_tools.c -------------------------------------------------------------------------- */
-/* Notes which tools a verdict (its JSON; its row, 0 none) names. */
+/* Count the tools that a verdict names: of its JSON, or of its row (0 for no verdict). */
 bool kf_export_note_tools(kf_exporter *exporter, const char *verdict, size_t size, kf_error *error);
 bool kf_export_note_verdict(kf_exporter *exporter, int64_t verdict, kf_error *error);
-/* false: out of memory */
+/* False without memory. */
 bool kf_export_tools_add(kf_export_tools *to, const kf_export_tools *from);
 
 /* ---- building exporter->row: begin, fields in order, end ------------------------------------- */
@@ -118,19 +138,19 @@ void kf_row_begin(kf_exporter *exporter);
 void kf_row_end(kf_exporter *exporter);
 void kf_row_key(kf_exporter *exporter, const char *name);
 void kf_row_text(kf_exporter *exporter, const char *name, const char *text, size_t size);
-/* scrubs paths too */
+/* Scrubs paths, too. */
 void kf_row_log(kf_exporter *exporter, const char *name, const char *text, size_t size);
 /* NULL: "" */
 void kf_row_word(kf_exporter *exporter, const char *name, const char *word);
-void kf_row_plain(kf_exporter *exporter, const char *name, const char *text,
-                  size_t size); /* known to be harmless: hashes, words, numbers */
+/* For texts that need no escaping and no scrubbing: hashes, names, numbers. */
+void kf_row_plain(kf_exporter *exporter, const char *name, const char *text, size_t size);
 void kf_row_integer(kf_exporter *exporter, const char *name, int64_t value);
-/* every bit; NaN becomes `unknown` */
+/* Writes every bit of a number. NaN becomes `unknown`. */
 void kf_row_number(kf_exporter *exporter, const char *name, double value, double unknown);
-/* microseconds are enough */
+/* Writes seconds, rounded to microseconds. */
 void kf_row_seconds(kf_exporter *exporter, const char *name, double value, double unknown);
 void kf_row_boolean(kf_exporter *exporter, const char *name, bool value);
-/* [{"role": …, "content": …}, …]: a message with NULL text is left out. */
+/* Writes [{"role": …, "content": …}, …], without messages with NULL text. */
 typedef struct kf_row_message {
     const char *role, *text;
     size_t size;
@@ -140,20 +160,29 @@ void kf_row_messages(kf_exporter *exporter, const char *name, const kf_row_messa
 void kf_json_number(kf_buffer *out, double value);
 void kf_json_text(kf_exporter *exporter, const char *text, size_t size, bool paths);
 
-/* ---- export_items.c: attempts that a model proposed, as learning formats see them ------------ */
+/* ---- export_items.c -------------------------------------------------------------------------- */
+
+/* An attempt that a model proposed. Fields up to `parent` are rows, 0 for no row. */
 
 typedef struct kf_item {
-    int64_t run, number, call, candidate, source, system, prompt, task, device, verdict,
-        parent;     /* rows; 0 none. parent: candidate of the first parent */
-    uint32_t order; /* by runs and numbers: rows have other ids in every store */
-    uint32_t group; /* `order` of the first of its group */
-    uint64_t code;  /* for kf_fold */
-    bool whole;     /* the reply came to its end by itself */
+    int64_t run, number, call, candidate, source, system, prompt, task, device, verdict;
+    /* the candidate of the first parent */
+    int64_t parent;
+    /* Place in the order of runs and numbers. Rows have other ids in every store. */
+    uint32_t order;
+    /* `order` of the first item of its group */
+    uint32_t group;
+    /* for kf_fold */
+    uint64_t code;
+    /* True if the reply was not cut off. */
+    bool whole;
     kf_status status;
     kf_blame blame;
-    const char *word; /* status, or the outcome of an attempt without a candidate */
+    /* status, or the outcome of an attempt without a candidate */
+    const char *word;
     kf_interval speedup;
-    double reward; /* NaN: no label */
+    /* NaN for an item without a label */
+    double reward;
     kf_split split;
 } kf_item;
 
@@ -167,18 +196,19 @@ static inline void kf_cleanup_items(kf_items *items)
 }
 #define kf_autoitems __attribute__((cleanup(kf_cleanup_items))) kf_items
 
-/* All, in the order of runs and numbers, after filters of task and run and held-out tasks; the rest
- * is left to the caller. */
+/* Loads all items in the order of runs and numbers. It applies the filters of task, run and
+ * held-out tasks, and leaves the others to the caller. */
 bool kf_items_load(kf_exporter *exporter, kf_items *items, kf_error *error);
-bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item); /* `only` */
-/* Keeps those that have a label, that the format has a use for (`fits`), and that hold no code of
- * tasks for testing. Counts the others. */
+/* True if `only` keeps the item. */
+bool kf_item_wanted(const kf_exporter *exporter, const kf_item *item);
+/* Keeps the items with a label that the format can use (`fits`) and that hold no code of test
+ * tasks. Counts the others. */
 bool kf_items_keep(kf_exporter *exporter, kf_items *items,
                    bool (*fits)(const kf_exporter *exporter, const kf_item *item), kf_error *error);
-/* With `dedup`; else it is empty, and everything is new. */
+/* With `dedup`. Without it the fold is empty, and every item is new. */
 bool kf_item_fold(kf_exporter *exporter, const kf_item *item, kf_fold *fold, kf_error *error);
 bool kf_item_is_new(kf_exporter *exporter, const kf_item *item, bool *is_new, kf_error *error);
-/* The texts of an item's call; malloc'd. `system` is NULL when there was none. */
+/* The texts of an item's call, malloc'd. `system` is NULL in a call without a system text. */
 typedef struct kf_item_texts {
     char *system, *prompt, *reply;
     size_t system_size, prompt_size, reply_size;
@@ -187,39 +217,41 @@ void kf_item_texts_free(kf_item_texts *texts);
 #define kf_autotexts __attribute__((cleanup(kf_item_texts_free))) kf_item_texts
 bool kf_item_load_texts(kf_exporter *exporter, const kf_item *item, kf_item_texts *texts,
                         kf_error *error);
-/* Groups of fields: task … device; model … completion_tokens and candidate … reward, with `prefix`
- * before their names. */
+/* Write groups of fields: task … device, model … completion_tokens, candidate … reward. `prefix`
+ * goes before the names. */
 bool kf_row_origin(kf_exporter *exporter, const kf_item *item, kf_error *error);
 bool kf_row_model(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
 bool kf_row_score(kf_exporter *exporter, const kf_item *item, const char *prefix, kf_error *error);
-/* Lists, one of each of `count` items: status, speedup with its interval, candidate, id, model,
- * settings, tokens. */
+/* Writes lists with one element for each item: status, speedup with its interval, candidate, id,
+ * model, settings, tokens. */
 bool kf_row_members(kf_exporter *exporter, const kf_item *const *items, size_t count,
                     kf_error *error);
-/* NaN: 0 */
+/* Writes 0 for NaN. */
 void kf_row_numbers(kf_exporter *exporter, const char *name, const double *values, size_t count);
-/* RUN/NUMBER, as `id` of raw rows. */
+/* Writes RUN/NUMBER, the `id` of raw rows. */
 bool kf_row_id(kf_exporter *exporter, const char *name, const kf_item *item, kf_error *error);
-/* The candidate's hash, "" for none. */
+/* Copies the hash of a candidate, "" for candidate 0. */
 bool kf_candidate_name(kf_exporter *exporter, int64_t candidate, char hash[KF_HASH_HEX],
                        kf_error *error);
 
 /* ---- export_raw.c, export_parallel.c --------------------------------------------------------- */
 
-#define KF_RAW_CHUNK 200   /* attempts a thread works on at once */
-#define KF_RAW_PARALLEL 16 /* so many chunks are worth threads */
+/* attempts in a chunk, on which one thread works */
+#define KF_RAW_CHUNK 200
+/* fewer chunks are not worth threads */
+#define KF_RAW_PARALLEL 16
 
 /* Attempts `from` … `to` of a run. */
 typedef struct kf_raw_chunk {
     int64_t run, from, to;
 } kf_raw_chunk;
-/* Emits a chunk's rows; marks its verdicts (below `verdicts`) in `used`, a bit each, which threads
- * may share. */
+/* Emits the rows of a chunk. Sets the bits of its verdicts (below `verdicts`) in `used`, which
+ * threads may share. */
 bool kf_raw_attempts(kf_exporter *exporter, const kf_raw_chunk *chunk, unsigned char *used,
                      int64_t verdicts, kf_error *error);
-/* The same for many chunks on all processors, rows in their order. *done: chunks that were emitted;
- * 0, without an error, where threads can't be had or do not see the same moment of the store, and
- * then the caller goes on alone. */
+/* Emits the rows of many chunks in order, with one thread for each processor. *done: chunks that
+ * were emitted. It is 0, without an error, if threads can't start or can't share one snapshot. The
+ * caller then emits the chunks itself. */
 bool kf_raw_parallel(kf_exporter *exporter, const kf_raw_chunk *chunks, size_t count, size_t *done,
                      unsigned char *used, int64_t verdicts, kf_error *error);
 

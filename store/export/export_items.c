@@ -1,15 +1,15 @@
-/* Attempts that a model proposed, with the verdict that stands for them: what all learning formats
- * are made from. */
+/* Items: the attempts that a model proposed, with the verdicts that stand for them. All formats but
+ * raw are made from them. */
 #include <math.h>
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/list.h"
 
-/* The run's population and the attempt itself name a verdict; what stands for that verdict's
- * candidate on that device is the label, also where another run, an `eval` or another store has
- * found it out. An untimed one says nothing against the time of one that was timed. An attempt that
- * was only measured again (reverified) proposes nothing; one that failed before there was any
- * reply, or was thrown away or lost unjudged, teaches nothing. */
+/* The population of the run, or else the attempt, names a verdict. The label is the verdict that
+ * stands for its candidate on its device, even if it is from another run or an `eval`. A correct
+ * verdict without a time does not replace one with a time. Attempts that only measured a candidate
+ * again, that had no reply, or that were rejected or lost are left out. */
 static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidate, c.source, "
                                 "m.system, m.prompt, r.task, a.outcome, v.status, v.blame, "
                                 "v.speedup, v.low,"
@@ -34,14 +34,14 @@ static const char items_sql[] = "SELECT r.id, a.number, a.model_call, a.candidat
 static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
 {
     bool judged = sqlite3_column_type(row, 16) != SQLITE_NULL;
-    item->status = kf_word_to_status(sqlite3_column_text(row, 9));
-    item->blame = kf_word_to_blame(sqlite3_column_text(row, 10));
+    item->status = kf_sql_status(row, 9);
+    item->blame = kf_sql_blame(row, 10);
     item->speedup =
         (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
     if (judged)
-        item->word = kf_word_status(item->status);
-    else { /* a reply without usable code is the model's failure like one that does not compile */
-        kf_attempt_outcome outcome = kf_word_to_outcome(sqlite3_column_text(row, 8));
+        item->word = kf_status_name(item->status);
+    else { /* A reply without usable code fails like one that does not compile. */
+        kf_attempt_outcome outcome = kf_sql_outcome(row, 8);
         item->word = kf_attempt_outcome_name(outcome);
         item->status = KF_COMPILE_ERROR;
         item->blame = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT
@@ -56,7 +56,6 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
         kf_cursor(e->store, error, items_sql, "ii", e->only_run, e->only_task);
-    size_t capacity = 0;
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_cursor_step(cursor, error)) == 1) {
         sqlite3_stmt *s = cursor->statement;
@@ -83,14 +82,7 @@ bool kf_items_load(kf_exporter *e, kf_items *items, kf_error *error)
             continue;
         }
         score(e, s, &item);
-        if (items->count == capacity) {
-            capacity = capacity ? capacity + capacity / 2 : 256;
-            kf_item *list = realloc(items->list, capacity * sizeof *list);
-            if (!list)
-                return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory",
-                               e->store->path);
-            items->list = list;
-        }
+        if (!kf_list_grow(&items->list, items->count)) return kf_fail_memory(error, "an export");
         items->list[items->count++] = item;
     }
     return row == 0;
@@ -253,7 +245,7 @@ void kf_row_numbers(kf_exporter *e, const char *name, const double *values, size
     kf_buffer_append(&e->row, "]", 1);
 }
 
-/* Columns of the calls of all members, one list a column. */
+/* Writes the columns of the calls of all members, one list for each column. */
 static bool member_calls(kf_exporter *e, const kf_item *const *items, size_t count, kf_error *error)
 {
     static const char *const names[] = {"models", "settings", "call_outcomes", "prompt_tokens",
@@ -279,8 +271,7 @@ bool kf_row_members(kf_exporter *e, const kf_item *const *items, size_t count, k
 {
     static const char *const names[] = {"speedups", "speedups_low", "speedups_high"};
     kf_autofree double *figures = calloc(count, sizeof *figures);
-    if (!figures)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures) return kf_fail_memory(error, "an export");
     kf_row_key(e, "statuses");
     for (size_t i = 0; i < count; i++)
         kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);

@@ -1,5 +1,5 @@
-/* What makes two candidates the same, and what makes one appear in a text: hashes of normalised
- * source, and of windows of normalised lines. */
+/* Finding equal candidates, by hashes of normalised source, and finding code of one in a text, by
+ * hashes of several normalised lines in a row. */
 #include <ctype.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 /* ---- hashing --------------------------------------------------------------------------------- */
 
-/* 64-bit FNV-1a over bytes, finished by the mixer of MurmurHash3 (Appleby): plain bytes of sources,
- * no adversary who gains by a collision. */
+/* 64-bit FNV-1a over bytes, then the mixer of MurmurHash3 (Appleby). A collision gives an adversary
+ * no advantage here. */
 static uint64_t finish(uint64_t hash)
 {
     hash ^= hash >> 33;
@@ -84,7 +84,7 @@ bool kf_hash_set_has(const kf_hash_set *set, uint64_t hash)
 
 /* ---- normalised source ----------------------------------------------------------------------- */
 
-/* End of the string or character literal that begins at `at`. */
+/* Returns the end of the string or character literal that begins at `at`. */
 static size_t skip_literal(const char *text, size_t size, size_t at)
 {
     char quote = text[at++];
@@ -114,7 +114,7 @@ uint64_t kf_normalised_source(const char *source, size_t size)
             at += 2;
             gap = true;
         } else if (isspace(c)) {
-            /* The end of a preprocessor line means something; other white space only between words.
+            /* The end of a preprocessor line has a meaning. Other white space only separates words.
              */
             gap = true;
             at++;
@@ -176,7 +176,7 @@ typedef struct window {
     size_t lines;
 } window;
 
-/* Bytes of a line number in front of it, as `12| ` or `12: `. */
+/* Returns the length of a line number at the start of a line: `12| ` or `12: `. */
 static size_t line_number(const char *line, size_t size)
 {
     size_t at = 0, digits;
@@ -187,8 +187,8 @@ static size_t line_number(const char *line, size_t size)
     return at < size && (line[at] == '|' || line[at] == ':') ? at + 1 : 0;
 }
 
-/* Takes a line in; true when the last lines make a fingerprint. Blank lines and such of nothing but
- * punctuation are not counted, comments that begin and end in the line and its number neither. */
+/* Adds a line. True if the last lines make a fingerprint. Blank lines, lines of punctuation alone,
+ * line numbers, and comments within a line do not count. */
 static bool slide(window *w, const char *line, size_t size, uint64_t *print)
 {
     uint64_t hash = START;

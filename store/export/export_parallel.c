@@ -1,9 +1,9 @@
-/* Format raw on all processors: threads turn chunks of attempts into rows, the caller's thread
- * hands them to the sink in their order.
+/* Format raw on all processors: threads turn chunks of attempts into rows, and the caller's thread
+ * hands them to the sink in order.
  *
- * Each thread has a connection of its own, whose snapshot is the caller's: they are opened until
- * all agree on what there is, or, while somebody writes without pause, not at all. What is shared
- * (tasks, fingerprints, patterns) is only read; `used` is written bit by bit, atomically. A thread
+ * Each thread has a connection of its own with the caller's snapshot. Connections are opened again
+ * until all agree, and threads are not used if another process writes without pause. Threads only
+ * read the shared data (tasks, fingerprints, patterns), and set bits of `used` atomically. A thread
  * is at most a few chunks ahead of the sink, which bounds the memory. */
 #include <pthread.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #define AHEAD (4 * MAX_THREADS)
 #define TRIES 5
 
-/* Rows of a chunk, one behind the other: size, split, text. */
+/* The rows of a chunk one after another: size, split, text. */
 typedef struct packed_row {
     uint32_t size;
     bool test;
@@ -53,7 +53,7 @@ static bool collect(void *context, const char *split, const char *row, size_t si
     packed_row head = {(uint32_t)size, split[1] == 'e'};
     kf_buffer_append(w->rows, &head, sizeof head);
     kf_buffer_append(w->rows, row, size);
-    return !w->rows->failed || kf_fail(error, KF_ERROR_MEMORY, "exporting: out of memory");
+    return !w->rows->failed || kf_fail_memory(error, "an export");
 }
 
 static void *work(void *context)
@@ -81,7 +81,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Something that changes with everything a run records. */
+/* Reads a number that changes with every write of a run. */
 static bool moment(kf_store *store, double sums[3], kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(
@@ -92,7 +92,7 @@ static bool moment(kf_store *store, double sums[3], kf_error *error)
     return true;
 }
 
-/* A connection that sees the same moment as `exporter`; NULL when there is none to be had. */
+/* Opens a connection with the snapshot of `exporter`; NULL if that fails. */
 static kf_store *twin(const kf_exporter *exporter)
 {
     double mine[3], its[3];
@@ -154,7 +154,7 @@ static void add_report(kf_export_report *to, const kf_export_report *from)
     to->scrubbed += from->scrubbed;
 }
 
-/* Those that this process may run on; 0 when they are too few for threads. */
+/* Returns the number of processors for this process, 0 if they are too few for threads. */
 static size_t processors(void)
 {
     cpu_set_t set;
@@ -170,8 +170,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
     if (!wanted) return true;
     kf_autofree pool *p = calloc(1, sizeof *p);
     kf_autofree worker *workers = calloc(wanted, sizeof *workers);
-    if (!p || !workers)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!p || !workers) return kf_fail_memory(error, "an export");
     *p = (pool){
         .chunks = chunks, .count = count, .used = used, .verdicts = verdicts, .ahead = 4 * wanted};
     pthread_mutex_init(&p->lock, NULL);
@@ -199,7 +198,7 @@ bool kf_raw_parallel(kf_exporter *e, const kf_raw_chunk *chunks, size_t count, s
         kf_buffer_free(&workers[i].exporter.last_tools.text);
         kf_export_tools_free(&workers[i].exporter.last_tools.tools);
         if (!kf_export_tools_add(&e->tools, &workers[i].exporter.tools) && ok)
-            ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+            ok = kf_fail_memory(error, "an export");
         kf_export_tools_free(&workers[i].exporter.tools);
         add_report(e->report, &workers[i].report);
     }

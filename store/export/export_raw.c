@@ -1,11 +1,12 @@
-/* Format raw: one row an attempt in the order of runs, then one for each verdict that no attempt
- * has. A single join brings all of a row; texts are unpacked from the columns where they lie. */
+/* Format raw: one row for each attempt in the order of runs, then one for each verdict without an
+ * attempt. A single join yields all columns of a row. */
 #include <math.h>
 #include <string.h>
 
 #include "export_internal.h"
 
-/* Of candidate c, verdict v and what hangs on them; the first 15 columns are the attempt's. */
+/* Columns of candidate c, of verdict v and of their texts. The first 15 columns are the attempt's.
+ */
 #define COLUMNS                                                                                   \
     "c.hash, c.flags, c.tunables, c.features, s.size, s.codec, s.data, s.hash, v.status, "        \
     "v.blame, v.message, v.speedup, v.low, "                                                      \
@@ -39,7 +40,7 @@ static const char parents_sql[] = "SELECT l.attempt, c.hash, l.role FROM lineage
                                   "candidate c ON c.id = l.parent WHERE l.run = ? AND l.attempt"
                                   " BETWEEN ? AND ? ORDER BY l.attempt, l.ordinal";
 
-/* What a verdict says of its candidate. */
+/* Writes the fields of a verdict. */
 static double label(const kf_exporter *e, const kf_standing *verdict, const kf_interval *speedup)
 {
     kf_reward_input input = {verdict->status, verdict->blame, *speedup, e->options->significant};
@@ -60,7 +61,7 @@ static bool wanted(const kf_exporter *e, const kf_standing *verdict, const kf_in
     }
 }
 
-/* Hexadecimal digits and kforge's own words: nothing to escape or to take out. */
+/* Hexadecimal digits and names of kforge need no escaping and no scrubbing. */
 static void plain_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at)
 {
     const char *text = (const char *)sqlite3_column_text(row, at);
@@ -73,7 +74,7 @@ static void column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at)
     kf_row_text(e, name, text, text ? (size_t)sqlite3_column_bytes(row, at) : 0);
 }
 
-/* JSON text that may be NULL. */
+/* Writes a JSON text that may be NULL. */
 static void json_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at,
                         const char *nothing)
 {
@@ -83,7 +84,7 @@ static void json_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int
         column(e, name, row, at);
 }
 
-/* A packed JSON text that may be NULL. */
+/* Writes a packed JSON text that may be NULL. */
 static bool packed_column(kf_exporter *e, const char *name, sqlite3_stmt *row, int at,
                           kf_error *error)
 {
@@ -97,7 +98,7 @@ static bool packed_column(kf_exporter *e, const char *name, sqlite3_stmt *row, i
     return text && (at != VERDICT_JSON || kf_export_note_tools(e, text, size, error));
 }
 
-/* Parents of a chunk's attempts, read beside them in the same order. */
+/* The parents of the attempts of a chunk, read in the same order. */
 typedef struct family {
     kf_store_cursor *cursor; /* NULL: a verdict outside a run has none */
     int row;                 /* of kf_cursor_step: 1 while `attempt` is the next one's */
@@ -135,9 +136,9 @@ static bool parents(kf_exporter *e, family *f, int64_t number, kf_error *error)
     return f->row >= 0;
 }
 
-/* A text of a call as a JSON string, scrubbed. Those that came last are kept: a search sends the
- * same system text with every prompt, and the same prompt several times. *leaks becomes true when
- * it holds code of a task for testing. */
+/* Writes a text of a call as a scrubbed JSON string. The last texts are kept, since a search sends
+ * the same system text with every prompt, and the same prompt several times. *leaks becomes true if
+ * the text holds code of a test task. */
 static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob, bool *leaks,
                       kf_error *error)
 {
@@ -152,8 +153,7 @@ static bool call_text(kf_exporter *e, const char *name, int which, int64_t blob,
         kept->scrubbed =
             size ? kf_scrub_append(e->scrubber, &kept->json, text, size, false, true) : 0;
         kept->leaks = kf_leak_found(&e->prints, text, size);
-        if (kept->json.failed)
-            return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+        if (kept->json.failed) return kf_fail_memory(error, "an export");
         kept->blob = blob;
     }
     e->report->scrubbed += kept->scrubbed;
@@ -194,7 +194,7 @@ static bool call(kf_exporter *e, int64_t id, bool *leaks, kf_error *error)
     return true;
 }
 
-/* The source, checked against its hash: a label on a damaged text is worse than none. */
+/* Writes the source, after comparing its hash. A damaged text must not get a label. */
 static char *source_of(kf_exporter *e, sqlite3_stmt *row, size_t *size, kf_error *error)
 {
     *size = 0;
@@ -241,8 +241,7 @@ static bool emit(kf_exporter *e, sqlite3_stmt *row, family *f, kf_error *error)
     const kf_export_task *task = kf_export_task_of(e, sqlite3_column_int64(row, 2));
     if (!task || task->split == KF_SPLIT_NONE) return e->report->held_out++, true;
     int64_t verdict_id = sqlite3_column_int64(row, 11);
-    kf_standing verdict = {verdict_id, kf_word_to_status(sqlite3_column_text(row, 23)),
-                           kf_word_to_blame(sqlite3_column_text(row, 24)), 0, false};
+    kf_standing verdict = {verdict_id, kf_sql_status(row, 23), kf_sql_blame(row, 24), 0, false};
     kf_interval speedup = {kf_sql_double(row, 26), kf_sql_double(row, 27), kf_sql_double(row, 28)};
     if (!wanted(e, &verdict, &speedup)) return e->report->filtered++, true;
     size_t size;
@@ -311,7 +310,7 @@ bool kf_raw_attempts(kf_exporter *e, const kf_raw_chunk *chunk, unsigned char *u
     return row == 0;
 }
 
-/* Verdicts that no attempt has, by their times; where these are equal, by what they are of. */
+/* Emits the verdicts without an attempt by their times, and at equal times by their content. */
 typedef struct lone {
     double created;
     uint64_t place;
@@ -326,7 +325,7 @@ static int by_time(const void *a, const void *b)
     return (x->verdict > y->verdict) - (x->verdict < y->verdict);
 }
 
-/* A query for each gap in what was used. */
+/* Runs one query for each gap in `used`. */
 static bool list_lone(kf_exporter *e, const unsigned char *used, int64_t verdicts, kf_buffer *list,
                       kf_error *error)
 {
@@ -351,8 +350,7 @@ static bool list_lone(kf_exporter *e, const unsigned char *used, int64_t verdict
         }
         if (row < 0) return false;
     }
-    return !list->failed ||
-           kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    return !list->failed || kf_fail_memory(error, "an export");
 }
 
 static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t verdicts,
@@ -372,7 +370,7 @@ static bool lone_verdicts(kf_exporter *e, const unsigned char *used, int64_t ver
     return true;
 }
 
-/* Runs in the order of their keys, cut into chunks. */
+/* Cuts all runs, in the order of their keys, into chunks. */
 static bool plan(kf_exporter *e, kf_buffer *chunks, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(e->store, error,
@@ -388,8 +386,7 @@ static bool plan(kf_exporter *e, kf_buffer *chunks, kf_error *error)
             kf_buffer_append(chunks, &chunk, sizeof chunk);
         }
     }
-    if (chunks->failed)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (chunks->failed) return kf_fail_memory(error, "an export");
     return row == 0;
 }
 
@@ -402,8 +399,7 @@ bool kf_export_raw(kf_exporter *e, kf_error *error)
         return false;
     /* verdicts that belong to an attempt, a bit each */
     kf_autofree unsigned char *used = calloc((size_t)verdicts / 8 + 1, 1);
-    if (!used)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!used) return kf_fail_memory(error, "an export");
     size_t count = list.size / sizeof(kf_raw_chunk);
     /* malloc'd, so aligned */
     const kf_raw_chunk *chunks = (const kf_raw_chunk *)(const void *)list.data;

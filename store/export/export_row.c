@@ -1,5 +1,5 @@
-/* Rows: JSON written straight into a buffer. A tree per row would cost more than reading the row
- * from the database does. */
+/* Rows: JSON written directly into a buffer. Building a tree for each row would take longer than
+ * reading the row from the database. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -73,10 +73,10 @@ void kf_row_integer(kf_exporter *e, const char *name, int64_t value)
     append_integer(&e->row, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
 }
 
-/* The 17 significant digits of a positive double, rounded half to even as printf does, and the
- * decimal exponent of the first; false out of the range that is done here. The double is an integer
- * over a power of two, so with a power of ten that brings 17 digits before the point it still is
- * one, of at most 120 bits, and the rest below the point decides the rounding exactly. */
+/* Computes the 17 significant digits of a positive double, rounded half to even as printf does, and
+ * the decimal exponent of the first. False outside of the range that it handles. The double is an
+ * integer over a power of two. Multiplied by a power of ten that brings 17 digits before the point
+ * it is still one, of at most 120 bits, so the remainder decides the rounding exactly. */
 static bool seventeen_digits(double value, uint64_t *digits, int *exponent)
 {
     if (!(value >= 1e-4 && value < 1e15)) return false;
@@ -125,7 +125,7 @@ static bool seventeen_digits(double value, uint64_t *digits, int *exponent)
     }
 }
 
-/* What "%.17g" prints of such a value, with ".0" where that has no point. */
+/* Prints such a value like "%.17g", and adds ".0" if that has no point. */
 static size_t print_digits(char *text, uint64_t digits, int exponent)
 {
     char all[17];
@@ -152,8 +152,8 @@ static size_t print_digits(char *text, uint64_t digits, int exponent)
     return (size_t)(at - text) + (size_t)(last - exponent);
 }
 
-/* "%.17g", but always with a point or an exponent: readers that infer types take "1" for an
- * integer. printf itself takes a microsecond for each. */
+/* Writes a number like "%.17g", but always with a point or an exponent, because readers that infer
+ * types take "1" for an integer. printf would take a microsecond for each number. */
 void kf_json_number(kf_buffer *out, double value)
 {
     char text[40];

@@ -1,15 +1,15 @@
-/* Text on its way out: valid UTF-8, without secrets and places, escaped for JSON; in one pass,
- * since a store holds gigabytes of it.
+/* Scrubbing text: makes it valid UTF-8, removes secrets and paths, and escapes it for JSON. One
+ * pass does all, since a store holds gigabytes of text.
  *
- * Taken out:
- *   keys      what begins like one and goes on for at least 16 letters and digits (prefixes below,
- * "Bearer …", JSON Web Tokens), and the values of variables of the environment that end in KEY,
- * TOKEN, SECRET or PASSWORD, of 8 characters and more: [key] homes     /home/NAME, /Users/NAME and
- * $HOME: /home/user; /root stays hosts     the value of "host" in verdicts: "" paths     in logs
- * only (`paths`): the folders of an absolute path, but for system ones: [path]/file
+ *   keys    Text that begins like a key (prefixes below, "Bearer …", JSON Web Tokens) and has at
+ *           least 16 more letters and digits. Also values of at least 8 characters of environment
+ *           variables that end in KEY, TOKEN, SECRET or PASSWORD. They become [key].
+ *   homes   /home/NAME, /Users/NAME and $HOME become /home/user. /root stays.
+ *   hosts   The value of "host" in verdicts becomes "".
+ *   paths   In logs only (`paths`): /a/b/file becomes [path]/file, except for system folders.
  *
- * A position is looked at closely only when its two bytes begin some pattern or the first of them
- * is no plain text; everything else is copied in runs. */
+ * A position is examined only if its two bytes begin a pattern, or if the first is not plain ASCII.
+ * All other text is copied in runs. */
 #include <ctype.h>
 #include <string.h>
 
@@ -86,7 +86,7 @@ static void add_environment(kf_scrubber *s)
 kf_scrubber *kf_scrubber_new(const char *const *secrets, size_t count, kf_error *error)
 {
     kf_scrubber *s = calloc(1, sizeof *s);
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory"), NULL;
+    if (!s) return kf_fail_memory(error, "a scrubbed text"), NULL;
     for (size_t i = 0; i < COUNT(key_prefixes); i++) add_pair(s, key_prefixes[i]);
     for (size_t i = 0; i < COUNT(homes); i++) add_pair(s, homes[i]);
     add_pair(s, "Bearer");
@@ -136,8 +136,8 @@ static size_t word_length(const char *text, size_t size)
     return length;
 }
 
-/* The folders of an absolute path, 0 when it is none or a system one: "/a/b/c.h" gives the length
- * of "/a/b". */
+/* Returns the length of the folders of an absolute path: of "/a/b" in "/a/b/c.h". 0 for other texts
+ * and for system folders. */
 static size_t folders_length(const char *text, size_t size)
 {
     for (size_t i = 0; i < COUNT(system_folders); i++)
@@ -193,7 +193,7 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
         size_t prefix = strlen(key_prefixes[i]);
         if (!begins(text, size, key_prefixes[i], prefix)) continue;
         size_t length = key_length(text + prefix, size - prefix);
-        bool digit = false; /* sk-learn-compatible-regression is no key */
+        bool digit = false; /* sk-learn-compatible-regression is not a key. */
         for (size_t k = 0; k < length && !digit; k++)
             digit = isdigit((unsigned char)text[prefix + k]);
         if (length >= MIN_KEY && digit) return (match){prefix + length, "[key]"};
@@ -203,8 +203,8 @@ static match match_at(const kf_scrubber *s, const char *text, size_t size, unsig
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at `text`, 0 when there is none (RFC 3629: no overlong forms,
- * no surrogates). */
+/* Returns the length of the valid UTF-8 sequence at `text`, else 0 (RFC 3629: no overlong forms, no
+ * surrogates). */
 static size_t utf8_length(const unsigned char *text, size_t size)
 {
     unsigned char a = text[0];
@@ -253,8 +253,8 @@ static char *put_replacement(char *to, const char *text, bool json)
     return to;
 }
 
-/* Runs between escapes are short: those of up to 16 bytes are copied without a call, with what lies
- * behind them, for which there is room. */
+/* Runs between escapes are short. Runs of up to 16 bytes are copied as 16 bytes, without a call.
+ * The buffer has room for the bytes after the run. */
 static char *put_run(char *to, const char *text, size_t size, size_t readable)
 {
     if (size <= 16 && readable >= 16) {
@@ -272,7 +272,9 @@ typedef struct scrubbing {
     int64_t count;
 } scrubbing;
 
-/* Goes on from `at` to `end` or a little beyond it; there is room at `to`. */
+/* Scrubs from `at` to `end`, or to the end of a sequence that crosses it. The buffer has room at
+ * `to`.
+ */
 static char *scrub_piece(scrubbing *w, char *to, size_t end)
 {
     const kf_scrubber *s = w->scrubber;
@@ -334,7 +336,7 @@ char *kf_scrub_text(const kf_scrubber *scrubber, const char *text, size_t size, 
     kf_autobuffer out = {0};
     *count += kf_scrub_append(scrubber, &out, text, size, paths, false);
     char *result = kf_buffer_take(&out);
-    if (!result) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!result) kf_fail_memory(error, "a scrubbed text");
     return result;
 }
 

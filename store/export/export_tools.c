@@ -1,8 +1,9 @@
-/* Which tools the verdicts of exported rows name. Verdicts of one judge begin their provenance with
- * the same text, so what was read of the last one is mostly what would be read of the next. */
+/* The tools that the verdicts of exported rows name. Verdicts of one judge begin their provenance
+ * with the same text, so the result for the last verdict mostly holds for the next. */
 #include <string.h>
 
 #include "export_internal.h"
+#include "kforge/list.h"
 #include "kforge/json.h"
 
 void kf_export_tools_free(kf_export_tools *tools)
@@ -15,7 +16,7 @@ void kf_export_tools_free(kf_export_tools *tools)
     *tools = (kf_export_tools){0};
 }
 
-/* By name, in the order of the table below, then by version. */
+/* Tools are sorted by name in the order of this table, then by version. */
 static const struct {
     const char *name, *parent, *member;
 } kinds[] = {
@@ -40,7 +41,7 @@ static int rank(const char *name)
     return i;
 }
 
-/* Adds `verdicts` to a tool's count; the entry's index, -1 out of memory. */
+/* Adds `verdicts` to the count of a tool. Returns the index of its entry, -1 without memory. */
 static int count(kf_export_tools *tools, const char *name, const char *version, int64_t verdicts)
 {
     size_t at = 0;
@@ -50,9 +51,8 @@ static int count(kf_export_tools *tools, const char *name, const char *version, 
         if (order == 0) return tools->list[at].verdicts += verdicts, (int)at;
         if (order > 0) break;
     }
-    kf_export_tool *list = realloc(tools->list, (tools->count + 1) * sizeof *list);
-    if (!list) return -1;
-    tools->list = list;
+    if (!kf_list_grow(&tools->list, tools->count)) return -1;
+    kf_export_tool *list = tools->list;
     kf_export_tool tool = {strdup(name), strdup(version), verdicts};
     if (!tool.name || !tool.version) return free(tool.name), free(tool.version), -1;
     memmove(list + at + 1, list + at, (tools->count++ - at) * sizeof *list);
@@ -92,8 +92,8 @@ static bool read_tools(const kf_exporter *e, const cJSON *provenance, kf_export_
     return true;
 }
 
-/* Up to here everything is the judge's and its device's; behind it come options, layers and keys,
- * which differ. */
+/* The text from START to END is the same for all verdicts of a judge and a device. Options, layers
+ * and keys follow, which differ. */
 #define START "\"provenance\":{"
 #define END ",\"options\":"
 
@@ -113,7 +113,7 @@ bool kf_export_note_tools(kf_exporter *e, const char *verdict, size_t size, kf_e
         if (length) kf_buffer_append(&last->text, start, length);
     }
     ok = ok && kf_export_tools_add(&e->tools, &last->tools) && !last->text.failed;
-    return ok || kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    return ok || kf_fail_memory(error, "an export");
 }
 
 bool kf_export_note_verdict(kf_exporter *e, int64_t verdict, kf_error *error)

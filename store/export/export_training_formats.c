@@ -1,4 +1,4 @@
-/* Formats made of single replies and groups of them: sft, kto, dpo, grpo. */
+/* The formats of single replies and of groups of replies: sft, kto, dpo, grpo. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +19,7 @@ static void reply_of(kf_exporter *e, const char *name, const kf_item_texts *text
     kf_row_messages(e, name, &(kf_row_message){"assistant", texts->reply, texts->reply_size}, 1);
 }
 
-/* What is imitated came to its end by itself: a reply that was cut off may hold good code all the
- * same. */
+/* True for replies to imitate. A reply that was cut off is not one, even if its code is good. */
 static bool to_imitate(const kf_exporter *e, const kf_item *item)
 {
     return item->whole && kf_item_wanted(e, item);
@@ -53,8 +52,8 @@ bool kf_export_sft(kf_exporter *e, kf_error *error)
     return true;
 }
 
-/* 1 good, 0 bad, -1 neither: as fast as the baseline as far as one can tell, or good but cut off.
- */
+/* Returns 1 for good, 0 for bad, -1 for a reply that is as fast as the baseline within the
+ * interval, or good but cut off. */
 static int verdict_of(const kf_exporter *e, const kf_item *item)
 {
     if (item->status != KF_CORRECT) return 0;
@@ -127,7 +126,7 @@ static bool same_prompt(const kf_item *a, const kf_item *b)
     return a->task == b->task && a->prompt == b->prompt && a->system == b->system;
 }
 
-/* Sorts items into groups, these by their first members. */
+/* Sorts items into groups, and the groups by their first members. */
 static void group_items(kf_exporter *e, kf_items *items)
 {
     if (!items->count) return;
@@ -148,7 +147,7 @@ typedef struct group {
     size_t count;
 } group;
 
-/* Takes duplicates out of a group, within it and of what is there already. */
+/* Removes duplicates of members of the group and of earlier rows. */
 static bool fold_group(kf_exporter *e, group *g, kf_error *error)
 {
     kf_hash_set seen = {0};
@@ -166,8 +165,7 @@ static bool fold_group(kf_exporter *e, group *g, kf_error *error)
         g->items[kept++] = g->items[i];
     }
     g->count = kept;
-    if (seen.failed)
-        ok = kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (seen.failed) ok = kf_fail_memory(error, "an export");
     kf_hash_set_free(&seen);
     return ok;
 }
@@ -181,8 +179,7 @@ static bool for_groups(kf_exporter *e,
         return false;
     group_items(e, &items);
     kf_autofree kf_fold *folds = calloc(items.count + 1, sizeof *folds);
-    if (!folds)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!folds) return kf_fail_memory(error, "an export");
     for (size_t start = 0, end; start < items.count; start = end) {
         for (end = start + 1;
              end < items.count && items.list[end].group == items.list[start].group;)
@@ -193,8 +190,9 @@ static bool for_groups(kf_exporter *e,
     return true;
 }
 
-/* Is `a` better than `b`, as far as one can tell? Correct beats failed; of two correct ones the
- * faster by the margin, and with `significant` only where their intervals do not overlap. */
+/* True if `a` is better than `b`. Correct is better than failed. Of two correct replies the one
+ * that is faster by the margin is better, with `significant` only if their intervals do not
+ * overlap. */
 static bool better(const kf_exporter *e, const kf_item *a, const kf_item *b, double margin)
 {
     if (a->status != KF_CORRECT) return false;
@@ -226,13 +224,13 @@ static bool emit_pair(kf_exporter *e, const kf_item *chosen, const kf_item *reje
     return kf_export_emit(e, chosen->split, error);
 }
 
-/* Every chosen reply of the group with up to most_pairs rejected ones, spread over the group from a
- * place that its number decides, so that not all are paired with the same few. */
+/* Pairs every chosen reply of the group with up to most_pairs rejected ones. They are spread over
+ * the group from a start that depends on the number of the reply, so that replies get different
+ * ones. */
 static bool pair_group(kf_exporter *e, const group *g, kf_error *error)
 {
     kf_autofree bool *used = calloc(g->count + 1, sizeof *used);
-    if (!used)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!used) return kf_fail_memory(error, "an export");
     for (size_t i = 0; i < g->count; i++) {
         const kf_item *chosen = &g->items[i];
         int64_t pairs = 0;
@@ -276,8 +274,8 @@ static bool row_completions(kf_exporter *e, const group *g, kf_error *error)
     return true;
 }
 
-/* Is any reply of the group better than another? Where none is, dividing by the deviation would
- * make a preference out of noise. */
+/* True if one reply of the group is better than another. Otherwise dividing by the deviation would
+ * turn noise into a preference. */
 static bool tells_apart(const kf_exporter *e, const group *g)
 {
     const kf_item *best = NULL;
@@ -285,7 +283,7 @@ static bool tells_apart(const kf_exporter *e, const group *g)
     for (size_t i = 0; i < g->count; i++) {
         const kf_item *item = &g->items[i];
         failed |= item->status != KF_CORRECT;
-        /* whose lower end is highest: when that one is better than none, no other is */
+        /* The item with the highest lower end: if it is better than no other, no item is. */
         if (item->status == KF_CORRECT && (!best || !(item->speedup.low <= best->speedup.low)))
             best = item;
     }
@@ -301,8 +299,7 @@ static bool emit_group(kf_exporter *e, const group *g, kf_error *error)
         return e->report->filtered += (int64_t)g->count, true;
     kf_autofree double *figures = calloc(2 * g->count, sizeof *figures);
     kf_autofree const kf_item **members = calloc(g->count, sizeof *members);
-    if (!figures || !members)
-        return kf_fail(error, KF_ERROR_MEMORY, "%s: exporting: out of memory", e->store->path);
+    if (!figures || !members) return kf_fail_memory(error, "an export");
     double *rewards = figures, *advantages = figures + g->count;
     for (size_t i = 0; i < g->count; i++) {
         members[i] = &g->items[i];

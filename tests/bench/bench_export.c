@@ -68,8 +68,8 @@ static void fill(const char *path, int64_t count, int salt)
                                         .step = "tune",
                                         .parents = &parent,
                                         .parent_count = recorded.candidate != 0,
-                                        .source = source.data,
-                                        .source_size = source.size,
+                                        .content.source = source.data,
+                                        .content.source_size = source.size,
                                         .verdict = &verdict,
                                         .verdict_json = "{\"schema\":\"kforge-verdict/1\"}",
                                         .verdict_size = 30};
@@ -110,7 +110,7 @@ static void bench_raw(const char *path)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("export: %" PRId64 " rows raw, %.0f rows/s, %.0f a CPU second, %.0f MB/s, first row "
-                              "after %.3f s, at most %ld MiB resident\n",
+           "after %.3f s, at most %ld MiB resident\n",
            s.rows, (double)s.rows / seconds, (double)s.rows / cpu, (double)s.bytes / seconds / 1e6,
            s.first, usage.ru_maxrss >> 10);
     fflush(stdout);

@@ -163,8 +163,8 @@ static void prepare(prepared *p, const char *run, int64_t number, bool realistic
         kf_buffer_format(&p->source, "variant %" PRId64, number);
         kf_buffer_string(&p->json, "{}");
     }
-    p->attempt.source = p->source.data;
-    p->attempt.source_size = p->source.size;
+    p->attempt.content.source = p->source.data;
+    p->attempt.content.source_size = p->source.size;
     p->attempt.verdict = &p->verdict;
     p->attempt.verdict_json = p->json.data;
     p->attempt.verdict_size = p->json.size;

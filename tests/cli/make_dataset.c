@@ -10,6 +10,7 @@
 #include "kforge/buffer.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "kforge/verdict.h"
 
 static kf_error error;
 
@@ -178,8 +179,8 @@ static void fill(kf_store *store, const char *tasks, const char *name, const cha
                                         .step = p->step,
                                         .parents = parents,
                                         .parent_count = source && p->parent ? 2 : 0,
-                                        .source = source,
-                                        .source_size = source ? strlen(source) : 0,
+                                        .content.source = source,
+                                        .content.source_size = source ? strlen(source) : 0,
                                         .verdict = verdict,
                                         .verdict_json = json_text,
                                         .verdict_size = json_text ? strlen(json_text) : 0,
@@ -203,8 +204,8 @@ static void fill(kf_store *store, const char *tasks, const char *name, const cha
     must(kf_store_record(store,
                          &(kf_store_attempt_new){.task = kf_task_hash(task),
                                                  .device = "cpu Test Processor 9000",
-                                                 .source = "// evaluated\n",
-                                                 .source_size = 13,
+                                                 .content.source = "// evaluated\n",
+                                                 .content.source_size = 13,
                                                  .verdict = verdict,
                                                  .verdict_json = "{}",
                                                  .verdict_size = 2},

@@ -8,6 +8,7 @@
 #include "kforge/buffer.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "kforge/verdict.h"
 
 static kf_error error;
 
@@ -146,10 +147,10 @@ int main(int argc, char **argv)
             attempt.verdict = verdict;
             attempt.verdict_json = cJSON_PrintUnformatted(json);
             attempt.verdict_size = strlen(attempt.verdict_json);
-            attempt.source = p->source;
-            attempt.source_size = strlen(p->source);
-            attempt.flags = &p->flag;
-            attempt.flag_count = p->flag != NULL;
+            attempt.content.source = p->source;
+            attempt.content.source_size = strlen(p->source);
+            attempt.content.flags = &p->flag;
+            attempt.content.flag_count = p->flag != NULL;
         }
         if (strncmp(p->proposer, "exec", 4) == 0)
             attempt.model_call =

@@ -84,7 +84,7 @@ END
 expect 3 store merge e.db --store abc.db
 complains "e.db"
 expect 3 store check --store e.db
-complains "damaged"
+complains "checksum is wrong in blob "
 [ "$(digest abc.db)" = "$before" ] || fail "a refused source changed the store"
 # Nor is there a new one for nothing: not of what can't be opened, which is known before anything is merged, and not of what turns out to be damaged.
 for bad in none.db text.db newer.db cut.db e.db; do

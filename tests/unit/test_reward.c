@@ -101,22 +101,6 @@ static void test_significance(void **state)
     close_to(kf_reward_of(KF_REWARD_SPEEDUP, &input), 1);
 }
 
-static void test_of_verdict(void **state)
-{
-    (void)state;
-    kf_verdict *verdict = kf_verdict_new("job", "axpy", "cpu");
-    kf_workload_verdict *workload = kf_verdict_add_workload(verdict, "main", true);
-    workload->status = KF_CORRECT;
-    workload->speedup = (kf_interval){1.5, 1.4, 1.6};
-    kf_verdict_conclude(verdict);
-    close_to(kf_reward_of_verdict(KF_REWARD_KEVIN, verdict, false), 0.3 + verdict->speedup.value);
-    kf_verdict_add_finding(verdict, NULL, KF_CHEATING, KF_BLAME_CANDIDATE, "unchosen.written", NAN,
-                           NAN, "wrote what was not asked");
-    kf_verdict_conclude(verdict);
-    close_to(kf_reward_of_verdict(KF_REWARD_KEVIN, verdict, false), 0);
-    kf_verdict_free(verdict);
-}
-
 static void test_advantages(void **state)
 {
     (void)state;
@@ -165,7 +149,6 @@ int test_program(void)
         cmocka_unit_test(test_milestones_need_the_interval),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_significance),
-        cmocka_unit_test(test_of_verdict),
         cmocka_unit_test(test_advantages),
         cmocka_unit_test(test_smooth),
         cmocka_unit_test(test_returns),

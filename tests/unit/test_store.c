@@ -234,12 +234,12 @@ static void a_verdict_comes_back_whole(void **state)
                                     .step = "draft",
                                     .island = 2,
                                     .cell = "memory/low",
-                                    .source = "int x;",
-                                    .source_size = 6,
-                                    .flags = flags,
-                                    .flag_count = 2,
-                                    .tunables = "{\"BLOCK\":256}",
-                                    .features = "[1,2]",
+                                    .content.source = "int x;",
+                                    .content.source_size = 6,
+                                    .content.flags = flags,
+                                    .content.flag_count = 2,
+                                    .content.tunables = "{\"BLOCK\":256}",
+                                    .content.features = "[1,2]",
                                     .verdict = &verdict,
                                     .verdict_json = json,
                                     .verdict_size = sizeof json - 1,
@@ -313,12 +313,12 @@ static void identical_work_is_recognised(void **state)
     verdict.code_hash = (char *)"abc123";
     kf_store_attempt_new attempt = {.run = f->run,
                                     .outcome = KF_ATTEMPT_JUDGED,
-                                    .source = "A",
-                                    .source_size = 1,
+                                    .content.source = "A",
+                                    .content.source_size = 1,
                                     .verdict = &verdict};
     attempt.verdict_json = "{}";
     attempt.verdict_size = 2;
-    attempt.form = "f0";
+    attempt.content.canonical_hash = "f0";
     kf_store_recorded first, again;
     assert_ok(&error, kf_store_record(f->store, &attempt, &first, &error));
 
@@ -382,10 +382,10 @@ static void identical_work_is_recognised(void **state)
     const char *flags[] = {"-DX"};
     kf_store_attempt_new same_code = {.run = run,
                                       .outcome = KF_ATTEMPT_SAME_CODE,
-                                      .source = "A",
-                                      .source_size = 1,
-                                      .flags = flags,
-                                      .flag_count = 1};
+                                      .content.source = "A",
+                                      .content.source_size = 1,
+                                      .content.flags = flags,
+                                      .content.flag_count = 1};
     same_code.known_verdict = first.verdict;
     assert_ok(&error, kf_store_record(f->store, &same_code, &again, &error));
     assert_true(again.is_new);
@@ -413,8 +413,8 @@ static void eval_needs_no_run(void **state)
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 3);
     kf_store_attempt_new attempt = {.task = TASK,
-                                    .source = "E",
-                                    .source_size = 1,
+                                    .content.source = "E",
+                                    .content.source_size = 1,
                                     .verdict = &verdict,
                                     .verdict_json = "{}",
                                     .verdict_size = 2};
@@ -436,8 +436,8 @@ static void wrong_calls_are_refused(void **state)
     kf_error error;
     kf_verdict verdict = make_verdict(KF_CORRECT, 3);
     kf_store_attempt_new good = {.run = f->run,
-                                 .source = "E",
-                                 .source_size = 1,
+                                 .content.source = "E",
+                                 .content.source_size = 1,
                                  .verdict = &verdict,
                                  .verdict_json = "{}",
                                  .verdict_size = 2};
@@ -449,7 +449,7 @@ static void wrong_calls_are_refused(void **state)
     bad.run = "0000000000";
     assert_fails(&error, KF_ERROR_INPUT, "no run", kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
-    bad.source = NULL;
+    bad.content.source = NULL;
     assert_fails(&error, KF_ERROR_INTERNAL, "no candidate",
                  kf_store_record(f->store, &bad, NULL, &error));
     bad = good;
@@ -531,8 +531,8 @@ static int64_t record_child(fixture *f, const char *source, const kf_store_paren
     kf_verdict verdict = make_verdict(KF_CORRECT, 1.5);
     kf_store_recorded recorded;
     kf_store_attempt_new attempt = {.run = f->run,
-                                    .source = source,
-                                    .source_size = strlen(source),
+                                    .content.source = source,
+                                    .content.source_size = strlen(source),
                                     .parents = parents,
                                     .parent_count = count};
     attempt.verdict = &verdict;
@@ -614,8 +614,7 @@ static void mixed_text(char *text, size_t size, uint64_t *random, bool any)
     }
 }
 
-/* Verdicts are packed by what they are made of (store/numbers.c), yet any text comes back as it
- * was. */
+/* Any text comes back as it was. */
 static void verdicts_come_back_byte_by_byte(void **state)
 {
     fixture *f = *state;
@@ -631,15 +630,15 @@ static void verdicts_come_back_byte_by_byte(void **state)
         int source_size = snprintf(source, sizeof source, "source %d", i);
         kf_verdict verdict = make_verdict(KF_CORRECT, 2);
         kf_store_recorded recorded;
-        assert_ok(&error,
-                  kf_store_record(f->store,
-                                  &(kf_store_attempt_new){.run = f->run,
-                                                          .source = source,
-                                                          .source_size = (size_t)source_size,
-                                                          .verdict = &verdict,
-                                                          .verdict_json = text,
-                                                          .verdict_size = size},
-                                  &recorded, &error));
+        assert_ok(&error, kf_store_record(
+                              f->store,
+                              &(kf_store_attempt_new){.run = f->run,
+                                                      .content.source = source,
+                                                      .content.source_size = (size_t)source_size,
+                                                      .verdict = &verdict,
+                                                      .verdict_json = text,
+                                                      .verdict_size = size},
+                              &recorded, &error));
         size_t got;
         kf_autofree char *back = kf_store_verdict_json(f->store, recorded.verdict, &got, &error);
         if (!back) fail_msg("text %d: %s", i, error.text);

@@ -311,8 +311,8 @@ static void record_until_killed(const char *path, const char *run, int64_t from,
         if (group && (n - from) % group == 1)
             CHILD_CHECK(kf_store_begin(store, &error), error.text);
         kf_store_attempt_new attempt = {.run = run,
-                                        .source = source,
-                                        .source_size = (size_t)size,
+                                        .content.source = source,
+                                        .content.source_size = (size_t)size,
                                         .verdict = &verdict,
                                         .verdict_json = text};
         attempt.verdict_size = attempt.state_size = (size_t)text_size;
@@ -667,8 +667,8 @@ static void a_changed_verdict_is_noticed(void **state)
     kf_store_recorded recorded;
     assert_ok(&error, kf_store_record(f->store,
                                       &(kf_store_attempt_new){.run = f->run,
-                                                              .source = "S",
-                                                              .source_size = 1,
+                                                              .content.source = "S",
+                                                              .content.source_size = 1,
                                                               .verdict = &verdict,
                                                               .verdict_json = json.data,
                                                               .verdict_size = json.size},

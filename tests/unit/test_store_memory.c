@@ -65,10 +65,10 @@ static bool session(const char *path, kf_error *error)
     const char *flags[] = {"-DA=1"};
     kf_store_parent parent = {first.candidate, "base"};
     kf_store_attempt_new attempt = {.run = run,
-                                    .source = state,
-                                    .source_size = sizeof state,
-                                    .flags = flags,
-                                    .flag_count = 1,
+                                    .content.source = state,
+                                    .content.source_size = sizeof state,
+                                    .content.flags = flags,
+                                    .content.flag_count = 1,
                                     .parents = &parent};
     attempt.parent_count = 1;
     attempt.verdict = &verdict;

@@ -71,8 +71,8 @@ static void standing_follows_the_rule(void **state)
         snprintf(source, sizeof source, "case %zu", i);
         kf_store_recorded recorded;
         kf_store_attempt_new attempt = {.run = f->run,
-                                        .source = source,
-                                        .source_size = strlen(source),
+                                        .content.source = source,
+                                        .content.source_size = strlen(source),
                                         .verdict = &cases[i].first};
         attempt.verdict_json = "{}";
         attempt.verdict_size = 2;

@@ -1,36 +1,31 @@
-/* Texts that are mostly numbers and well-known words: verdicts and counters as JSON. (Codec NUMBERS
- * of blob.c.)
+/* Reading texts as schemas 1 to 5 packed them, for the migration that re-encodes them (migrate.c).
+ * Nothing is written in these codecs any more.
  *
- * zstd takes digits for letters: they hardly ever repeat, so all it can do is to give them shorter
- * codes, which is two thirds of the time that compressing a verdict takes. Here runs of digits
- * leave the text first, two characters to a byte, which is as small as codes make them. What is
- * left, keys and words, is nearly the same in each verdict; zstd finds it in a dictionary. Together
- * a third of the time, and no larger.
+ *   0  the text itself
+ *   1  a zstd frame without checksum
+ *   2  texts that are mostly numbers: verdicts and counters
+ *
+ * Codec 2 took runs of digits out of the text, two characters to a byte, before zstd packed the
+ * rest with a dictionary:
  *
  *     u32 check, u32 bytes of the frame, the frame, digits
  *
- * The frame unpacks to the text with MARK for every run that was taken out; digits hold these runs
- * one behind another, high half of a byte first, each ended by a low half that is END: the high one
- * is the last character of a run of odd length, else END, too. A text with a MARK of its own (no
- * JSON has one) can't be packed so. `check` is a sum over everything behind it: digits have no
- * redundancy by which damage would show. Little-endian, as samples are.
- *
- * The dictionary is part of the format: it never changes. A better one is another codec. */
+ * The frame unpacks to the text with MARK for every run that was taken out. `digits` holds these
+ * runs one after another, the high half of a byte first. The low half END ends a run: the high half
+ * is the last character of a run of odd length, else END, too. `check` is a sum over everything
+ * after it. Numbers are little-endian. */
 #include "internal.h"
 
 #include <string.h>
 
-#define MARK '\1'
-/* a run costs one byte of text and up to one and a half of digits beside its own */
-#define SHORTEST 4
-#define HEADER 8
-#define FAST (-1)
+enum { RAW = 0, ZSTD = 1, NUMBERS = 2 };
 
-/* Half bytes of a run: END, or one more than the place of a character in "0123456789.-e,+". */
+#define MARK '\1'
+#define HEADER 8
+
+/* The two characters of a byte of digits. Half a byte is END, or one more than the place of a
+ * character in "0123456789.-e,+". */
 enum { END = 0 };
-static const unsigned char half_of[256] = {
-    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7, ['7'] = 8,
-    ['8'] = 9, ['9'] = 10, ['.'] = 11, ['-'] = 12, ['e'] = 13, [','] = 14, ['+'] = 15};
 #define PAIRS(c)                                                                            \
     {c, 0}, {c, '0'}, {c, '1'}, {c, '2'}, {c, '3'}, {c, '4'}, {c, '5'}, {c, '6'}, {c, '7'}, \
         {c, '8'}, {c, '9'}, {c, '.'}, {c, '-'}, {c, 'e'}, {c, ','},                         \
@@ -40,11 +35,6 @@ static const unsigned char half_of[256] = {
 static const char characters_of[256][2] = {
     PAIRS(0),   PAIRS('0'), PAIRS('1'), PAIRS('2'), PAIRS('3'), PAIRS('4'), PAIRS('5'), PAIRS('6'),
     PAIRS('7'), PAIRS('8'), PAIRS('9'), PAIRS('.'), PAIRS('-'), PAIRS('e'), PAIRS(','), PAIRS('+')};
-
-/* What ends a stretch of text that stays as it is: what a run may begin with, and MARK. */
-static const bool is_special[256] = {
-    ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
-    ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['-'] = true, [MARK] = true};
 
 #define N "\1"
 #define SPEEDUP "{\"value\":" N "\"low\":" N "\"high\":" N "}"
@@ -95,7 +85,7 @@ static const char dictionary[] =
     "\",\"driver\":\"" N "\",\"toolchain\":\"cpu bin/kforge-cpucc " N " " N
     " lib/kforge/libkfcpu.so " N " lib/kforge/cpu/pch/plain/kforge_cpu.h.gch " N
     "\",\"host\":\"\",\"kernel\":\"" N "\",\"device\":{\"name\":\"cuda:0\",\"hardware\":\"NVIDIA "
-                                       "H200\",\"device\":{\"name\":\"cpu\",\"hardware\":\"cpu "
+    "H200\",\"device\":{\"name\":\"cpu\",\"hardware\":\"cpu "
     "\",\"threads\":2,"
     "\"read_bytes_per_second\":" N "\"memory_bytes\":" N
     "},\"options\":{\"seconds\":0,\"half_width\":" N
@@ -117,8 +107,6 @@ static const char dictionary[] =
     "\"sets\":3,\"pairs\":8," SAMPLES "}},";
 #define DICTIONARY (sizeof dictionary - 1)
 
-/* ---- packing --------------------------------------------------------------------------------- */
-
 static uint32_t check_sum(const unsigned char *data, size_t size)
 {
     uint64_t sum = size, word = 0;
@@ -133,64 +121,7 @@ static uint32_t check_sum(const unsigned char *data, size_t size)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* Divides `text` into what stays (at most `size` bytes) and the halves of its runs (ditto). False:
- * it has a MARK. */
-static bool divide(const unsigned char *text, size_t size, unsigned char *rest, size_t *rest_size,
-                   unsigned char *digits, size_t *digits_size)
-{
-    const unsigned char *end = text + size;
-    unsigned char *r = rest, *d = digits;
-    for (;;) {
-        while (text < end && !is_special[*text]) *r++ = *text++;
-        if (text == end) break;
-        if (*text == MARK) return false;
-        const unsigned char *start = text;
-        unsigned char *run = d;
-        while (end - text > 1 && half_of[text[0]] != END && half_of[text[1]] != END) {
-            *d++ = (unsigned char)(half_of[text[0]] << 4 | half_of[text[1]]);
-            text += 2;
-        }
-        bool odd = text < end && half_of[*text] != END;
-        *d++ = (unsigned char)(odd ? half_of[*text] << 4 | END : END);
-        text += odd;
-        if (text - start >= SHORTEST) {
-            *r++ = MARK;
-            continue;
-        }
-        for (; start < text; start++) *r++ = *start;
-        d = run;
-    }
-    *rest_size = (size_t)(r - rest);
-    *digits_size = (size_t)(d - digits);
-    return true;
-}
-
-bool kf_numbers_pack(kf_store *store, const void *text, size_t size, void **packed,
-                     size_t *packed_size)
-{
-    *packed = NULL;
-    if (!store->dictionary && !(store->dictionary = ZSTD_createCDict(dictionary, DICTIONARY, FAST)))
-        return false;
-    size_t rest_size, digits_size, bound = HEADER + ZSTD_compressBound(size) + size;
-    kf_autofree unsigned char *divided = malloc(2 * size), *result = malloc(bound);
-    if (!divided || !result) return false;
-    if (!divide(text, size, divided, &rest_size, divided + size, &digits_size)) return true;
-    size_t frame = ZSTD_compress_usingCDict(store->compressor, result + HEADER, bound - HEADER,
-                                            divided, rest_size, store->dictionary);
-    if (ZSTD_isError(frame)) return false;
-    uint32_t head[2] = {0, (uint32_t)frame};
-    memcpy(result, head, sizeof head);
-    memcpy(result + HEADER + frame, divided + size, digits_size);
-    *packed_size = HEADER + frame + digits_size;
-    head[0] = check_sum(result + sizeof *head, *packed_size - sizeof *head);
-    memcpy(result, head, sizeof *head);
-    *packed = kf_steal(&result);
-    return true;
-}
-
-/* ---- unpacking ------------------------------------------------------------------------------- */
-
-/* Puts the runs back; true when that gives exactly `size` bytes. */
+/* Puts the runs back. True if that gives exactly `size` bytes. */
 static bool unite(const char *rest, size_t rest_size, const unsigned char *digits,
                   size_t digits_size, char *text, size_t size)
 {
@@ -215,22 +146,46 @@ static bool unite(const char *rest, size_t rest_size, const unsigned char *digit
     }
 }
 
-bool kf_numbers_unpack(kf_store *store, const void *packed, size_t packed_size, char *text,
-                       size_t size)
+/* Unpacks codec 2. `rest` has room for `size` bytes. False if the packed text is damaged. */
+static bool unpack_numbers(ZSTD_DCtx *decompressor, const unsigned char *packed, size_t packed_size,
+                           char *rest, char *text, size_t size)
 {
-    const unsigned char *bytes = packed;
     uint32_t head[2];
     if (packed_size < HEADER) return false;
-    memcpy(head, bytes, sizeof head);
+    memcpy(head, packed, sizeof head);
     if (head[1] > packed_size - HEADER ||
-        head[0] != check_sum(bytes + sizeof *head, packed_size - sizeof *head))
+        head[0] != check_sum(packed + sizeof *head, packed_size - sizeof *head))
         return false;
-    if (!store->undictionary && !(store->undictionary = ZSTD_createDDict(dictionary, DICTIONARY)))
-        return false;
-    kf_autofree char *rest = malloc(size + 1);
-    if (!rest) return false;
-    size_t rest_size = ZSTD_decompress_usingDDict(store->decompressor, rest, size, bytes + HEADER,
-                                                  head[1], store->undictionary);
-    return !ZSTD_isError(rest_size) && unite(rest, rest_size, bytes + HEADER + head[1],
+    size_t rest_size = ZSTD_decompress_usingDict(decompressor, rest, size, packed + HEADER, head[1],
+                                                 dictionary, DICTIONARY);
+    return !ZSTD_isError(rest_size) && unite(rest, rest_size, packed + HEADER + head[1],
                                              packed_size - HEADER - head[1], text, size);
+}
+
+bool kf_old_unpack(const kf_packed *packed, char **text, kf_error *error)
+{
+    *text = NULL;
+    if (packed->size < 0 || packed->size > KF_STORE_BLOB_BYTES) return true;
+    size_t size = (size_t)packed->size;
+    ZSTD_DCtx *decompressor = ZSTD_createDCtx();
+    kf_autofree char *result = malloc(size + 1), *rest = malloc(size + 1);
+    bool good = false;
+    if (decompressor && result && rest) switch (packed->codec) {
+        case RAW:
+            good = packed->data_size == size;
+            if (good && size) memcpy(result, packed->data, size);
+            break;
+        case ZSTD:
+            good = ZSTD_decompressDCtx(decompressor, result, size, packed->data,
+                                       packed->data_size) == size;
+            break;
+        case NUMBERS:
+            good =
+                unpack_numbers(decompressor, packed->data, packed->data_size, rest, result, size);
+        }
+    bool memory = decompressor && result && rest;
+    ZSTD_freeDCtx(decompressor);
+    if (!memory) return kf_fail_memory(error, "a text");
+    if (good) *text = kf_steal(&result);
+    return true;
 }
