@@ -21,6 +21,9 @@ kf_test(device_lost kf_judge)
 kf_test(build_cpu kf_judge)
 kf_test(leak_snapshot kf_judge)
 kf_test(measure kf_judge)
+# It makes up what the baseline takes alone after the pairs.
+kf_test(timing_figures kf_judge)
+target_link_options(test_timing_figures PRIVATE -Wl,--wrap=kf_measurement_solo)
 kf_test(runner_pool kf_judge)
 # Its runners and its clock are made up: it has functions of runner_process.h of its own, and kf_now.
 kf_test(measure_whole kf_judge)
