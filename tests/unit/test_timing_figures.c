@@ -116,74 +116,45 @@ static bool measure_ceilings(kf_device *device, kf_error *error)
 static const kf_device_operations operations = {
     .kind = "cpu", .floor_seconds = floor_seconds, .measure_ceilings = measure_ceilings};
 
-static void fill_series(kf_series *series, const timings *t, int from, double calls)
+static void fill_series(kf_timing_record *record, kf_series *series, int from, uint32_t calls)
 {
-    series->seconds = calloc(MAX_SAMPLES, sizeof(double));
-    series->woken = calloc(MAX_SAMPLES, sizeof(double));
-    assert_true(series->seconds && series->woken);
-    for (size_t i = 0; i < t->count[from]; i++) {
-        series->seconds[i] = t->seconds[from][i] / calls;
-        series->woken[i] = t->waking[from][i];
-    }
+    series->count = 0;
+    for (size_t i = 0; i < current->count[from]; i++)
+        kf_series_append(record, series, current->seconds[from][i], calls,
+                         current->waking[from][i]);
 }
 
-bool __wrap_kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error);
-bool __wrap_kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
+bool __wrap_kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series,
+                                kf_error *error);
+bool __wrap_kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series,
+                                kf_error *error)
 {
     (void)error;
-    r->solo_calls = calls;
-    for (r->solo_count = 0; r->solo_count < current->count[SOLO_AFTER]; r->solo_count++) {
-        r->alone.seconds[r->solo_count] = current->seconds[SOLO_AFTER][r->solo_count] / calls;
-        r->alone.woken[r->solo_count] = current->waking[SOLO_AFTER][r->solo_count];
-    }
+    fill_series(&r->record, series, SOLO_AFTER, calls);
     return true;
 }
 
-static void fill_measurement(kf_measurement *r, const timings *t)
+static void fill_record(kf_timing_record *record, const timings *t)
 {
+    assert_true(kf_timing_record_reserve(record, MAX_SAMPLES));
     for (int side = 0; side < 2; side++) {
-        fill_series(&r->throughput[side], t, BATCHES_B + side, t->calls[side]);
-        fill_series(&r->latency[side], t, SINGLES_B + side, 1);
-        fill_series(&r->priming_calls[side], t, PRIMING_B + side, 1);
-        r->calls[side] = t->calls[side];
-        r->wakings[side] = t->waking_count[side];
-        memcpy(r->waking[side], t->wakings[side], sizeof t->wakings[side]);
+        fill_series(record, &record->batches[side], BATCHES_B + side, t->calls[side]);
+        fill_series(record, &record->singles[side], SINGLES_B + side, 1);
+        fill_series(record, &record->primings[side], PRIMING_B + side, 1);
+        record->calls[side] = t->calls[side];
+        for (size_t i = 0; i < t->waking_count[side]; i++)
+            kf_wakings_append(&record->wakings[side], t->wakings[side][i],
+                              side ? t->worked[i] : NAN);
     }
-    memcpy(r->worked, t->worked, sizeof t->worked);
-    memcpy(r->idle_waking, t->idle_waking, sizeof t->idle_waking);
-    r->idle_wakings = t->idle_waking_count;
-    fill_series(&r->alone, t, SOLO, t->solo_calls);
-    fill_series(&r->null, t, EMPTY, 1);
-    fill_series(&r->empty_candidate, t, EMPTY_CANDIDATE, 1);
-    fill_series(&r->beside, t, OVERHEAD, 1);
-    fill_series(&r->empty_again, t, EMPTY_AGAIN, 1);
-    fill_series(&r->idle_again, t, IDLE_AGAIN, 1);
-    r->pairs = t->count[BATCHES_B];
-    r->latency_pairs = t->count[SINGLES_B];
-    r->solo_count = t->count[SOLO];
-    r->solo_calls = t->solo_calls;
-    r->empty_count = t->count[EMPTY];
-    r->empty_candidate_count = t->count[EMPTY_CANDIDATE];
-    r->paired_count = t->count[OVERHEAD];
-    r->empty_again_count = t->count[EMPTY_AGAIN];
-    r->idle_again_count = t->count[IDLE_AGAIN];
-    r->capacity = MAX_SAMPLES;
-    r->baseline_call = t->baseline_call;
-    r->empty_batch = t->empty_batch;
-    r->unquiet = t->unquiet;
-    if (t->idle) r->idle = (kf_runner *)r; /* no function uses it here */
-}
-
-static void drop_measurement(kf_measurement *r)
-{
-    kf_series *all[] = {
-        &r->throughput[0],    &r->throughput[1],    &r->latency[0],  &r->latency[1],
-        &r->priming_calls[0], &r->priming_calls[1], &r->alone,       &r->null,
-        &r->empty_candidate,  &r->beside,           &r->empty_again, &r->idle_again};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->seconds);
-        free(all[i]->woken);
-    }
+    for (size_t i = 0; i < t->idle_waking_count; i++)
+        kf_wakings_append(&record->idle_wakings, t->idle_waking[i], NAN);
+    record->solo_calls = t->solo_calls;
+    fill_series(record, &record->solo, SOLO, t->solo_calls);
+    fill_series(record, &record->empty, EMPTY, 1);
+    fill_series(record, &record->empty_candidate, EMPTY_CANDIDATE, 1);
+    fill_series(record, &record->overhead, OVERHEAD, 1);
+    fill_series(record, &record->empty_again, EMPTY_AGAIN, 1);
+    fill_series(record, &record->idle_again, IDLE_AGAIN, 1);
 }
 
 static bool is_stale(const kf_measurement *r)
@@ -220,11 +191,18 @@ static void conclude(FILE *out, timings *t)
                           .verdict = verdict,
                           .result = kf_verdict_add_workload(verdict, "main", true)};
     memcpy(bench.kinds, t->kinds, sizeof t->kinds);
+    /* Alone after the pairs it is about the same as before, unless the timings say otherwise. */
+    for (size_t k = 0; k < t->count[SOLO] && t->count[SOLO_AFTER] <= k; k++)
+        add(t, SOLO_AFTER, t->seconds[SOLO][k] * 1.002, t->waking[SOLO][k]);
     t->device.operations = &operations;
     kf_measurement r = {.bench = &bench, .device = &operations};
     kf_error error = {0};
     current = t;
-    fill_measurement(&r, t);
+    fill_record(&r.record, t);
+    r.baseline_call = t->baseline_call;
+    r.empty_batch = t->empty_batch;
+    r.unquiet = t->unquiet;
+    if (t->idle) r.idle = (kf_runner *)t; /* no function uses it here */
     if (!kf_measurement_conclude(&r, &error)) fail_msg("%s: %s", t->name, error.text);
     const kf_workload_verdict *w = bench.result;
     fprintf(out, "%s\n", t->name);
@@ -243,7 +221,7 @@ static void conclude(FILE *out, timings *t)
         put(out, "limit", w->findings[i].limit);
     }
     for (size_t i = 0; i < verdict->flag_count; i++) fprintf(out, "  flag %s\n", verdict->flags[i]);
-    drop_measurement(&r);
+    kf_timing_record_free(&r.record);
     kf_verdict_free(verdict);
     free(t);
 }

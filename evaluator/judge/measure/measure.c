@@ -81,10 +81,10 @@ static bool warm_up(kf_measurement *r, kf_side side, double *least, kf_error *er
 }
 
 /* The baseline's batches with no candidate there. */
-bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
+bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, kf_error *error)
 {
-    r->solo_count = 0;
-    r->solo_calls = calls;
+    series->count = 0;
+    r->record.solo_calls = calls;
     kf_measurement_memory_settle(r);
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes
@@ -98,7 +98,8 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
             (!kf_measurement_empty_batch(r, BASELINE, calls, error) || r->over))
             return r->over;
         if (kf_measurement_needs_priming(r, BASELINE)) {
-            if (!kf_measurement_prime(r, BASELINE, error) || r->over) return r->over;
+            double ignored;
+            if (!kf_measurement_prime(r, BASELINE, &ignored, error) || r->over) return r->over;
             if (kf_measurement_needs_priming(r, CANDIDATE) &&
                 !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->variations, error))
                 return false; /* as beside it */
@@ -110,31 +111,8 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error)
             !kf_measurement_fetch(r, BASELINE, r->order, calls, error))
             return false;
         if (!i || r->over) continue;
-        r->alone.woken[r->solo_count] = batch.waking;
-        r->alone.seconds[r->solo_count++] = batch.seconds / calls;
+        kf_series_append(&r->record, series, batch.seconds, calls, batch.waking);
     }
-    return true;
-}
-
-#define ALL_SERIES 12
-static void list_series(kf_measurement *r, kf_series *all[ALL_SERIES])
-{
-    kf_series *list[ALL_SERIES] = {
-        &r->throughput[0], &r->throughput[1], &r->latency[0],       &r->latency[1],
-        &r->alone,         &r->null,          &r->empty_candidate,  &r->beside,
-        &r->empty_again,   &r->idle_again,    &r->priming_calls[0], &r->priming_calls[1]};
-    memcpy(all, list, sizeof list);
-}
-
-static bool reserve(kf_measurement *r, kf_error *error)
-{
-    size_t capacity = r->capacity;
-    kf_series *all[ALL_SERIES];
-    list_series(r, all);
-    for (size_t i = 0; i < ALL_SERIES; i++)
-        if (!(all[i]->seconds = calloc(capacity, sizeof(double))) ||
-            !(all[i]->woken = calloc(capacity, sizeof(double))))
-            return no_memory(error);
     return true;
 }
 
@@ -164,22 +142,6 @@ bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
                                   "took %.3g s, %.3g s of them in this workload",
                                   bench->options->timeout_seconds, all, here) != NULL ||
            no_memory(error);
-}
-
-static void keep_times(kf_measurement *r, const double seconds[2], const double latency[2])
-{
-    for (int side = 0; side < 2; side++) {
-        r->throughput[side].seconds[r->pairs] = seconds[side] / r->calls[side];
-        r->throughput[side].woken[r->pairs] = r->woke[side][0];
-        r->priming_calls[side].seconds[r->pairs] = r->rehearsed[side];
-    }
-    r->pairs++;
-    if (isnan(latency[BASELINE]) || isnan(latency[CANDIDATE])) return;
-    for (int side = 0; side < 2; side++) {
-        r->latency[side].seconds[r->latency_pairs] = latency[side];
-        r->latency[side].woken[r->latency_pairs] = r->woke[side][1];
-    }
-    r->latency_pairs++;
 }
 
 /* Those for jobs to come, and the one that will count. A driver that starts some has little time
@@ -221,17 +183,18 @@ static bool recovers(kf_measurement *r, const double seconds[2], const kf_stoppi
     if (!(slower > KF_SLOW)) *bound = *rule;
     kf_workload_verdict *result = r->bench->result;
     for (size_t i = 0; i < result->sample_count; i++) result->samples[i].pair = -1;
-    r->pairs = r->latency_pairs = 0;
+    kf_timing_record_drop_pairs(&r->record);
     return true;
 }
 
 static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_error *error)
 {
     kf_stopping_rule bound = *rule;
+    kf_timing_record *record = &r->record;
     bool repeated = false; /* the warm-up, with other sets */
     for (int number = 0; !r->over; number++) {
         if (!r->timed && number == CHECK_PAIRS) break;
-        double seconds[2] = {NAN, NAN}, latency[2] = {NAN, NAN};
+        kf_pair_times times[2] = {{NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}};
         kf_pair_plan plan = {.number = number,
                              .serial = r->serial++,
                              .timed = r->timed && number > 0,
@@ -240,18 +203,19 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
                              .candidate_first = number >= COMPARED_PAIRS && r->timed && number % 2};
         if (plan.timed && number == 1 && !await_spares(r, error)) return false;
         for (int i = 0; i < EMPTIES_A_PAIR && plan.timed && !r->over &&
-                        r->empty_count < EMPTY_BATCHES && !kf_measurement_steps_aside(r);
+                        r->record.empty.count < EMPTY_BATCHES && !kf_measurement_steps_aside(r);
              i++)
             if (!kf_measurement_empty_batch(r, CANDIDATE, r->calls[BASELINE], error)) return false;
-        if (!r->over && !kf_measurement_pair(r, &plan, seconds, latency, error)) return false;
+        if (!r->over && !kf_measurement_pair(r, &plan, times, error)) return false;
         if (r->over) break;
+        const double seconds[2] = {times[BASELINE].batch, times[CANDIDATE].batch};
         if (number == 0 && r->timed) {
             bool again = repeated;
             if (!kf_measurement_adapt(r, seconds, &bound, &again, error)) return false;
             if (again != repeated) number--; /* it has number 0 once more */
             repeated = again;
         }
-        bool enough = r->pairs >= bound.least_pairs;
+        bool enough = kf_timing_record_pairs(record) >= bound.least_pairs;
         if (kf_measurement_time_left(r) <= 0) {
             if (enough) break;
             return kf_measurement_out_of_time(r, error);
@@ -261,19 +225,20 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
             number = 0; /* the next is the first */
             continue;
         }
-        keep_times(r, seconds, latency);
+        kf_timing_record_add_pair(record, times, r->calls);
+        size_t pairs = kf_timing_record_pairs(record);
         kf_interval speedup = {NAN, NAN, NAN};
-        if (kf_stopping_look(&bound, r->pairs))
-            speedup = kf_speedup(r->throughput[BASELINE].seconds, r->throughput[CANDIDATE].seconds,
-                                 r->pairs, KF_TIMING_CONFIDENCE);
+        if (kf_stopping_look(&bound, pairs))
+            speedup = kf_speedup(record->batches[BASELINE].seconds,
+                                 record->batches[CANDIDATE].seconds, pairs, KF_TIMING_CONFIDENCE);
         /* without an interval the time so far were wasted */
-        if (r->pairs < bound.least_pairs) continue;
-        if (r->pairs == r->capacity ||
-            kf_stop_measuring(&bound, &speedup, r->pairs, kf_now() - r->started))
+        if (pairs < bound.least_pairs) continue;
+        if (pairs == record->capacity ||
+            kf_stop_measuring(&bound, &speedup, pairs, kf_now() - r->started))
             break;
     }
     r->bench->result->sets = (int)r->set_count;
-    r->bench->result->pairs = (int)r->pairs;
+    r->bench->result->pairs = (int)kf_timing_record_pairs(record);
     return true;
 }
 
@@ -297,12 +262,7 @@ static void release(kf_measurement *r, bool clean)
     if (!clean) kf_runner_pool_drop_trusted(r->bench->pool);
     r->runners[BASELINE] = r->runners[CANDIDATE] = r->oracle = r->idle = NULL;
     kf_measurement_drop_sets(r);
-    kf_series *all[ALL_SERIES];
-    list_series(r, all);
-    for (size_t i = 0; i < ALL_SERIES; i++) {
-        free(all[i]->seconds);
-        free(all[i]->woken);
-    }
+    kf_timing_record_free(&r->record);
     kf_checker_free(r->checker);
     r->checker = NULL;
 }
@@ -414,31 +374,32 @@ static void take_over(kf_measurement *r)
     r->empty_batch = known->empty_batch;
     r->set_cost = known->set_cost;
     r->pair_time = known->pair_time;
-    r->calls[BASELINE] = r->calls[CANDIDATE] = r->solo_calls = known->calls;
-    r->solo_count = known->solo_count;
-    memcpy(r->alone.seconds, known->solo_seconds, sizeof known->solo_seconds);
-    memcpy(r->alone.woken, known->solo_woken, sizeof known->solo_woken);
+    r->calls[BASELINE] = r->calls[CANDIDATE] = r->record.solo_calls = known->calls;
+    for (size_t i = 0; i < known->solo_count; i++)
+        kf_series_append(&r->record, &r->record.solo, known->solo_seconds[i], 1,
+                         known->solo_woken[i]);
 }
 
 static void note(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     const char *task = kf_task_hash(bench->task);
-    if (!is_remembered(r) || !task || r->solo_count > KF_SOLO_BATCHES) return;
+    const kf_series *solo = &r->record.solo;
+    if (!is_remembered(r) || !task || solo->count > KF_SOLO_BATCHES) return;
     r->known = (kf_known){.workload = bench->workload,
                           .at = kf_now(),
                           .seconds = bench->seconds,
                           .batch = kf_measurement_batch_length(r),
-                          .sets = kf_measurement_sets_for(r, r->solo_calls),
-                          .calls = r->solo_calls,
+                          .sets = kf_measurement_sets_for(r, r->record.solo_calls),
+                          .calls = r->record.solo_calls,
                           .call = r->baseline_call,
                           .empty_batch = r->empty_batch,
                           .set_cost = r->set_cost,
                           .pair_time = r->pair_time,
-                          .solo_count = r->solo_count};
+                          .solo_count = solo->count};
     snprintf(r->known.task, sizeof r->known.task, "%s", task);
-    memcpy(r->known.solo_seconds, r->alone.seconds, r->solo_count * sizeof(double));
-    memcpy(r->known.solo_woken, r->alone.woken, r->solo_count * sizeof(double));
+    memcpy(r->known.solo_seconds, solo->seconds, solo->count * sizeof(double));
+    memcpy(r->known.solo_woken, solo->waking, solo->count * sizeof(double));
 }
 
 /* The baseline by itself: how many calls make a batch, and what they take with no candidate there.
@@ -454,7 +415,8 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
     double seconds;
     if (!warm_up(r, BASELINE, &seconds, error)) return false;
     if (!r->over) kf_measurement_shorten_batches(r, seconds);
-    if (!r->over && !kf_measurement_solo(r, r->calls[BASELINE], error)) return false;
+    if (!r->over && !kf_measurement_solo(r, r->calls[BASELINE], &r->record.solo, error))
+        return false;
     if (!r->over) note(r);
     return true;
 }
@@ -466,11 +428,12 @@ static bool measure(kf_measurement *r, kf_error *error)
                              .most_pairs = 400,
                              .half_width = bench->options->half_width,
                              .seconds = bench->seconds};
-    r->capacity = rule.most_pairs;
     expect_runners(r);
     make_room(r);
     if (!(r->checker = kf_checker_new(bench))) return no_memory(error);
-    if (!reserve(r, error) || !await_starting(r, error)) return false;
+    if (!kf_timing_record_reserve(&r->record, rule.most_pairs))
+        return kf_fail_memory(error, "timings");
+    if (!await_starting(r, error)) return false;
     r->recalled = recall(r);
     if (!kf_measurement_make_sets(r, r->recalled ? r->known.sets : kf_measurement_least_sets(r),
                                   error))

@@ -54,7 +54,7 @@ double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t ca
     if (side == BASELINE) return 60;
     double seconds = many_times_the_baseline(r, TIMEOUT_FACTOR, calls);
     bool python = r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
-    if (python && r->pairs == 0) seconds = fmax(seconds, FIRST_SECONDS);
+    if (python && kf_timing_record_pairs(&r->record) == 0) seconds = fmax(seconds, FIRST_SECONDS);
     double left = kf_measurement_time_left(r);
     return fmin(seconds, left > 0.1 ? left : 0.1);
 }
@@ -85,9 +85,9 @@ static bool check_gap(kf_measurement *r, const kf_batch *batch)
  * other, on both sides. */
 static void charge_late(const kf_measurement *r, kf_side side, kf_batch *batch)
 {
-    double quickest = side == CANDIDATE && r->idle_wakings
-                          ? kf_median(r->idle_waking, r->idle_wakings)
-                          : r->quickest_waking;
+    const kf_wakings *idle = &r->record.idle_wakings;
+    double quickest = side == CANDIDATE && idle->count ? kf_median(idle->seconds, idle->count)
+                                                       : r->record.wakings[BASELINE].quickest;
     double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
     batch->seconds += batch->waking - free_of_charge;
     /* kf_measurement_conclude compares what is left with the baseline's */
@@ -96,10 +96,7 @@ static void charge_late(const kf_measurement *r, kf_side side, kf_batch *batch)
 
 static void charge_waking(kf_measurement *r, kf_side side, kf_batch *batch)
 {
-    if (side == CANDIDATE) r->worked[r->wakings[side] % KF_WAKINGS] = batch->worked;
-    r->waking[side][r->wakings[side]++ % KF_WAKINGS] = batch->waking;
-    if (side == BASELINE && (r->wakings[side] == 1 || batch->waking < r->quickest_waking))
-        r->quickest_waking = batch->waking;
+    kf_wakings_append(&r->record.wakings[side], batch->waking, batch->worked);
     charge_late(r, side, batch);
 }
 
@@ -358,13 +355,6 @@ static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bo
                                  event, batch->code, "running an empty batch", error);
 }
 
-static void add_to_series(kf_series *series, size_t *count, size_t capacity, const kf_batch *batch)
-{
-    if (*count == capacity) return;
-    series->woken[*count] = batch->waking;
-    series->seconds[(*count)++] = batch->seconds;
-}
-
 static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_error *error)
 {
     kf_batch batch;
@@ -372,8 +362,8 @@ static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_er
     if (r->over) return true;
     /* what is subtracted from batches has to be made as they are */
     charge_waking(r, BASELINE, &batch);
-    if (r->empty_count == r->capacity) return true;
-    add_to_series(&r->null, &r->empty_count, r->capacity, &batch);
+    if (r->record.empty.count == r->record.capacity) return true;
+    kf_series_append(&r->record, &r->record.empty, batch.seconds, 1, batch.waking);
     return add_sample(r, 'n', -1, &batch) || no_memory(error);
 }
 
@@ -384,12 +374,12 @@ bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side)
            KF_RUNNER_TORCH;
 }
 
-bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error)
+bool kf_measurement_prime(kf_measurement *r, kf_side side, double *seconds, kf_error *error)
 {
     kf_batch batch;
     if (!kf_measurement_batch(r, side, 0, 1, KF_PRIMING_CALL, -1, &batch, error)) return false;
     charge_late(r, side, &batch); /* nothing is free there, either */
-    r->rehearsed[side] = batch.seconds;
+    *seconds = batch.seconds;
     return true;
 }
 
@@ -418,8 +408,10 @@ static bool empty_candidate_batch(kf_measurement *r, kf_error *error)
     if (!empty_batch(r, r->idle ? r->idle : r->runners[BASELINE], 1, false, &batch, error))
         return false;
     if (r->over) return true;
-    if (r->idle && r->idle_wakings < KF_WAKINGS) r->idle_waking[r->idle_wakings++] = batch.waking;
-    add_to_series(&r->empty_candidate, &r->empty_candidate_count, r->capacity, &batch);
+    /* the first of them, so that their median stays the same */
+    if (r->idle && r->record.idle_wakings.count < KF_WAKINGS)
+        kf_wakings_append(&r->record.idle_wakings, batch.waking, batch.worked);
+    kf_series_append(&r->record, &r->record.empty_candidate, batch.seconds, 1, batch.waking);
     return true;
 }
 
@@ -428,7 +420,8 @@ static bool empty_candidate_again(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
     if (!empty_batch(r, r->idle, 1, false, &batch, error)) return false;
-    if (!r->over) add_to_series(&r->idle_again, &r->idle_again_count, r->capacity, &batch);
+    if (!r->over)
+        kf_series_append(&r->record, &r->record.idle_again, batch.seconds, 1, batch.waking);
     return true;
 }
 
@@ -470,6 +463,6 @@ bool kf_measurement_empty_again(kf_measurement *r, kf_error *error)
     if (!empty_batch(r, r->runners[BASELINE], 1, true, &batch, error)) return false;
     if (r->over) return true;
     charge_waking(r, BASELINE, &batch);
-    add_to_series(&r->empty_again, &r->empty_again_count, r->capacity, &batch);
+    kf_series_append(&r->record, &r->record.empty_again, batch.seconds, 1, batch.waking);
     return true;
 }

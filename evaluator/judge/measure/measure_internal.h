@@ -10,16 +10,7 @@
 #include "check_outputs.h"
 #include "kforge/file.h"
 #include "measure.h"
-
-typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
-
-#define KF_WAKINGS 64
-
-/* Batches of one kind in the order made. */
-typedef struct kf_series {
-    double *seconds; /* a call */
-    double *woken;   /* of each batch: the part of its waking that was not charged */
-} kf_series;
+#include "timing_record.h"
 
 typedef struct kf_measurement {
     kf_workbench *bench;
@@ -30,11 +21,7 @@ typedef struct kf_measurement {
     kf_runner *runners[2], *oracle;
     kf_runner *idle; /* a runner of the candidate's kind with nothing loaded, where the baseline's
                         is of another: what does nothing costs there */
-    double idle_waking[KF_WAKINGS];
-    size_t idle_wakings;
-    /* empty batches of the candidate's kind, where they are not those of the baseline */
-    kf_series empty_candidate;
-    size_t empty_candidate_count;
+    kf_timing_record record;
     kf_choices choices;
     kf_set_variation *variations;
     /* sets in the order called; sets to compare: all that were called, until doubts drop some */
@@ -46,34 +33,8 @@ typedef struct kf_measurement {
     /* seconds: of a set in a pair beside its calls, its truth included; that a pair may take */
     double set_cost, pair_time;
     uint32_t calls[2];     /* in a batch of each side */
-    uint32_t solo_calls;   /* in the batches of r->alone */
     double candidate_time; /* seconds that the candidate's batches took in all */
-    kf_series throughput[2], latency[2], alone;
-    /* by pair: seconds of the call before the batch, where that side rehearses */
-    kf_series priming_calls[2];
-    double rehearsed[2]; /* the last one's */
-    kf_series null;      /* empty batches */
-    /* and those of the baseline right behind its single calls, where the run steps aside */
-    kf_series empty_again;
-    size_t empty_again_count;
-    /* and of r->idle right behind another one, which a single call of the candidate is compared
-     * with */
-    kf_series idle_again;
-    size_t idle_again_count;
-    /* what batches of the baseline took beside its calls, by its own clock; only on devices whose
-     * calls block */
-    kf_series beside;
-    size_t paired_count;
-    double waking[2][KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a
-                                     runner to its answer that it is awake */
-    /* of the candidate's wakings: what it spent on processors meanwhile */
-    double worked[KF_WAKINGS];
-    size_t wakings[2];
-    double quickest_waking; /* of the baseline */
-    /* by side, batch and single call: the part of the last waking that was not charged */
-    double woke[2][2];
-    size_t pairs, latency_pairs, solo_count, empty_count, capacity;
-    int serial; /* of the next pair: no two share keys, repeated warm-ups included */
+    int serial;            /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
     /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
     kf_known known;
@@ -132,9 +93,9 @@ bool kf_measurement_steps_aside(const kf_measurement *r);
  * nothing, does not tell by how much. A batch may be no longer than one call of 3 ms, so on a GPU
  * who computes in Python rehearses. */
 bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side);
-/* That call, of the first set of the order; its seconds go to r->rehearsed. A candidate's must not
- * see what it will be timed on: its caller sees to it that the sets hold something else. */
-bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error);
+/* Makes that call, on the first set of the order. The sets must not hold the inputs that a
+ * candidate will be timed on. */
+bool kf_measurement_prime(kf_measurement *r, kf_side side, double *seconds, kf_error *error);
 /* Empty batches before one of that side: into r->null, of the oracle where the run steps aside and
  * it is a runner of the baseline's kind, else of the baseline; and where those of the candidate's
  * kind cost something else, into r->null_candidate. Of a side that rehearses behind another one of
@@ -175,10 +136,10 @@ typedef struct kf_pair_plan {
     bool candidate_first;
 } kf_pair_plan;
 
-/* Fresh inputs and a batch of each side; seconds of the batches and of the single calls, NAN for
- * what was not made. */
-bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2],
-                         double latency[2], kf_error *error);
+/* Draws fresh inputs and runs a batch of each side. Fills `times`, except for calls that the plan
+ * does not ask for. */
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
+                         kf_error *error);
 
 /* ---- measure_runners.c ----------------------------------------------------------------------- */
 
@@ -242,8 +203,9 @@ bool kf_measurement_adapt(kf_measurement *r, const double seconds[2], kf_stoppin
 
 /* A finding that the job's time is over: the candidate's fault where it took most of it. */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
-/* The baseline's batches with no candidate there, into r->alone. */
-bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error);
+/* Times the baseline's batches while no candidate is loaded, into a series of the record, which it
+ * empties first. */
+bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, kf_error *error);
 
 /* ---- measure_figures.c ----------------------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
  * milliseconds, in which a processor forgets some of what a rehearsal is for, so both sides have it
  * there; but a baseline beside a candidate in CUDA C rehearses right before its batch. */
 static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                       bool only_timed, kf_error *error)
+                       bool only_timed, double *priming_seconds, kf_error *error)
 {
     uint32_t called = r->calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
@@ -74,7 +74,7 @@ static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side
         if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
         if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error))
             return false;
-        if (!kf_measurement_prime(r, side, error) || r->over) return r->over;
+        if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
         if (fills && !fill(r, plan, error)) return false;
         /* a single call had other inputs in its set */
         if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
@@ -94,7 +94,7 @@ static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, k
 }
 
 static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                     double *seconds, double *latency, kf_error *error)
+                     kf_pair_times *times, kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
@@ -102,15 +102,14 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     uint32_t called = r->calls[side];
     /* its errors are known by now */
     bool only_timed = side == BASELINE && !plan->baseline_compared;
-    if (!make_ready(r, plan, side, first, only_timed, error)) return false;
+    if (!make_ready(r, plan, side, first, only_timed, &times->priming, error)) return false;
     if (r->over) return true;
     if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
     if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
-        !kf_measurement_is_apart(r) && r->paired_count < r->capacity) {
-        r->beside.woken[r->paired_count] = batch.waking;
-        r->beside.seconds[r->paired_count++] = batch.seconds - batch.claimed;
-    }
+        !kf_measurement_is_apart(r))
+        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
+                         batch.waking);
     /* a set that was left out, cold, with inputs that the batch could not look at */
     if (calls_once_more(r, plan, side)) {
         if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
@@ -128,10 +127,10 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         single.seconds = batch.seconds;
         single.waking = batch.waking;
     }
-    r->woke[side][0] = batch.waking;
-    r->woke[side][1] = single.waking;
-    *seconds = batch.seconds;
-    *latency = single.seconds;
+    times->batch = batch.seconds;
+    times->batch_waking = batch.waking;
+    times->single = single.seconds;
+    times->single_waking = single.waking;
     if (only_timed)
         return !kf_measurement_fetches_all(r) ||
                kf_measurement_fetch(r, side, r->order, called, error);
@@ -180,8 +179,8 @@ static void call_the_left_out(kf_measurement *r)
     kf_choices_permute(&r->choices, r->order, front > called ? front : called);
 }
 
-bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2],
-                         double latency[2], kf_error *error)
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
+                         kf_error *error)
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
     memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
@@ -191,8 +190,7 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double sec
                     !plan->baseline_compared, r->variations);
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
-        if (!one_side(r, plan, side, turn == 0, &seconds[side], &latency[side], error))
-            return false;
+        if (!one_side(r, plan, side, turn == 0, &times[side], error)) return false;
     }
     return true;
 }
