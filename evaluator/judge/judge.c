@@ -405,8 +405,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .last = --left == 0,
                                   .secret = r->secret,
                                   .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
-                                  .deadline = deadline,
-                                  .candidate_time = r->candidate_time,
+                                  .clock = {.deadline = deadline,
+                                            .candidate_before = r->candidate_time},
                                   .stop = r->stop,
                                   .verdict = verdict,
                                   .result = result};
@@ -418,8 +418,8 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             r->coarse = r->coarse || bench.coarse;
             if (bench.abandoned) return true;
             built = true;
-            deadline = r->deadline = bench.deadline;
-            r->candidate_time = bench.candidate_time;
+            deadline = r->deadline = bench.clock.deadline;
+            r->candidate_time = kf_clock_candidate_total(&bench.clock);
             if (problem->timed) {
                 budget -= kf_now() - started - (deadline - before); /* what was nobody's time */
                 timed_left--;

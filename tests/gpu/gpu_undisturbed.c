@@ -94,8 +94,7 @@ static void draw_lines(kf_measurement *r)
         l->fixed = seconds[side][0] - l->call * n[0];
     }
     protocol.made++;
-    r->bench->deadline += kf_now() - began;
-    r->started += kf_now() - began;
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_JOB, kf_now() - began);
 }
 
 static void draw_what_is_missing(kf_measurement *r)

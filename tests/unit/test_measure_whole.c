@@ -664,7 +664,7 @@ static kf_verdict *judged(machine *m, int number)
                           .secret = &secret,
                           .seconds = m->options.seconds > 0 ? m->options.seconds
                                                             : m->device.default_seconds,
-                          .deadline = world.now + 120,
+                          .clock = {.deadline = world.now + 120},
                           .verdict = verdict,
                           .result = kf_verdict_add_workload(verdict, "main", true)};
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);

@@ -37,7 +37,6 @@
 #define EMPTY_BATCHES 36
 #define EMPTIES_A_PAIR 4
 #define LATENCY_PAIRS 8
-#define MAX_PART 0.5 /* of the time that is gone: who took more is to blame when it is over */
 
 /* ---- the parts, in order --------------------------------------------------------------------- */
 
@@ -69,7 +68,7 @@ static bool warm_up(kf_measurement *r, kf_side side, double *least, kf_error *er
         bool first =
             i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
         if (first)
-            r->started += batch.seconds;
+            kf_clock_exclude(&r->bench->clock, KF_PAUSE_WORKLOAD, batch.seconds);
         else
             seconds += batch.seconds;
         bool settled = fabs(batch.seconds - last) < WARM_SETTLED * batch.seconds;
@@ -116,23 +115,21 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
     return true;
 }
 
-/* Seconds of this workload. */
-static double candidate_took(const kf_measurement *r)
+/* Charges to the candidate what its current runner was late. */
+static void charge_lateness(kf_measurement *r)
 {
     const kf_runner *runner = r->runners[CANDIDATE];
-    return r->candidate_time + (runner ? kf_runner_late_seconds(runner) : 0);
+    kf_clock_charge_candidate(&r->bench->clock, runner ? kf_runner_late_seconds(runner) : 0);
 }
 
-/* The job's time is over. A candidate that took most of it is slow, or of this workload's part: one
- * that takes the time of those before chooses where the cut falls. Else the machine or the task is.
- */
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    double now = kf_now(), here = candidate_took(r), all = bench->candidate_time + here,
-           began = bench->deadline -
-                   bench->options->timeout_seconds; /* of the job, but for what is nobody's time */
-    bool slow = here > MAX_PART * (now - r->started) || all > MAX_PART * (now - began);
+    kf_clock clock = bench->clock;
+    const kf_runner *runner = r->runners[CANDIDATE];
+    kf_clock_charge_candidate(&clock, runner ? kf_runner_late_seconds(runner) : 0);
+    double all = kf_clock_candidate_total(&clock);
+    bool slow = kf_clock_blames_candidate(&clock, bench->options->timeout_seconds, kf_now());
     r->over = true;
     return kf_verdict_add_finding(bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
                                   slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
@@ -140,7 +137,7 @@ bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
                                   bench->options->timeout_seconds,
                                   "not done with %.0f s for the whole job, of which the candidate "
                                   "took %.3g s, %.3g s of them in this workload",
-                                  bench->options->timeout_seconds, all, here) != NULL ||
+                                  bench->options->timeout_seconds, all, clock.candidate) != NULL ||
            no_memory(error);
 }
 
@@ -234,7 +231,8 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
         /* without an interval the time so far were wasted */
         if (pairs < bound.least_pairs) continue;
         if (pairs == record->capacity ||
-            kf_stop_measuring(&bound, &speedup, pairs, kf_now() - r->started))
+            kf_stop_measuring(&bound, &speedup, pairs,
+                              kf_clock_elapsed(&r->bench->clock, kf_now())))
             break;
     }
     r->bench->result->sets = (int)r->set_count;
@@ -249,7 +247,7 @@ static bool measure_pairs(kf_measurement *r, const kf_stopping_rule *rule, kf_er
 static void release(kf_measurement *r, bool clean)
 {
     kf_runner *runners[] = {r->runners[CANDIDATE], r->runners[BASELINE], r->oracle, r->idle};
-    r->bench->candidate_time += candidate_took(r);
+    charge_lateness(r);
     /* the driver takes twice as long for that while it ends a process */
     if (clean) kf_measurement_drop_sets(r);
     for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) kf_runner_begin_kill(runners[i]);
@@ -257,7 +255,7 @@ static void release(kf_measurement *r, bool clean)
         double began = kf_now();
         kf_runner_pool_retire(r->bench->pool, runners[i], !clean);
         /* its memory, which may be large, is given back */
-        if (i == 0) r->bench->candidate_time += kf_now() - began;
+        if (i == 0) kf_clock_charge_candidate(&r->bench->clock, kf_now() - began);
     }
     if (!clean) kf_runner_pool_drop_trusted(r->bench->pool);
     r->runners[BASELINE] = r->runners[CANDIDATE] = r->oracle = r->idle = NULL;
@@ -294,7 +292,7 @@ static bool keep_candidate(kf_measurement *r, kf_error *error)
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0,
                                      "giving its buffers back", error);
-    r->candidate_time = candidate_took(r);
+    charge_lateness(r);
     *r->bench->going = kf_steal(&r->runners[CANDIDATE]);
     return true;
 }
@@ -335,10 +333,9 @@ static bool await_starting(kf_measurement *r, kf_error *error)
     kf_workbench *bench = r->bench;
     if (bench->device->slow_start || bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH)
         return true;
-    double asked = kf_now();
+    kf_clock_pause(&bench->clock, kf_now());
     bool settled = kf_runner_pool_settle(bench->pool, true, error);
-    r->started += kf_now() - asked;
-    bench->deadline += kf_now() - asked;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     return settled;
 }
 
@@ -489,11 +486,12 @@ static bool is_clean(const kf_measurement *r, bool done)
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     kf_measurement r = {.bench = bench, .device = bench->device->operations};
-    double asked = kf_now();
+    /* other jobs measure, or compile a baseline, meanwhile */
+    kf_clock_pause(&bench->clock, kf_now());
     if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error))
         return false;
-    r.started = kf_now();
-    bench->deadline += r.started - asked; /* others measured, or compiled a baseline */
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    kf_clock_begin_workload(&bench->clock, kf_now());
     for (int i = 0; i < bench->problem->argument_count; i++)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
     r.own_state = bench->frozen;

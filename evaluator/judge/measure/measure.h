@@ -4,6 +4,7 @@
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
+#include "clock.h"
 #include "runner_pool.h"
 #include "device.h"
 #include "kforge/job.h"
@@ -42,19 +43,16 @@ typedef struct kf_workbench {
     bool counts;
     bool last; /* no other workload follows in this round */
     const kf_secret *secret;
-    double seconds;           /* for timing this workload */
-    double deadline;          /* kf_now() when the candidate's time is over */
+    double seconds; /* for timing this workload */
+    /* the job's, with what earlier workloads took of it */
+    kf_clock clock;
     const volatile int *stop; /* may be NULL */
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */
     int layers;                  /* set: sandbox layers of the candidate's runner */
-    double candidate_time; /* seconds that the candidate took of the job's time in the workloads
-                              before; what it takes in this one is added */
-    /* set: seconds that await_candidate took; they are no part of the measurement's time */
-    double waited;
-    bool abandoned;  /* set: await_candidate had nothing */
-    bool secondhand; /* set: one of the task's own runners has served another task */
-    bool freezes;    /* set: wrong, but would be right with frozen weights, which the task admits */
+    bool abandoned;              /* set: await_candidate had nothing */
+    bool secondhand;             /* set: one of the task's own runners has served another task */
+    bool freezes; /* set: wrong, but would be right with frozen weights, which the task admits */
     /* set: in tf32, where PyTorch may take it, the baseline is so far from the truth that it is no
      * measure */
     bool coarse;

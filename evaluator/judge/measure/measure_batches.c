@@ -152,27 +152,27 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
     kf_runner *runner = r->runners[side];
+    kf_clock *clock = &r->bench->clock;
     /* elsewhere a rough time is enough */
     if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (event == KF_RUNNER_TIMEOUT && hurried) {
-        r->candidate_time += batch->timeout;
+        kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
     }
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(
             r, runner, side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE, event, batch->code,
             count == 1 ? "running a call" : "running a batch of calls", error);
-    r->bench->deadline += batch->stalled; /* nobody's time */
-    r->started += batch->stalled;
-    if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, r->bench->deadline);
+    kf_clock_exclude(clock, KF_PAUSE_JOB, batch->stalled);
+    if (side == CANDIDATE && batch->stalled > 0) kf_runner_set_deadline(runner, clock->deadline);
     if (!priming_call) charge_waking(r, side, batch);
     if (letter && !priming_call && !add_sample(r, letter, pair, batch)) return no_memory(error);
     if (!look.done) return false;
     if (side == CANDIDATE) {
-        r->candidate_time += batch->seconds - batch->stalled;
+        kf_clock_charge_candidate(clock, batch->seconds - batch->stalled);
         if ((!priming_call || has_gap(batch)) && !check_gap(r, batch)) return no_memory(error);
         int extra = kf_runner_extra_threads(runner) - r->spare_threads;
         if (extra > 0) {
@@ -305,8 +305,8 @@ void kf_measurement_memory_settle(kf_measurement *r)
     double began = kf_now();
     r->device->memory_settle(r->bench->device, KF_MEMORY_SETTLE_SECONDS);
     double waited = kf_now() - began;
-    /* no time of pairs'; the job's end, which its runners have been told, stays */
-    r->started += waited;
+    /* The deadline stays, because runners have been given it. */
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_WORKLOAD, waited);
     r->awaited += waited;
     r->unquiet = r->awaited > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }

@@ -32,9 +32,8 @@ typedef struct kf_measurement {
     double empty_batch;        /* seconds of an empty batch, roughly */
     /* seconds: of a set in a pair beside its calls, its truth included; that a pair may take */
     double set_cost, pair_time;
-    uint32_t calls[2];     /* in a batch of each side */
-    double candidate_time; /* seconds that the candidate's batches took in all */
-    int serial;            /* of the next pair: no two share keys, repeated warm-ups included */
+    uint32_t calls[2]; /* in a batch of each side */
+    int serial;        /* of the next pair: no two share keys, repeated warm-ups included */
     bool timed;
     /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
     kf_known known;
@@ -48,9 +47,8 @@ typedef struct kf_measurement {
     int spare_threads;     /* the device's own may appear later */
     int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
     bool over;             /* a finding ended it */
-    double started;
-    double awaited; /* seconds that the device's memory was waited for */
-    bool unquiet;   /* it is not any more: that has taken too long */
+    double awaited;        /* seconds that the device's memory was waited for */
+    bool unquiet;          /* it is not any more: that has taken too long */
 } kf_measurement;
 
 static inline bool no_memory(kf_error *error)
@@ -60,7 +58,7 @@ static inline bool no_memory(kf_error *error)
 
 static inline double kf_measurement_time_left(const kf_measurement *r)
 {
-    return r->bench->deadline - kf_now();
+    return kf_clock_left(&r->bench->clock, kf_now());
 }
 
 /* ---- measure_batches.c ----------------------------------------------------------------------- */

@@ -162,14 +162,12 @@ static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *e
     kf_workbench *bench = r->bench;
     *failed = false;
     if (bench->candidate) return bench->candidate;
-    double started = kf_now();
+    kf_clock_pause(&bench->clock, kf_now());
     if (r->device->reserve) r->device->reserve(bench->device, false, NULL, NULL);
     bench->candidate = bench->await_candidate(bench->await_context, failed, error);
     if (!*failed && r->device->reserve)
         *failed = !r->device->reserve(bench->device, true, bench->stop, error);
-    bench->waited = kf_now() - started;
-    bench->deadline += bench->waited;
-    r->started += bench->waited;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     if (bench->candidate && !*failed) return bench->candidate;
     bench->abandoned = r->over = true;
     return NULL;
@@ -179,14 +177,13 @@ static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *e
 static bool run_dry(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    double began = kf_now();
+    kf_clock_pause(&bench->clock, kf_now());
     /* compilers that choose by time are to find the device idle */
     kf_runner_pool_pause(bench->pool);
     bool done =
         kf_dry_run(bench->device, bench->task, bench->options, bench->stop, bench->build, error);
     kf_runner_pool_resume(bench->pool);
-    r->started += kf_now() - began;
-    bench->deadline += kf_now() - began;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     return done;
 }
 
@@ -287,15 +284,13 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
                                         strict, bench->problem, bench->stop, &from_another);
     else if (bench->going)
         *runner = kf_steal(bench->going);
-    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->deadline);
+    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     if (*runner && !python) return give_scalars(r, role, *runner, error);
-    double asked = kf_now();
+    if (python) kf_clock_pause(&bench->clock, kf_now());
     if (!*runner && !(*runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error)))
         return false;
-    if (python) { /* importing PyTorch takes longer than measuring: it is nobody's time */
-        r->started += kf_now() - asked;
-        bench->deadline += kf_now() - asked;
-    }
+    /* importing PyTorch takes longer than measuring */
+    if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     double began = kf_now();
     if (!python && !kf_runner_give(*runner, binary, error)) return false;
     if (candidate) bench->layers = kf_runner_layers(*runner);
@@ -310,10 +305,10 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     bool anew = event != KF_RUNNER_OK && event != KF_RUNNER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, runner, &event, error)) return false;
     if (from_another && !anew) bench->secondhand = true;
-    if (kind == KF_RUNNER_COMPILED) { /* nor is compiling the baseline */
-        r->started += kf_now() - began;
-        bench->deadline += kf_now() - began;
-        if (r->runners[CANDIDATE]) kf_runner_set_deadline(r->runners[CANDIDATE], bench->deadline);
+    if (kind == KF_RUNNER_COMPILED) { /* so does compiling the baseline */
+        kf_clock_exclude(&bench->clock, KF_PAUSE_JOB, kf_now() - began);
+        if (r->runners[CANDIDATE])
+            kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
     }
     if (event == KF_RUNNER_OK && kf_runner_is_open(*runner)) {
         if (strict)
@@ -324,11 +319,11 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         if (!kf_verdict_add_flag(bench->verdict, "baseline.open")) return no_memory(error);
     }
     /* Where others have had the time, it is not to blame for what was left. */
-    if (candidate) r->candidate_time += kf_now() - began;
+    if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
     if (event == KF_RUNNER_TIMEOUT && hurried) return kf_measurement_out_of_time(r, error);
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, *runner, role, event, 0, "loading it", error);
-    if (candidate) kf_runner_set_deadline(*runner, bench->deadline);
+    if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     return give_scalars(r, role, *runner, error);
 }
 
