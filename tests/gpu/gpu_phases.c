@@ -173,7 +173,7 @@ WRAP(bool, kf_measurement_pair,
 WRAP(bool, kf_measurement_audit, (kf_measurement * r, kf_runner *candidate, kf_error *error))
 {
     enter(ENDING);
-    if (gpu_at_end && r->timed && !r->over) gpu_at_end(r);
+    if (gpu_at_end && r->schedule.timed && !r->over) gpu_at_end(r);
     return __real_kf_measurement_audit(r, candidate, error);
 }
 

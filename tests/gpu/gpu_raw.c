@@ -35,7 +35,7 @@ bool __wrap_kf_measurement_conclude(kf_measurement *r, kf_error *error)
             "{\"task\": \"%s\", \"workload\": \"%s\", \"calls\": [%u, %u], \"alone_calls\": %u, "
             "\"recalled\": %d",
             kf_task_name(r->bench->task), r->bench->problem->workload, record->calls[0],
-            record->calls[1], record->solo_calls, r->recalled);
+            record->calls[1], record->solo_calls, r->history.recalled);
     for (int side = 0; side < 2; side++) {
         const kf_series *batches = &record->batches[side], *singles = &record->singles[side];
         put(file, side ? "c" : "b", 2, batches->seconds, batches->count, 1e6 * record->calls[side]);

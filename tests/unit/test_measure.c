@@ -256,7 +256,7 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
         double seconds[EMPTIES], woken[EMPTIES];
         for (int k = 0; k < EMPTIES; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
         f->run.record.empty_candidate = (kf_series){seconds, woken, EMPTIES};
-        f->run.empty_batch = 0.0002;
+        f->run.schedule.empty_batch = 0.0002;
         /* of a third process, whose usual waking is known: they cost what they cost */
         if (other_kind) {
             f->run.idle = (kf_runner *)f; /* nobody asks it anything here */

@@ -159,7 +159,7 @@ static void fill_record(kf_timing_record *record, const timings *t)
 
 static bool is_stale(const kf_measurement *r)
 {
-    return r->stale;
+    return r->history.stale;
 }
 
 static void put(FILE *out, const char *name, double value)
@@ -199,9 +199,9 @@ static void conclude(FILE *out, timings *t)
     kf_error error = {0};
     current = t;
     fill_record(&r.record, t);
-    r.baseline_call = t->baseline_call;
-    r.empty_batch = t->empty_batch;
-    r.unquiet = t->unquiet;
+    r.schedule.baseline_call = t->baseline_call;
+    r.schedule.empty_batch = t->empty_batch;
+    r.settling.given_up = t->unquiet;
     if (t->idle) r.idle = (kf_runner *)t; /* no function uses it here */
     if (!kf_measurement_conclude(&r, &error)) fail_msg("%s: %s", t->name, error.text);
     const kf_workload_verdict *w = bench.result;

@@ -64,5 +64,5 @@ bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *err
                                             "the candidate's process has loaded %s, which the "
                                             "task's \"libraries\" do not allow",
                                             clean)) ||
-           no_memory(error);
+           kf_fail_memory(error, "a measurement");
 }

@@ -18,13 +18,13 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
                                    .python_process_bias = device->python_process_bias,
                                    .merged_call = device->merged_call,
                                    .calls_block = device->calls_block,
-                                   .separated = kf_measurement_steps_aside(r),
+                                   .separated = kf_measurement_separates_batches(r),
                                    .python = {kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH,
                                               kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH},
                                    .primed = {kf_measurement_needs_priming(r, BASELINE),
                                               kf_measurement_needs_priming(r, CANDIDATE)},
                                    .has_idle = r->idle != NULL,
-                                   .empty_batch = r->empty_batch};
+                                   .empty_batch = r->schedule.empty_batch};
 }
 
 static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)
@@ -140,7 +140,7 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
     kf_figures figures;
     if (!kf_timing_analyse(&r->record, &calibration, &figures, error)) return false;
     if (figures.early.found) return report_early_work(r, &figures.early, error);
-    r->stale = figures.interference.stale;
+    r->history.stale = figures.interference.stale;
     if (figures.interference.suspected && !measure_solo_after(r, &calibration, &figures, error))
         return false;
     if (r->over) return true;
@@ -149,7 +149,8 @@ bool kf_measurement_conclude(kf_measurement *r, kf_error *error)
     write_figures(result, &figures);
     if (!check_floor(r, &figures, error)) return false;
     if (figures.merged.found && !report_merged_calls(r, &figures.merged, error)) return false;
-    if (r->unquiet && !kf_verdict_add_flag(bench->verdict, "memory.unquiet:%s", result->workload))
+    if (r->settling.given_up &&
+        !kf_verdict_add_flag(bench->verdict, "memory.unquiet:%s", result->workload))
         return kf_fail_memory(error, "a flag");
     if (r->record.singles[BASELINE].count &&
         result->latency_speedup.high < result->speedup.low / 2 &&

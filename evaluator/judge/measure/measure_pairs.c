@@ -14,7 +14,7 @@ static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
             !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error))
             return false;
     }
-    r->true_known[set] = false;
+    r->lists.true_known[set] = false;
     r->device->cache_flush(r->sets, &set, 1);
     return true;
 }
@@ -29,27 +29,28 @@ static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compar
     uint32_t heard = 0;
     for (uint32_t set = 0; set < r->set_count && heard < HEARD_AT_A_TIME && !r->over; set++) {
         if (!doubts->doubtful[set]) continue;
-        if (!kf_measurement_hear_baseline(r, set, doubts, r->list, compared, error)) return false;
+        if (!kf_measurement_hear_baseline(r, set, doubts, r->lists.list, compared, error))
+            return false;
         heard++;
     }
     if (r->over) return true;
     doubts->count = 0;
-    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
-    return kf_measurement_compare(r, CANDIDATE, r->list, *compared, doubts, error);
+    memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
+    return kf_measurement_compare(r, CANDIDATE, r->lists.list, *compared, doubts, error);
 }
 
 static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_runner_pool_resume(r->bench->pool);
-    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial), r->variations,
-                           error);
+    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial),
+                           r->lists.variations, error);
 }
 
 /* Not varied, or they would tell which of the sets to come are, and how. */
 static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_autofree kf_set_variation *none = calloc(r->set_count, sizeof *none);
-    if (!none) return no_memory(error);
+    if (!none) return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < r->set_count; i++) none[i].argument = -1;
     return r->device->fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none, error);
 }
@@ -62,12 +63,12 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
 static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
                        bool only_timed, double *priming_seconds, kf_error *error)
 {
-    uint32_t called = r->calls[side];
+    uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool fills = needs_priming && kf_measurement_needs_priming(r, CANDIDATE);
     kf_measurement_memory_settle(r);
     if (first && !fills && !fill(r, plan, error)) return false;
-    if (plan->timed && kf_measurement_steps_aside(r) &&
+    if (plan->timed && kf_measurement_separates_batches(r) &&
         (!kf_measurement_empty_batch(r, side, called, error) || r->over))
         return r->over;
     if (needs_priming) {
@@ -77,7 +78,7 @@ static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
         if (fills && !fill(r, plan, error)) return false;
         /* a single call had other inputs in its set */
-        if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+        if (fills) memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     }
     bool poisoned = needs_priming && !r->in_place; /* inouts are poison's to fill */
     return only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
@@ -88,7 +89,7 @@ static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side
  * of one call, since results that share memory are seen of two. */
 static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
-    if (r->calls[side] > 1) return plan->latency;
+    if (r->schedule.calls[side] > 1) return plan->latency;
     return plan->number == 0 && side == CANDIDATE && r->set_count > 1 &&
            r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
@@ -99,7 +100,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
-    uint32_t called = r->calls[side];
+    uint32_t called = r->schedule.calls[side];
     /* its errors are known by now */
     bool only_timed = side == BASELINE && !plan->baseline_compared;
     if (!make_ready(r, plan, side, first, only_timed, &times->priming, error)) return false;
@@ -107,20 +108,20 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
     if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
-        !kf_measurement_is_apart(r))
+        !kf_measurement_has_python(r))
         kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
                          batch.waking);
     /* a set that was left out, cold, with inputs that the batch could not look at */
     if (calls_once_more(r, plan, side)) {
         if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
             return r->over; /* before a left-out set is one that was called */
-        if (!renew(r, r->order[called], error)) return false;
+        if (!renew(r, r->lists.order[called], error)) return false;
         if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
                                   &single, error))
             return false;
         if (r->over) return true;
-        bool again = kf_measurement_steps_aside(r) && !kf_measurement_needs_priming(r, side) &&
-                     side == BASELINE;
+        bool again = kf_measurement_separates_batches(r) &&
+                     !kf_measurement_needs_priming(r, side) && side == BASELINE;
         if (again && (!kf_measurement_empty_again(r, error) || r->over)) return r->over;
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
@@ -133,19 +134,19 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     times->single_waking = single.waking;
     if (only_timed)
         return !kf_measurement_fetches_all(r) ||
-               kf_measurement_fetch(r, side, r->order, called, error);
+               kf_measurement_fetch(r, side, r->lists.order, called, error);
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
     /* All of them, in every pair: which calls are looked at is nothing that a candidate could count
      * on, and none is left to be done less well. */
     uint32_t compared = called;
-    memcpy(r->list, r->order, compared * sizeof *r->list);
-    if (!kf_measurement_find_truth(r, r->list, compared, error)) return false;
-    kf_doubts doubts = {.heard = r->heard, .doubtful = r->doubtful};
-    memset(r->heard, 0, r->set_count * sizeof *r->heard);
-    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
+    memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
+    if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
+    kf_doubts doubts = {.heard = r->lists.heard, .doubtful = r->lists.doubtful};
+    memset(r->lists.heard, 0, r->set_count * sizeof *r->lists.heard);
+    memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
     /* Also where the baseline was compared: a faster candidate has more calls than it, and its
      * single call has inputs of its own. */
-    if (!r->over && !kf_measurement_compare(r, side, r->list, compared,
+    if (!r->over && !kf_measurement_compare(r, side, r->lists.list, compared,
                                             side == CANDIDATE ? &doubts : NULL, error))
         return false;
     if (r->over || side == BASELINE) return true;
@@ -154,7 +155,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         if (!r->device->settled(r->sets, &damage, error)) return false;
         if (damage.kind != KF_DAMAGE_NONE) {
             r->over = true;
-            return kf_checker_damage(r->checker, &damage) || no_memory(error);
+            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a measurement");
         }
     }
     while (doubts.count && !r->over)
@@ -164,30 +165,31 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
 
 /* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs
  * it has seen all of them: one that works ahead does not know before that what there is to work on.
- * r->chosen still tells of the warm-up. */
+ * r->lists.chosen still tells of the warm-up. */
 static void call_the_left_out(kf_measurement *r)
 {
     uint32_t front = 0;
     for (uint32_t i = 0; i < r->set_count; i++) {
-        uint32_t set = r->order[i];
-        if (r->chosen[set]) continue;
-        r->order[i] = r->order[front];
-        r->order[front++] = set;
+        uint32_t set = r->lists.order[i];
+        if (r->lists.chosen[set]) continue;
+        r->lists.order[i] = r->lists.order[front];
+        r->lists.order[front++] = set;
     }
-    uint32_t called =
-        r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
-    kf_choices_permute(&r->choices, r->order, front > called ? front : called);
+    uint32_t called = r->schedule.calls[BASELINE] < r->schedule.calls[CANDIDATE]
+                          ? r->schedule.calls[BASELINE]
+                          : r->schedule.calls[CANDIDATE];
+    kf_choices_permute(&r->choices, r->lists.order, front > called ? front : called);
 }
 
 bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
                          kf_error *error)
 {
-    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
-    kf_choices_permute(&r->choices, r->order, r->set_count);
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
+    memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
+    kf_choices_permute(&r->choices, r->lists.order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count,
-                    !plan->baseline_compared, r->variations);
+    kf_checker_vary(r->checker, &r->choices, r->lists.order, r->schedule.calls[CANDIDATE],
+                    r->set_count, !plan->baseline_compared, r->lists.variations);
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
         if (!one_side(r, plan, side, turn == 0, &times[side], error)) return false;

@@ -13,138 +13,6 @@
 /* a constructor may fill large weights, and the first call finds out what it writes */
 #define TORCH_LOAD_SECONDS 30.0
 
-static void last_words(const kf_runner *runner, char *text, size_t size)
-{
-    kf_autofree char *output = kf_runner_output(runner, 2000);
-    text[0] = '\0';
-    if (!output) return;
-    size_t length = strlen(output);
-    while (length && (output[length - 1] == '\n' || output[length - 1] == ' '))
-        output[--length] = '\0';
-    const char *line = strrchr(output, '\n');
-    line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, "; it printed: %.300s", line);
-}
-
-/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
-static bool asan_report(kf_measurement *r, const kf_runner *runner)
-{
-    kf_autofree char *output = kf_runner_output(runner, 64000);
-    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
-    if (!report) return true;
-    char kind[64] = "", place[200] = "", access[32] = "";
-    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
-    const char *operation = strstr(report, "\nWRITE of size");
-    if (!operation) operation = strstr(report, "\nREAD of size");
-    if (operation) sscanf(operation + 1, "%31[^\n]", access);
-    const char *file = strstr(report, "candidate.cu:");
-    if (file) sscanf(file, "%199[^\n ]", place);
-    r->over = true;
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
-                                  KF_BLAME_CANDIDATE, "asan.report", NAN, NAN,
-                                  "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "",
-                                  access, place[0] ? " at " : "", place) != NULL;
-}
-
-/* While a module of PyTorch's is loaded its words tell: whoever says so for nothing gets a verdict
- * that does not count. */
-static bool found_no_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
-                            int code, const char *words)
-{
-    const char *name;
-    if (event == KF_RUNNER_DEVICE_ERROR)
-        return r->device->error_status(code, &name) == KF_OUT_OF_MEMORY;
-    return kf_runner_is_python(kf_runner_kind_of(runner)) &&
-           strstr(words, "CUDA out of memory") != NULL;
-}
-
-/* Did a solution find no memory that it would have been given on a larger device, or an idle one?
- */
-static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
-                          int code, const char *words)
-{
-    const kf_workbench *bench = r->bench;
-    return kf_runner_is_python(kf_runner_kind_of(runner)) && r->device->is_short &&
-           r->device->is_short(bench->device, runner, bench->problem) &&
-           found_no_memory(r, runner, event, code, words);
-}
-
-/* Nothing is wrong with the task's own programs. */
-static bool report_size(kf_measurement *r, kf_role role, const char *why, const char *words,
-                        kf_error *error)
-{
-    const kf_workbench *bench = r->bench;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN,
-               NAN,
-               "the task's %s finds too little memory in workload %s, with %.3g GiB of inputs and "
-               "outputs a call: either that is "
-               "too "
-               "much for this device, give it smaller params or device_params for %s, or others "
-               "have its memory: %s%s",
-               role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
-               (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
-           no_memory(error);
-}
-
-/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
-bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
-                           kf_runner_event event, int code, const char *doing, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_runner_explanation why;
-    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_runner_explain(runner, event, doing, &why);
-    if (event == KF_RUNNER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
-    char words[340];
-    last_words(runner, words, sizeof words);
-    const char *name = NULL;
-    if (event == KF_RUNNER_DEVICE_ERROR) {
-        why.status = r->device->error_status(code, &name);
-        bool others = code == KF_WIRE_EXCEPTION_OF_OTHERS;
-        if (others || code == KF_WIRE_EXCEPTION) {
-            snprintf(why.text, sizeof why.text, "forward failed while %s%s", doing,
-                     others ? " with the task's weights, where its constructor makes others (type "
-                              "or layout)"
-                            : "");
-            why.rule = "forward.raised";
-        } else
-            snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)",
-                     name, code);
-    }
-    if (role != KF_ROLE_CANDIDATE) {
-        bool machine = event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
-        r->over = true;
-        if (found_no_memory(r, runner, event, code, words))
-            return report_size(r, role, why.text, words, error);
-        return kf_verdict_add_finding(
-                   bench->verdict, bench->result, KF_JUDGE_ERROR,
-                   machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,
-                   role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
-                   "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle",
-                   why.text, words) != NULL ||
-               no_memory(error);
-    }
-    if (lacked_memory(r, runner, event, code, words)) {
-        r->over = true;
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
-                                      "memory.short", NAN, NAN,
-                                      "the device has less memory left than a solution to a "
-                                      "problem of this size is given: %s%s",
-                                      why.text, words) != NULL ||
-               no_memory(error);
-    }
-    if (bench->options->asan && event == KF_RUNNER_ENDED) {
-        if (!asan_report(r, runner)) return no_memory(error);
-        if (r->over) return true;
-    }
-    r->over = true;
-    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE,
-                                  why.rule, code ? code : NAN, NAN, "%s%s", why.text,
-                                  words) != NULL ||
-           no_memory(error);
-}
-
 static bool give_scalars(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
     uint64_t scalars[KF_MAX_ARGUMENTS];
@@ -185,11 +53,6 @@ static bool run_dry(kf_measurement *r, kf_error *error)
     kf_runner_pool_resume(bench->pool);
     kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     return done;
-}
-
-kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role)
-{
-    return role == KF_ROLE_BASELINE && bench->compiled ? KF_RUNNER_COMPILED : bench->kinds[role];
 }
 
 static double load_seconds(kf_runner_kind kind)
@@ -238,8 +101,8 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
                                                                        : kf_torch_file(bench->task),
                                       .compiled = role == KF_ROLE_BASELINE && bench->compiled,
                                       .full_f32 = bench->full_f32,
-                                      .own_seed = r->own_state ? own_seed(bench) : 0,
-                                      .other_mode = r->other_mode,
+                                      .own_seed = r->modules.own_state ? own_seed(bench) : 0,
+                                      .other_mode = r->modules.other_mode,
                                       .candidate = candidate};
     if (!kf_torch_give(runner, &request, error)) return false;
     if (r->device->equip && !r->device->equip(bench->device, runner, role, bench->problem,
@@ -276,7 +139,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (!binary) return !failed;
     if (candidate && !run_dry(r, error)) return false;
     if (!r->device->place(bench->device, kind, &place, error)) return false;
-    if (candidate) r->spare_threads = place.spare_threads;
+    if (candidate) r->leftovers.spare_threads = place.spare_threads;
     char key[4400];
     if (!candidate)
         *runner =
@@ -316,7 +179,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
                            "a baseline through torch.compile has not put the second system-call "
                            "filter on, which --sandbox=strict "
                            "asks for: Linux 5.9 or newer tells");
-        if (!kf_verdict_add_flag(bench->verdict, "baseline.open")) return no_memory(error);
+        if (!kf_verdict_add_flag(bench->verdict, "baseline.open"))
+            return kf_fail_memory(error, "a measurement");
     }
     /* Where others have had the time, it is not to blame for what was left. */
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
@@ -327,13 +191,6 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     return give_scalars(r, role, *runner, error);
 }
 
-bool kf_measurement_is_apart(const kf_measurement *r)
-{
-    const kf_runner_kind *kinds = r->bench->kinds;
-    return kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH ||
-           kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
-}
-
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
 {
     const kf_workbench *bench = r->bench;
@@ -341,40 +198,6 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
     r->idle = kf_runner_pool_take(bench->pool, bench->kinds[KF_ROLE_CANDIDATE],
                                   bench->options->strict_sandbox, bench->stop, error);
     return r->idle != NULL;
-}
-
-bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
-                          kf_error *error)
-{
-    kf_runner *runner = r->runners[side];
-    kf_role role = side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE;
-    kf_workbench *bench = r->bench;
-    kf_fetch_fault fault;
-    if (!kf_runner_is_python(kf_runner_kind_of(runner))) return true;
-    if (!r->device->fetch(r->sets, runner, role, list, count, r->chosen, &fault, error))
-        return false;
-    if (!fault.rule[0]) return true;
-    if (fault.machine)
-        return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s; results of PyTorch are read with process_vm_readv: allow user "
-                       "namespaces, or in a container --cap-add "
-                       "SYS_PTRACE",
-                       fault.text);
-    r->over = true;
-    bool candidate = role == KF_ROLE_CANDIDATE;
-    return kf_verdict_add_finding(bench->verdict, bench->result,
-                                  candidate ? KF_CONTRACT_VIOLATION : KF_JUDGE_ERROR,
-                                  candidate ? KF_BLAME_CANDIDATE : KF_BLAME_TASK,
-                                  candidate ? fault.rule : "baseline.failed", NAN, NAN, "%s%s",
-                                  candidate ? "" : "the task's baseline: ", fault.text) != NULL ||
-           no_memory(error);
-}
-
-bool kf_measurement_fetches_all(const kf_measurement *r)
-{
-    const kf_runner_kind *kinds = r->bench->kinds;
-    return !kf_measurement_steps_aside(r) && kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH &&
-           kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
 }
 
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)

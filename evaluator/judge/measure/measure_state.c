@@ -49,10 +49,11 @@ static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (uint32_t set = 0; set < r->set_count; set++)
-        r->variations[set] = (kf_set_variation){.argument = -1};
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->variations, error))
+        r->lists.variations[set] = (kf_set_variation){.argument = -1};
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->lists.variations,
+                         error))
         return false;
-    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     if (!shared) return true;
     const cJSON *entry;
     cJSON_ArrayForEach(entry, state_of(r->bench->task))
@@ -86,14 +87,14 @@ static bool call(kf_measurement *r, int number, bool shared, uint32_t *wrong, kf
 {
     kf_batch batch;
     if (!fill(r, number, shared, error)) return false;
-    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = r->list[i] = i;
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = r->lists.list[i] = i;
     if (!kf_measurement_refresh(r, number, CANDIDATE, called(r), error)) return false;
     if (!kf_measurement_batch(r, CANDIDATE, 0, called(r), 0, -1, &batch, error)) return false;
-    if (!r->over && !kf_measurement_find_truth(r, r->list, called(r), error)) return false;
+    if (!r->over && !kf_measurement_find_truth(r, r->lists.list, called(r), error)) return false;
     if (r->over) return true;
     *wrong = 0;
     for (uint32_t i = 0; i < called(r); i++, r->over = false) {
-        if (!kf_measurement_compare(r, CANDIDATE, r->list + i, 1, NULL, error)) return false;
+        if (!kf_measurement_compare(r, CANDIDATE, r->lists.list + i, 1, NULL, error)) return false;
         *wrong |= (uint32_t)r->over << i;
     }
     return true;
@@ -117,11 +118,11 @@ static bool try_own(kf_measurement *r, bool other_mode, uint32_t *wrong, kf_erro
     *wrong = NOT_CALLED;
     if (kf_measurement_time_left(r) < MIN_SECONDS) return true;
     kf_runner_pool_retire(r->bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
-    r->own_state = true;
-    r->other_mode = other_mode;
+    r->modules.own_state = true;
+    r->modules.other_mode = other_mode;
     bool done = try_again(r, true, wrong, error);
-    r->own_state = r->bench->frozen;
-    r->other_mode = false;
+    r->modules.own_state = r->bench->frozen;
+    r->modules.other_mode = false;
     return done;
 }
 
@@ -178,13 +179,13 @@ static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
     kf_auto(kf_verdict) unseen = kf_verdict_new("", "", "");
     if (!unseen || !(bench->result = kf_verdict_add_workload(unseen, result->workload, false))) {
         bench->result = result;
-        return no_memory(error);
+        return kf_fail_memory(error, "a measurement");
     }
     bench->verdict = unseen;
     kf_checker_be_brief(r->checker, true);
     kf_runner_pool_retire(bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
     r->over = false;
-    r->gaps = r->gap_batches = 0; /* its first batch may take long again */
+    r->leftovers.gaps = r->leftovers.gap_batches = 0; /* its first batch may take long again */
     bool done = find_cause(r, found, error);
     kf_checker_be_brief(r->checker, false);
     r->over = true;
@@ -226,7 +227,7 @@ static bool reword(kf_finding *finding, const char *with_rule, const char *words
     char *rule = strdup(with_rule), *text = NULL;
     if (!rule || asprintf(&text, "%s: %s", words, finding->text) < 0) {
         free(rule);
-        return no_memory(error);
+        return kf_fail_memory(error, "a measurement");
     }
     free(finding->rule);
     free(finding->text);
