@@ -240,7 +240,7 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
         (kf_error_rms(&it->own) > FAR_RMS * scale || it->own.max > FAR_MAX * it->own.scale_max);
     if (it->passed && !far_off) return true;
     *passed = false;
-    bench->coarse = bench->coarse || it->argument->tf32;
+    bench->found.coarse = bench->found.coarse || it->argument->tf32;
     char how[320], varied[128];
     const kf_error_figures *f = &it->figures;
     describe_variation(bench->problem, it->variation, varied, sizeof varied);

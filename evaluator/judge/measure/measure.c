@@ -101,7 +101,7 @@ static bool know_baseline(kf_measurement *r, kf_error *error)
     if (r->schedule.timed && !kf_runner_pool_settle(bench->pool, false, error)) return false;
     kf_measurement_memory_settle(r);
     if (!kf_measurement_size_batches(r, error)) return false;
-    if (!r->over && (r->schedule.timed || bench->last)) kf_measurement_expect_spares(r);
+    if (!r->over && (r->schedule.timed || bench->round.last)) kf_measurement_expect_spares(r);
     if (r->over || !r->schedule.timed) return true;
     double seconds;
     if (!kf_measurement_warm_up(r, BASELINE, &seconds, error)) return false;
@@ -191,7 +191,7 @@ bool kf_measure_workload(kf_workbench *bench, kf_error *error)
     kf_clock_begin_workload(&bench->clock, kf_now());
     for (int i = 0; i < bench->problem->argument_count; i++)
         r.in_place = r.in_place || bench->problem->arguments[i].kind == KF_INOUT;
-    r.modules.own_state = bench->frozen;
+    r.modules.own_state = bench->modules.frozen;
     r.schedule.timed = bench->result->timed && !bench->options->check_only && !bench->options->asan;
     r.choices.state = kf_secret_draw(bench->secret, bench->attempt ? "choices/1" : "choices/0",
                                      (uint32_t)bench->workload, 0);

@@ -7,7 +7,8 @@
 
 kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role)
 {
-    return role == KF_ROLE_BASELINE && bench->compiled ? KF_RUNNER_COMPILED : bench->kinds[role];
+    return role == KF_ROLE_BASELINE && bench->programs.compiled ? KF_RUNNER_COMPILED
+                                                                : bench->kinds[role];
 }
 
 bool kf_measurement_has_python(const kf_measurement *r)

@@ -8,7 +8,7 @@ void kf_measurement_expect_runners(const kf_measurement *r)
     bool strict = bench->options->strict_sandbox;
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
-    counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->going && *bench->going);
+    counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->round.going && *bench->round.going);
     counts[kf_measurement_kind(bench, KF_ROLE_BASELINE)] += !kf_runner_pool_can_serve(
         bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key), strict,
         bench->problem);
@@ -27,12 +27,13 @@ void kf_measurement_expect_spares(const kf_measurement *r)
     const kf_workbench *bench = r->bench;
     bool strict = bench->options->strict_sandbox;
     if (bench->options->asan) return;
-    if (bench->counts && bench->last)
+    if (bench->round.counts && bench->round.last)
         kf_runner_pool_expect(bench->pool, KF_RUNNER_COUNT, strict, 1);
-    if (bench->spare)
-        kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict, bench->spare);
+    if (bench->round.spare)
+        kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict,
+                              bench->round.spare);
     /* The next job may be on a task that the baseline's runner does not suit. */
-    if (bench->spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
+    if (bench->round.spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
         kf_measurement_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
         kf_runner_pool_expect(bench->pool, KF_RUNNER_TORCH, strict, 1);
 }
@@ -96,13 +97,13 @@ void kf_measurement_keep_trusted(kf_measurement *r)
 /* The candidate's runner for the next workload of this round. */
 bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error)
 {
-    if (!r->bench->going || r->bench->last) return true;
+    if (!r->bench->round.going || r->bench->round.last) return true;
     kf_runner *runner = r->runners[CANDIDATE];
     kf_runner_event event = runner ? kf_runner_unmap(runner) : KF_RUNNER_OK;
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0,
                                      "giving its buffers back", error);
     kf_measurement_charge_lateness(r);
-    *r->bench->going = kf_steal(&r->runners[CANDIDATE]);
+    *r->bench->round.going = kf_steal(&r->runners[CANDIDATE]);
     return true;
 }

@@ -29,15 +29,16 @@ static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *e
 {
     kf_workbench *bench = r->bench;
     *failed = false;
-    if (bench->candidate) return bench->candidate;
+    if (bench->programs.candidate) return bench->programs.candidate;
     kf_clock_pause(&bench->clock, kf_now());
     if (r->device->reserve) r->device->reserve(bench->device, false, NULL, NULL);
-    bench->candidate = bench->await_candidate(bench->await_context, failed, error);
+    bench->programs.candidate =
+        bench->programs.await_candidate(bench->programs.await_context, failed, error);
     if (!*failed && r->device->reserve)
         *failed = !r->device->reserve(bench->device, true, bench->stop, error);
     kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
-    if (bench->candidate && !*failed) return bench->candidate;
-    bench->abandoned = r->over = true;
+    if (bench->programs.candidate && !*failed) return bench->programs.candidate;
+    bench->found.abandoned = r->over = true;
     return NULL;
 }
 
@@ -48,8 +49,8 @@ static bool run_dry(kf_measurement *r, kf_error *error)
     kf_clock_pause(&bench->clock, kf_now());
     /* compilers that choose by time are to find the device idle */
     kf_runner_pool_pause(bench->pool);
-    bool done =
-        kf_dry_run(bench->device, bench->task, bench->options, bench->stop, bench->build, error);
+    bool done = kf_dry_run(bench->device, bench->task, bench->options, bench->stop,
+                           bench->programs.build, error);
     kf_runner_pool_resume(bench->pool);
     kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     return done;
@@ -67,7 +68,8 @@ static double load_seconds(kf_runner_kind kind)
  * right with some weights only would have to be so twice. */
 static uint32_t own_seed(const kf_workbench *bench)
 {
-    return (uint32_t)(kf_secret_draw(bench->secret, bench->frozen ? "weights/frozen" : "weights",
+    return (uint32_t)(kf_secret_draw(bench->secret,
+                                     bench->modules.frozen ? "weights/frozen" : "weights",
                                      (uint32_t)bench->workload, (uint32_t)bench->attempt) >>
                       33) |
            1;
@@ -75,13 +77,14 @@ static uint32_t own_seed(const kf_workbench *bench)
 
 const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key[4400])
 {
-    const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
+    const char *binary =
+        role == KF_ROLE_BASELINE ? bench->programs.baseline : bench->programs.oracle;
     if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
     kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL,
                  bench->workload, key, 4400);
-    if (bench->full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
+    if (bench->modules.full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
     /* What was compiled once takes no other plan. */
-    if (bench->frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
+    if (bench->modules.frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
         snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
     return key;
 }
@@ -92,18 +95,19 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
                       double runner_timeout, kf_runner_event *event, kf_error *error)
 {
     const kf_workbench *bench = r->bench;
-    const kf_torch_request request = {.task = bench->task,
-                                      .problem = bench->problem,
-                                      .workload = bench->workload,
-                                      .device = r->device->kind,
-                                      .role = role,
-                                      .file = role == KF_ROLE_BASELINE ? bench->baseline_file
-                                                                       : kf_torch_file(bench->task),
-                                      .compiled = role == KF_ROLE_BASELINE && bench->compiled,
-                                      .full_f32 = bench->full_f32,
-                                      .own_seed = r->modules.own_state ? own_seed(bench) : 0,
-                                      .other_mode = r->modules.other_mode,
-                                      .candidate = candidate};
+    const kf_torch_request request = {
+        .task = bench->task,
+        .problem = bench->problem,
+        .workload = bench->workload,
+        .device = r->device->kind,
+        .role = role,
+        .file =
+            role == KF_ROLE_BASELINE ? bench->programs.baseline_file : kf_torch_file(bench->task),
+        .compiled = role == KF_ROLE_BASELINE && bench->programs.compiled,
+        .full_f32 = bench->modules.full_f32,
+        .own_seed = r->modules.own_state ? own_seed(bench) : 0,
+        .other_mode = r->modules.other_mode,
+        .candidate = candidate};
     if (!kf_torch_give(runner, &request, error)) return false;
     if (r->device->equip && !r->device->equip(bench->device, runner, role, bench->problem,
                                               r->sets ? r->set_count : 0, error))
@@ -134,8 +138,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     bool failed = false, candidate = role == KF_ROLE_CANDIDATE,
          strict = bench->options->strict_sandbox, from_another = false;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
-                         : role == KF_ROLE_BASELINE ? bench->baseline
-                                                    : bench->oracle;
+                         : role == KF_ROLE_BASELINE ? bench->programs.baseline
+                                                    : bench->programs.oracle;
     if (!binary) return !failed;
     if (candidate && !run_dry(r, error)) return false;
     if (!r->device->place(bench->device, kind, &place, error)) return false;
@@ -145,8 +149,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         *runner =
             kf_runner_pool_take_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
                                         strict, bench->problem, bench->stop, &from_another);
-    else if (bench->going)
-        *runner = kf_steal(bench->going);
+    else if (bench->round.going)
+        *runner = kf_steal(bench->round.going);
     if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     if (*runner && !python) return give_scalars(r, role, *runner, error);
     if (python) kf_clock_pause(&bench->clock, kf_now());
@@ -156,7 +160,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     double began = kf_now();
     if (!python && !kf_runner_give(*runner, binary, error)) return false;
-    if (candidate) bench->layers = kf_runner_layers(*runner);
+    if (candidate) bench->found.layers = kf_runner_layers(*runner);
     double runner_timeout = load_seconds(kind);
     bool hurried = candidate && kf_measurement_time_left(r) < runner_timeout;
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
@@ -167,7 +171,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         return false;
     bool anew = event != KF_RUNNER_OK && event != KF_RUNNER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, runner, &event, error)) return false;
-    if (from_another && !anew) bench->secondhand = true;
+    if (from_another && !anew) bench->found.secondhand = true;
     if (kind == KF_RUNNER_COMPILED) { /* so does compiling the baseline */
         kf_clock_exclude(&bench->clock, KF_PAUSE_JOB, kf_now() - began);
         if (r->runners[CANDIDATE])

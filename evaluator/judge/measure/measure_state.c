@@ -121,7 +121,7 @@ static bool try_own(kf_measurement *r, bool other_mode, uint32_t *wrong, kf_erro
     r->modules.own_state = true;
     r->modules.other_mode = other_mode;
     bool done = try_again(r, true, wrong, error);
-    r->modules.own_state = r->bench->frozen;
+    r->modules.own_state = r->bench->modules.frozen;
     r->modules.other_mode = false;
     return done;
 }
@@ -133,7 +133,8 @@ static bool may_depend_on_mode(const kf_measurement *r)
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(r->bench->task), "torch");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "mode_matters"))) return true;
     size_t size;
-    kf_autofree char *text = kf_file_read(r->bench->candidate, KF_SOURCE_BYTES, &size, NULL);
+    kf_autofree char *text =
+        kf_file_read(r->bench->programs.candidate, KF_SOURCE_BYTES, &size, NULL);
     return text && strstr(text, "training");
 }
 
@@ -146,14 +147,14 @@ typedef enum cause { UNKNOWN, CACHED, CONSTRUCTED, EVALUATED, TRAINED } cause;
 static bool find_cause(kf_measurement *r, cause *found, kf_error *error)
 {
     uint32_t wrong = NOT_CALLED, others = NOT_CALLED, all = (1u << called(r)) - 1;
-    if (!r->bench->frozen && !try_again(r, false, &wrong, error)) return false;
+    if (!r->bench->modules.frozen && !try_again(r, false, &wrong, error)) return false;
     /* the same process on others; a view that it has kept of its first set's follows that one */
     if (wrong == 0) {
         if (!call(r, 1, false, &others, error)) return false;
         *found = others == all || others == (all & ~1u) ? CACHED : UNKNOWN;
         return true;
     }
-    if (!r->bench->frozen && wrong != all) return true;
+    if (!r->bench->modules.frozen && wrong != all) return true;
     if (!try_own(r, false, &wrong, error)) return false;
     if (wrong == 0) *found = CONSTRUCTED;
     if (wrong != all || !may_depend_on_mode(r)) return true;
@@ -253,7 +254,7 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     kf_workbench *bench = r->bench;
     if (bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
     if (lacks_weights(r) || wants_its_own(r)) {
-        bench->freezes =
+        bench->found.freezes =
             bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
         return true;
     }
@@ -266,8 +267,8 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     /* What is known to be wrong stays so, whatever the machine does meanwhile. */
     if (!find_unseen(r, &found, &why))
         return why.code != KF_ERROR_BUSY || kf_fail_copy(error, &why);
-    bench->freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
-    if (bench->frozen && found != EVALUATED && found != TRAINED) return true;
+    bench->found.freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
+    if (bench->modules.frozen && found != EVALUATED && found != TRAINED) return true;
     return found == UNKNOWN ||
            reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
 }
