@@ -21,6 +21,7 @@ kf_test(judge_parts kf_judge)
 kf_test(device_lost kf_judge)
 kf_test(build_cpu kf_judge)
 kf_test(leak_snapshot kf_judge)
+kf_test(schedule kf_measure)
 kf_test(measure kf_judge)
 # It makes up what the baseline takes alone after the pairs.
 kf_test(timing_figures kf_judge)
