@@ -1,21 +1,19 @@
-/* The order of batches.
+/* Measures one workload: the order of all steps.
  *
- *   1. Three sets (two where memory is short), the baseline's and the oracle's runner; the
- * baseline's time of a call says how many sets a batch needs.
+ *   1. Three sets (two where memory is short), the baseline's and the oracle's runner. The time of
+ * a baseline's call decides how many sets a batch needs.
  *   2. The baseline alone, before the candidate is loaded.
- *   3. The candidate's runner: load, hand over.
- *   4. Pairs: fresh inputs; one batch of each side on the same sets in the same random order, a few
- * sets left out. Before each side the device's memory is waited for (memory_settle.h), as before
- * the baseline alone, outputs are poisoned and caches emptied; behind it inputs, guards and
- * left-out sets are inspected and the outputs of all calls compared, of the baseline's in the first
- * two pairs. The first pair is a warm-up: compared like any other, not timed. Baseline first in the
- * first two pairs, because the candidate's errors are judged beside its; then BC CB BC CB, so that
- * drift cancels (ABBA).
- *   5. In the first timed pairs a single call of each side on a left-out set: latency.
- *   6. The rule of stats.h ends it. If the baseline was slower beside the candidate than alone,
- * alone is measured once more.
+ *   3. The candidate's runner loads its binary and maps the sets.
+ *   4. Pairs. The judge draws fresh inputs, and each side runs one batch on the same sets in the
+ * same random order, with a few sets left out. Before a batch the judge waits for the device's
+ *      memory (memory_settle.h), poisons outputs and empties caches. After it the judge inspects
+ *      inputs, guards and left-out sets, and compares the outputs of all calls. It compares the
+ *      baseline's in the first two pairs. The first pair is a warm-up, compared like any other.
+ *   5. In the first timed pairs each side makes a single call on a left-out set, for latency.
+ *   6. schedule.c ends the pairs. If the baseline was slower in pairs than alone, it is measured
+ *      alone once more.
  *
- * At any time at most one of the three runners runs; the others are stopped. */
+ * At most one of the three runners runs at a time. The others are stopped. */
 #include "measure.h"
 
 #include <math.h>
@@ -36,7 +34,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
     while (!r->over && kf_schedule_next(schedule, &plan)) {
         kf_pair_times times[2] = {{NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}};
         size_t empty = kf_measurement_separates_batches(r)
-                           ? 0 /* each batch has one of its own */
+                           ? 0 /* an empty batch comes before each batch */
                            : kf_schedule_empty_batches(&plan, record->empty.count);
         if (plan.timed && plan.number == 1 && !kf_measurement_await_spares(r, error)) return false;
         for (; empty && !r->over; empty--)
@@ -70,19 +68,19 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* What failed may have left work on the device behind, and nothing else begins before that is gone.
- */
+/* Releases all of it. A runner that failed may have left work on the device, so then this waits
+ * until its process is gone. */
 static void release(kf_measurement *r, bool clean)
 {
     kf_runner *runners[] = {r->runners[CANDIDATE], r->runners[BASELINE], r->oracle, r->idle};
     kf_measurement_charge_lateness(r);
-    /* the driver takes twice as long for that while it ends a process */
+    /* before processes end, because the driver takes twice as long for it meanwhile */
     if (clean) kf_measurement_drop_sets(r);
     for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) kf_runner_begin_kill(runners[i]);
     for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) {
         double began = kf_now();
         kf_runner_pool_retire(r->bench->pool, runners[i], !clean);
-        /* its memory, which may be large, is given back */
+        /* the driver frees the candidate's memory, which may take long */
         if (i == 0) kf_clock_charge_candidate(&r->bench->clock, kf_now() - began);
     }
     if (!clean) kf_runner_pool_drop_trusted(r->bench->pool);
@@ -93,7 +91,7 @@ static void release(kf_measurement *r, bool clean)
     r->checker = NULL;
 }
 
-/* The baseline by itself: how many calls make a batch, and what they take with no candidate there.
+/* Finds out how many calls make a batch, and what the baseline's take while no candidate is loaded.
  */
 static bool know_baseline(kf_measurement *r, kf_error *error)
 {
@@ -137,13 +135,13 @@ static bool measure(kf_measurement *r, kf_error *error)
     if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_BASELINE, r->runners[BASELINE], error))
         return false;
     if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error)) return false;
-    /* no other runner than that */
+    /* those times are of one process: a new one has to be measured */
     r->history.recalled = r->history.recalled && kf_runner_calls(r->runners[BASELINE]) > 0;
     if (r->history.recalled) kf_measurement_use_known(r);
     if (!r->over && !r->history.recalled && !know_baseline(r, error)) return false;
-    /* What another candidate has of the device is given back before the next one begins. */
+    /* The memory of an earlier candidate has to be free before the next one begins. */
     if (r->history.recalled && !kf_runner_pool_settle(bench->pool, false, error)) return false;
-    /* Nothing that pairs could tell is finer than what two processes differ by. */
+    /* Pairs cannot show a difference smaller than that of two processes of one program. */
     if (schedule->baseline_call < bench->device->launch_bound)
         schedule->rule.half_width = fmax(schedule->rule.half_width,
                                          bench->device->launch_bias / schedule->baseline_call / 4);
@@ -152,7 +150,7 @@ static bool measure(kf_measurement *r, kf_error *error)
         return false;
     if (!r->over && !kf_measurement_hand_over(r, KF_ROLE_CANDIDATE, r->runners[CANDIDATE], error))
         return false;
-    /* not before: a driver that starts processes has little time for buffers */
+    /* Not earlier: a driver that starts processes maps buffers slowly. */
     if (!r->over && r->history.recalled) kf_measurement_expect_spares(r);
     if (!r->over && r->schedule.timed && !kf_measurement_start_idle(r, error)) return false;
     double seconds;
@@ -167,8 +165,8 @@ static bool measure(kf_measurement *r, kf_error *error)
     return true;
 }
 
-/* The device is as it was: what went wrong, if anything, were numbers; or it was in a process of
- * the CPU device, of which nothing is left. */
+/* True if the device is as it was before. That holds if only numbers were wrong. It also holds for
+ * a module on a processor: its process is gone, with all that it did. */
 static bool is_clean(const kf_measurement *r, bool done)
 {
     const kf_workload_verdict *result = r->bench->result;
@@ -183,7 +181,7 @@ static bool is_clean(const kf_measurement *r, bool done)
 bool kf_measure_workload(kf_workbench *bench, kf_error *error)
 {
     kf_measurement r = {.bench = bench, .device = bench->device->operations};
-    /* other jobs measure, or compile a baseline, meanwhile */
+    /* Waiting for other jobs on the device does not count. */
     kf_clock_pause(&bench->clock, kf_now());
     if (r.device->reserve && !r.device->reserve(bench->device, true, bench->stop, error))
         return false;

@@ -1,5 +1,5 @@
-/* One batch: what comes before it, the clock around it, what it broke, what came out. The order of
- * batches is the business of measure.c. */
+/* One batch: preparation, the clock around it, and inspection. measure.c decides the order of
+ * batches. */
 #include "measure_internal.h"
 #include "memory_settle.h"
 
@@ -7,20 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* of work left beside the stream, and as a part of the batch, that makes a finding */
+/* Work left outside the stream is a finding if it takes more seconds, and a larger part of the
+ * batch, than this. */
 #define GAP_SECONDS 0.0005
 #define GAP_PART 0.05
-/* a waking may take this times the baseline's quickest, and WAKING_SECONDS, before it counts */
+/* A waking is free up to this many times the baseline's quickest, plus WAKING_SECONDS. */
 #define WAKING_FACTOR 4.0
 #define WAKING_SECONDS 0.0001
+/* A batch may take this many times the baseline's time, plus MIN_TIMEOUT seconds, because a first
+ * call may build tables. */
 #define TIMEOUT_FACTOR 100.0
-#define MIN_TIMEOUT 1.0 /* seconds; a first call may have to build tables */
-#define FIRST_SECONDS                                                                             \
-    30.0 /* the same for a solution in Python, until a pair is timed: cuDNN tries its algorithms, \
-            kernels are compiled, graphs are captured, and that for each way that it goes */
-/* seconds of a workload that its device's memory is waited for, or as many as are for timing */
+#define MIN_TIMEOUT 1.0
+/* Before a pair is timed, a solution in Python may take so many seconds. cuDNN tries its
+ * algorithms, kernels are compiled and graphs captured, for each path that the solution takes. */
+#define FIRST_SECONDS 30.0
+/* A workload waits for the device's memory for at most so many seconds, or its time for timing if
+ * that is more. */
 #define MAX_SETTLE_SECONDS 4.0
-/* who has had less than this times the baseline's time, and MIN_TIMEOUT, is not too slow by that */
+/* A candidate that had less than this many times the baseline's time, plus MIN_TIMEOUT, is not
+ * called too slow. */
 #define FAIR_FACTOR 10.0
 
 bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_batch *batch)
@@ -62,9 +67,9 @@ static bool has_gap(const kf_batch *batch)
     return batch->gap > GAP_SECONDS && batch->gap > GAP_PART * batch->seconds;
 }
 
-/* Work beside the stream that a call left behind is in the time, but the contract is that the
- * stream waits for it. What the runner says is enough here: it has nothing to gain from saying it.
- * One batch may have been held up by the machine, most of them can't. */
+/* Checks for work that calls left outside the stream. Its time is charged, but the contract says
+ * that the stream waits for it. The runner's own word is evidence enough, because a candidate gains
+ * nothing by a false one. The machine may delay one batch, but not most of them. */
 static bool check_gap(kf_measurement *r, const kf_batch *batch)
 {
     r->leftovers.gap_batches++;
@@ -78,9 +83,9 @@ static bool check_gap(kf_measurement *r, const kf_batch *batch)
                                   batch->gap) != NULL;
 }
 
-/* Between waking and the request a runner has nothing to do, but a candidate's signal handler finds
- * inputs that are ready. What goes beyond the baseline's quickest waking is therefore time like any
- * other, on both sides. */
+/* Between waking and request a runner has no work, but a candidate's signal handler would find the
+ * inputs ready. So what goes beyond the baseline's quickest waking counts as time, on both sides.
+ */
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch)
 {
     const kf_wakings *idle = &r->record.idle_wakings;
@@ -88,7 +93,7 @@ void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch 
                                                        : r->record.wakings[BASELINE].quickest;
     double free_of_charge = fmin(batch->waking, WAKING_FACTOR * quickest + WAKING_SECONDS);
     batch->seconds += batch->waking - free_of_charge;
-    /* kf_measurement_conclude compares what is left with the baseline's */
+    /* timing_analysis.c compares the rest with the baseline's. */
     batch->waking = free_of_charge;
 }
 
@@ -117,8 +122,8 @@ void kf_measurement_snapshot_nothing(void *context)
     (void)context;
 }
 
-/* What the batches since the last refresh broke. The baseline is the task's own: it is looked at in
- * the pairs in which it is compared. */
+/* The baseline belongs to the task, so it is inspected only in the pairs in which it is compared.
+ */
 bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
@@ -135,7 +140,6 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
            kf_fail_memory(error, "a measurement");
 }
 
-/* One batch of one side on order[first…], and what is to be said about it but for damage. */
 bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
                           char letter, int pair, kf_batch *batch, kf_error *error)
 {
@@ -144,7 +148,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
                         .count = count,
                         .keep = first > 0,
                         .timeout = kf_measurement_timeout(r, side, count)};
-    /* its results are nobody's, and memory for those of the batch */
+    /* The judge reads no results of a priming call. Its memory serves the batch after it. */
     bool priming_call = letter == KF_PRIMING_CALL;
     if (r->device->snapshot)
         batch->answered =
@@ -152,7 +156,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     batch->context = &look;
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
-    /* elsewhere a rough time is enough */
+    /* For other batches a rough time is enough. */
     if (letter == 'a' || pair >= 0) kf_runner_pool_pause(r->bench->pool);
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
@@ -203,8 +207,6 @@ void kf_measurement_memory_settle(kf_measurement *r)
     r->settling.given_up = r->settling.seconds > fmax(MAX_SETTLE_SECONDS, r->bench->seconds);
 }
 
-/* Everything between two batches that is not timed, before the first `called` of the order are
- * called. */
 bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
                             kf_error *error)
 {
@@ -217,8 +219,6 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     return true;
 }
 
-/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has
- * no use for poison. */
 bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);

@@ -32,19 +32,18 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
            kf_fail_memory(error, "a measurement");
 }
 
-/* Sets whose truth can be there at the same time. */
+/* Returns for how many sets the truth can be there at the same time. */
 static uint32_t truth_room(const kf_measurement *r)
 {
     return r->device->truth_room ? r->device->truth_room(r->sets) : r->set_count;
 }
 
-/* Runs the oracle for those of the listed sets whose truth is not there yet. */
 bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count,
                                kf_error *error)
 {
     kf_autofree uint32_t *missing = calloc(count + 1, sizeof *missing);
     uint32_t used = 0;
-    if (count > truth_room(r)) return true; /* each when it is compared */
+    if (count > truth_room(r)) return true; /* kf_measurement_compare asks again, for fewer */
     if (!missing) return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < count; i++)
         if (!r->lists.true_known[list[i]]) missing[used++] = list[i];
@@ -96,10 +95,10 @@ static void drop(uint32_t set, uint32_t *list, uint32_t *count)
     list[k] = list[--*count];
 }
 
-/* A place in r->lists.order whose outputs may be overwritten: of a set that nobody compares any
- * more, those that were left out first; else of one that has passed, which leaves the list; where
- * all are in doubt of another one than `doubtful`, which then is not judged in this pair.
- * r->set_count: there is none. */
+/* Returns the place in the order of a set with outputs that may be overwritten, or r->set_count
+ * without one. A set that is no longer compared comes first, from the end of the order. The next
+ * choice is a set that has passed, which leaves the list. The last choice is another doubtful set,
+ * which is then not judged in this pair. */
 static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_doubts *doubts,
                            uint32_t *list, uint32_t *count)
 {
@@ -121,7 +120,7 @@ bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubt
     const kf_problem *problem = r->bench->problem;
     uint32_t at = find_spare(r, doubtful, doubts, list, count);
     r->lists.heard[doubtful] = true;
-    /* the only set there is: what is known of the baseline has to do */
+    /* There is only one set: earlier errors of the baseline have to suffice. */
     if (at == r->set_count) return true;
     uint32_t spare = r->lists.order[at];
     doubts->doubtful[spare] = false;

@@ -18,7 +18,7 @@ static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bo
         .order = r->lists.order, .count = count, .null = true, .keep = keep, .timeout = 20};
     if (r->device->snapshot) batch->answered = kf_measurement_snapshot_nothing;
     kf_runner_pool_pause(r->bench->pool);
-    /* something of the kind that comes before every batch */
+    /* as before every batch */
     r->device->cache_flush(r->sets, r->lists.order, 1);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (event == KF_RUNNER_OK) return true;
@@ -31,16 +31,16 @@ static bool empty_of(kf_measurement *r, kf_runner *runner, uint32_t count, kf_er
     kf_batch batch;
     if (!empty_batch(r, runner, count, false, &batch, error)) return false;
     if (r->over) return true;
-    /* what is subtracted from batches has to be made as they are */
+    /* Batches are charged the same way, and these times are subtracted from them. */
     kf_measurement_charge_waking(r, BASELINE, &batch);
     if (r->record.empty.count == r->record.capacity) return true;
     kf_series_append(&r->record, &r->record.empty, batch.seconds, 1, batch.waking);
     return kf_measurement_add_sample(r, 'n', -1, &batch) || kf_fail_memory(error, "a measurement");
 }
 
-/* Where the run steps aside the oracle's is the last. One of another kind than the baseline makes
- * some that count for nothing; what is to be subtracted is then the baseline's own, behind such a
- * one. */
+/* Where batches are separated, the last empty batch is the oracle's. If the oracle is of another
+ * kind than the baseline, its empty batches do not count, and the baseline's own counts, made after
+ * one of the oracle. */
 static bool empty_baseline_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error)
 {
     kf_batch batch;
@@ -55,23 +55,23 @@ static bool empty_baseline_batch(kf_measurement *r, kf_side side, uint32_t count
     return r->over || empty_batch(r, r->oracle, 1, false, &batch, error);
 }
 
-/* What an empty batch costs the candidate's kind of runner: nothing that depends on the number of
- * calls, because what a candidate in Python adds to each of its calls is in its own hands. Always
- * of a runner that no candidate is in. */
+/* Measures what an empty batch costs the candidate's kind of runner, in a process without a
+ * candidate. It is a batch of one call, because what Python adds to each call is the candidate's
+ * own. */
 static bool empty_candidate_batch(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
     if (!empty_batch(r, r->idle ? r->idle : r->runners[BASELINE], 1, false, &batch, error))
         return false;
     if (r->over) return true;
-    /* the first of them, so that their median stays the same */
+    /* The first wakings count, not the latest. */
     if (r->idle && r->record.idle_wakings.count < KF_WAKINGS)
         kf_wakings_append(&r->record.idle_wakings, batch.waking, batch.worked);
     kf_series_append(&r->record, &r->record.empty_candidate, batch.seconds, 1, batch.waking);
     return true;
 }
 
-/* And what it costs right behind another one of its process, as before a single call. */
+/* Measures what it costs right after another batch of the same process, as single calls come. */
 static bool empty_candidate_again(kf_measurement *r, kf_error *error)
 {
     kf_batch batch;
@@ -81,8 +81,8 @@ static bool empty_candidate_again(kf_measurement *r, kf_error *error)
     return true;
 }
 
-/* Of a side that rehearses: behind another one of the same process, as its batches come behind a
- * call. */
+/* Measures an empty batch of a side with priming calls: right after another batch of the same
+ * process, because its timed batches come right after a priming call. */
 static bool empty_primed(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_batch batch;
@@ -102,7 +102,7 @@ bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count,
     if (kf_measurement_needs_priming(r, side)) return empty_primed(r, side, error);
     if (aside ? !r->idle : !kf_measurement_has_python(r))
         return empty_baseline_batch(r, side, count, error);
-    /* The last one is of the side's own kind of runner. */
+    /* The last batch is of the side's own kind of runner. */
     if (side == BASELINE)
         return (aside ? empty_batch(r, r->idle, 1, false, &batch, error)
                       : empty_candidate_batch(r, error)) &&

@@ -1,8 +1,8 @@
 /* What follows from the kinds of the device and of the programs. */
 #include "measure_internal.h"
 
-/* Priming calls come before batches of shorter calls than this: to longer ones cold code is
- * nothing. */
+/* Only calls of the baseline shorter than this get priming calls. In longer ones the cost of cold
+ * code does not show. */
 #define PRIMED_CALL 0.02
 
 kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role)

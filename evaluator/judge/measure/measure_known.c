@@ -4,14 +4,13 @@
 
 #include "measure_internal.h"
 
-/* Does what one job finds out about the baseline hold for the next? In Python its buffers may be
- * others, and importing takes longer than that. */
+/* True if what one job finds out about the baseline holds for the next. In Python its buffers may
+ * differ, and measuring it again takes little time compared with the import of PyTorch. */
 static bool is_remembered(const kf_measurement *r)
 {
     return kf_measurement_separates_batches(r) && !kf_measurement_has_python(r);
 }
 
-/* What an earlier job found out about this baseline, if its runner is still there. */
 bool kf_measurement_recall(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;

@@ -1,10 +1,11 @@
-/* A pair: one batch of each side on the same sets, and single calls for latency. measure.c says how
- * many and with what; step 4 there. */
+/* A pair: one batch of each side on the same sets, and single calls for latency (steps 4 and 5 in
+ * measure.c). */
 #include "measure_internal.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Draws new inputs for one set. */
 static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
@@ -19,10 +20,9 @@ static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
     return true;
 }
 
-/* Hears the baseline on some of the doubtful sets and compares once more, which names those that
- * are left. A candidate that is wrong is so on the first of them already; one that is less exact
- * than the baseline, within what it may be, and so fast that its batch has all kinds of inputs, has
- * many. */
+/* Runs the baseline on some of the doubtful sets, and compares again, which leaves the other
+ * doubtful sets. A wrong candidate usually fails on the first of them. A candidate with larger, but
+ * allowed errors has many of them, if it is so fast that its batch has all kinds of inputs. */
 #define HEARD_AT_A_TIME 3
 static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compared, kf_error *error)
 {
@@ -46,7 +46,8 @@ static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
                            r->lists.variations, error);
 }
 
-/* Not varied, or they would tell which of the sets to come are, and how. */
+/* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
+ * how the next inputs are. */
 static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_autofree kf_set_variation *none = calloc(r->set_count, sizeof *none);
@@ -55,11 +56,13 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     return r->device->fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none, error);
 }
 
-/* All that comes before a side's batch. A candidate rehearses on inputs of the pair before, which
- * it has seen, or in the second turn on decoys; then the inputs are drawn, a second time where the
- * other side has had them, and come out the same but where the baseline was heard. That takes
- * milliseconds, in which a processor forgets some of what a rehearsal is for, so both sides have it
- * there; but a baseline beside a candidate in CUDA C rehearses right before its batch. */
+/* Does all that comes before a side's batch.
+ *
+ * A candidate's priming call works on inputs of the pair before, which it has seen, or on decoys if
+ * it comes second. Then the inputs are drawn, a second time if the other side came first. They are
+ * the same ones, except where the baseline ran on doubtful sets. Drawing takes milliseconds, in
+ * which a processor loses part of what the priming call loaded. So both sides draw there. Only a
+ * baseline paired with a candidate in CUDA C has its priming call right before the batch. */
 static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
                        bool only_timed, double *priming_seconds, kf_error *error)
 {
@@ -77,16 +80,16 @@ static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side
             return false;
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
         if (fills && !fill(r, plan, error)) return false;
-        /* a single call had other inputs in its set */
+        /* The set of a single call had other inputs. */
         if (fills) memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     }
-    bool poisoned = needs_priming && !r->in_place; /* inouts are poison's to fill */
+    bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
     return only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
                                   : kf_measurement_refresh(r, plan->serial, side, called, error);
 }
 
-/* A single call behind the batch, on a set that was left out: for latency; and once behind a batch
- * of one call, since results that share memory are seen of two. */
+/* True if a single call follows the batch, on a left-out set: for latency, and once after a batch
+ * of one call, because results that share memory only show with two. */
 static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
     if (r->schedule.calls[side] > 1) return plan->latency;
@@ -101,7 +104,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->schedule.calls[side];
-    /* its errors are known by now */
+    /* Its errors are known from the first pairs. */
     bool only_timed = side == BASELINE && !plan->baseline_compared;
     if (!make_ready(r, plan, side, first, only_timed, &times->priming, error)) return false;
     if (r->over) return true;
@@ -111,10 +114,10 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         !kf_measurement_has_python(r))
         kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
                          batch.waking);
-    /* a set that was left out, cold, with inputs that the batch could not look at */
+    /* The left-out set is cold, and the batch could not read its inputs. */
     if (calls_once_more(r, plan, side)) {
         if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
-            return r->over; /* before a left-out set is one that was called */
+            return r->over; /* before the left-out set counts as called */
         if (!renew(r, r->lists.order[called], error)) return false;
         if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
                                   &single, error))
@@ -136,16 +139,16 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         return !kf_measurement_fetches_all(r) ||
                kf_measurement_fetch(r, side, r->lists.order, called, error);
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
-    /* All of them, in every pair: which calls are looked at is nothing that a candidate could count
-     * on, and none is left to be done less well. */
+    /* All calls are compared in every pair, so that a candidate cannot do some of them less well.
+     */
     uint32_t compared = called;
     memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
     kf_doubts doubts = {.heard = r->lists.heard, .doubtful = r->lists.doubtful};
     memset(r->lists.heard, 0, r->set_count * sizeof *r->lists.heard);
     memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
-    /* Also where the baseline was compared: a faster candidate has more calls than it, and its
-     * single call has inputs of its own. */
+    /* Doubts are possible even where the baseline was compared. A faster candidate has more calls,
+     * and its single call has inputs of its own. */
     if (!r->over && !kf_measurement_compare(r, side, r->lists.list, compared,
                                             side == CANDIDATE ? &doubts : NULL, error))
         return false;
@@ -163,9 +166,9 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     return true;
 }
 
-/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs
- * it has seen all of them: one that works ahead does not know before that what there is to work on.
- * r->lists.chosen still tells of the warm-up. */
+/* Puts sets first that the warm-up left out, so that the candidate has been called on all sets
+ * after two pairs. A candidate that works ahead has no earlier use of them. r->lists.chosen is
+ * still that of the warm-up. */
 static void call_the_left_out(kf_measurement *r)
 {
     uint32_t front = 0;

@@ -1,7 +1,6 @@
 /* Which runners the pool starts ahead of need, and which it keeps for later jobs. */
 #include "measure_internal.h"
 
-/* Runners for this workload, started side by side. */
 void kf_measurement_expect_runners(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
@@ -19,9 +18,8 @@ void kf_measurement_expect_runners(const kf_measurement *r)
         kf_runner_pool_expect(bench->pool, (kf_runner_kind)kind, strict, counts[kind]);
 }
 
-/* Those for jobs to come, and the one that will count. A driver that starts some has little time
- * for buffers meanwhile, and what is timed beside it is noisy: so when all buffers are there, and
- * pairs wait for them. */
+/* Comes when all buffers are mapped, because a driver that starts processes maps them slowly. The
+ * pairs wait for these starts, which would disturb their times. */
 void kf_measurement_expect_spares(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
@@ -32,14 +30,14 @@ void kf_measurement_expect_spares(const kf_measurement *r)
     if (bench->round.spare)
         kf_runner_pool_expect(bench->pool, bench->kinds[KF_ROLE_CANDIDATE], strict,
                               bench->round.spare);
-    /* The next job may be on a task that the baseline's runner does not suit. */
+    /* The next job may have a task that this baseline's runner cannot serve. */
     if (bench->round.spare && bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH &&
         kf_measurement_kind(bench, KF_ROLE_BASELINE) == KF_RUNNER_TORCH)
         kf_runner_pool_expect(bench->pool, KF_RUNNER_TORCH, strict, 1);
 }
 
-/* How many sets there are truths for, and how large arenas are, follows from what memory is free
- * once this is done. */
+/* Comes before the sets are made: the free memory decides how many sets have room for a truth, and
+ * how much memory runners in Python get. */
 void kf_measurement_make_room(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
@@ -48,9 +46,8 @@ void kf_measurement_make_room(const kf_measurement *r)
                              bench->options->strict_sandbox, bench->problem);
 }
 
-/* On a processor what starts takes from what is measured first, the baseline alone, and there is
- * nothing to be gained by it: importing PyTorch keeps processors as busy as measuring does.
- * Nobody's time, as in kf_measurement_start_runner. */
+/* On a processor a runner that starts disturbs the first measurement, the baseline alone. Starting
+ * early gains no time there either, because the import of PyTorch needs the same processors. */
 bool kf_measurement_await_starting(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -62,21 +59,19 @@ bool kf_measurement_await_starting(kf_measurement *r, kf_error *error)
     return settled;
 }
 
-/* Python takes seconds to start: nobody waits for that. */
 bool kf_measurement_await_spares(const kf_measurement *r, kf_error *error)
 {
     return r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH ||
            kf_runner_pool_settle(r->bench->pool, true, error);
 }
 
-/* Charges to the candidate what its current runner was late. */
 void kf_measurement_charge_lateness(kf_measurement *r)
 {
     const kf_runner *runner = r->runners[CANDIDATE];
     kf_clock_charge_candidate(&r->bench->clock, runner ? kf_runner_late_seconds(runner) : 0);
 }
 
-/* The task's own runners go on from job to job; without their buffers, whose memory is wanted. */
+/* They unmap their buffers first, because the next job needs that memory. */
 void kf_measurement_keep_trusted(kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
@@ -94,7 +89,6 @@ void kf_measurement_keep_trusted(kf_measurement *r)
         kf_runner_pool_learn(bench->pool, &r->history.known);
 }
 
-/* The candidate's runner for the next workload of this round. */
 bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error)
 {
     if (!r->bench->round.going || r->bench->round.last) return true;

@@ -3,17 +3,16 @@
 
 #include "measure_internal.h"
 
-/* Seconds of a warm-up. Long calls need fewer of them than WARM_CALLS, after which the driver has
- * written its buffers once around. */
+/* After so many calls the driver has written each of its buffers once. */
 #define WARM_CALLS 4096
+/* A warm-up takes at most so many seconds and batches. */
 #define WARM_SECONDS 0.03
 #define WARM_BATCHES 20
 /* Two batches that agree so well end it, unless calls wait for their launch. */
 #define WARM_SETTLED 0.02
 
-/* Batches whose time does not count, until a side's calls have become as fast as they get. Where
- * there are no inouts, outputs are poisoned before the first and all is looked at behind the last.
- * `least`: seconds of the shortest, of two at least; INFINITY without. */
+/* Without inouts, outputs are poisoned before the first batch only, and inspected after the last.
+ */
 bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error)
 {
     double seconds = 0, last = INFINITY;
@@ -37,8 +36,8 @@ bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_e
             return false;
         if (side == CANDIDATE && r->in_place && !kf_measurement_inspect(r, side, error))
             return false;
-        /* It may have compiled its kernels in the first one: that is its time, but none that tells
-         * of its calls. */
+        /* A module may compile its kernels in the first batch. That time says nothing about its
+         * calls. */
         bool first =
             i == 0 && side == CANDIDATE && r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
         if (first)
@@ -53,15 +52,14 @@ bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_e
     return side == BASELINE || r->in_place || kf_measurement_inspect(r, side, error);
 }
 
-/* The baseline's batches with no candidate there. */
 bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, kf_error *error)
 {
     series->count = 0;
     r->record.solo_calls = calls;
     kf_measurement_memory_settle(r);
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
-    /* Inputs varied as beside a candidate: where results are denormal, for one, a division takes
-     * longer. */
+    /* Inputs are varied as in pairs, because values change times: a division is slower if its
+     * result is denormal. */
     kf_checker_vary(r->checker, &r->choices, r->lists.order, 0, r->set_count, false,
                     r->lists.variations);
     if (!r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations, error))
@@ -77,7 +75,7 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
             if (kf_measurement_needs_priming(r, CANDIDATE) &&
                 !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations,
                                  error))
-                return false; /* as beside it */
+                return false; /* as in pairs */
         }
         if (!kf_measurement_ready_baseline(r, i, calls, error)) return false;
         if (!kf_measurement_batch(r, BASELINE, 0, calls, i ? 'a' : 0, -1, &batch, error))
