@@ -7,6 +7,7 @@
 #include "measure_internal.h"
 #include "wire.h"
 
+/* Copies the last line that a runner printed, or an empty text. */
 static void last_words(const kf_runner *runner, char *text, size_t size)
 {
     kf_autofree char *output = kf_runner_output(runner, 2000);
@@ -20,7 +21,8 @@ static void last_words(const kf_runner *runner, char *text, size_t size)
     if (*line) snprintf(text, size, "; it printed: %.300s", line);
 }
 
-/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
+/* Adds a finding from "ERROR: AddressSanitizer: KIND on address …" in the runner's output, with the
+ * first frame in the candidate's own file. False without memory. */
 static bool asan_report(kf_measurement *r, const kf_runner *runner)
 {
     kf_autofree char *output = kf_runner_output(runner, 64000);
@@ -40,8 +42,8 @@ static bool asan_report(kf_measurement *r, const kf_runner *runner)
                                   access, place[0] ? " at " : "", place) != NULL;
 }
 
-/* While a module of PyTorch's is loaded its words tell: whoever says so for nothing gets a verdict
- * that does not count. */
+/* True if the runner ran out of memory. While a module of PyTorch is loaded its output says so. A
+ * module that lies about it gains only a verdict that does not count. */
 static bool found_no_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
                             int code, const char *words)
 {
@@ -52,8 +54,7 @@ static bool found_no_memory(const kf_measurement *r, const kf_runner *runner, kf
            strstr(words, "CUDA out of memory") != NULL;
 }
 
-/* Did a solution find no memory that it would have been given on a larger device, or an idle one?
- */
+/* True if a solution found no memory, but a larger device, or an idle one, would have had it. */
 static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
                           int code, const char *words)
 {
@@ -63,7 +64,7 @@ static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_r
            found_no_memory(r, runner, event, code, words);
 }
 
-/* Nothing is wrong with the task's own programs. */
+/* Adds a finding that the workload is too large for the device. The task's programs are right. */
 static bool report_size(kf_measurement *r, kf_role role, const char *why, const char *words,
                         kf_error *error)
 {
@@ -81,7 +82,6 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
            kf_fail_memory(error, "a measurement");
 }
 
-/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                            kf_runner_event event, int code, const char *doing, kf_error *error)
 {

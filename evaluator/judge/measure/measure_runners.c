@@ -1,4 +1,4 @@
-/* Runners of a workload: starting them, and wording what became of them. */
+/* Starts the runners of a workload. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "torch_plan.h"
 
 #define LOAD_SECONDS 5.0
-/* a constructor may fill large weights, and the first call finds out what it writes */
+/* A constructor may fill large weights, and the first call finds out which buffers it writes. */
 #define TORCH_LOAD_SECONDS 30.0
 
 static bool give_scalars(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
@@ -23,8 +23,8 @@ static bool give_scalars(kf_measurement *r, kf_role role, kf_runner *runner, kf_
            kf_measurement_report(r, runner, role, event, 0, "taking its scalars", error);
 }
 
-/* The candidate's binary, which may still be on its way: others may time while this workload waits.
- * NULL: the run is over, or *failed. */
+/* Returns the path of the candidate's binary. Waits for its build, and meanwhile lets other jobs
+ * use the device. NULL if the measurement is over, or *failed. */
 static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -42,12 +42,12 @@ static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *e
     return NULL;
 }
 
-/* What it takes is nobody's time. */
+/* Runs the candidate's dry run, whose time does not count. */
 static bool run_dry(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_clock_pause(&bench->clock, kf_now());
-    /* compilers that choose by time are to find the device idle */
+    /* Compilers that choose kernels by their time need an idle device. */
     kf_runner_pool_pause(bench->pool);
     bool done = kf_dry_run(bench->device, bench->task, bench->options, bench->stop,
                            bench->programs.build, error);
@@ -63,9 +63,9 @@ static double load_seconds(kf_runner_kind kind)
                                       : LOAD_SECONDS;
 }
 
-/* Known to nobody before; of 31 bits, which every generator takes, and not 0. Of the round with
- * frozen weights another one than that under which it was found out that they should be: what is
- * right with some weights only would have to be so twice. */
+/* Returns the seed for constructors: unknown before, not 0, and of 31 bits, which every generator
+ * accepts. The round with frozen weights has another seed than the round that asked for them, so
+ * that a solution that is right with some weights only fails in one of the two. */
 static uint32_t own_seed(const kf_workbench *bench)
 {
     return (uint32_t)(kf_secret_draw(bench->secret,
@@ -83,14 +83,13 @@ const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key
     kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL,
                  bench->workload, key, 4400);
     if (bench->modules.full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
-    /* What was compiled once takes no other plan. */
+    /* A compiled baseline cannot load another plan. */
     if (bench->modules.frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
         snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
     return key;
 }
 
-/* A plan into a runner in Python, and loads it. False: the machine's or the caller's fault; *event
- * is the runner's. */
+/* Gives a runner in Python its plan, and loads it; *event is the runner's. */
 static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const char *candidate,
                       double runner_timeout, kf_runner_event *event, kf_error *error)
 {
@@ -116,8 +115,8 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
     return true;
 }
 
-/* One of the task's own that has served another task and does not take this one's plan: what is
- * left in it may be the reason, so a fresh one is asked. */
+/* Loads the plan into a new runner. For a runner of the task's own that has served another task and
+ * failed to load this plan, perhaps because of what that task left in it. */
 static bool load_afresh(kf_measurement *r, kf_role role, kf_runner **runner, kf_runner_event *event,
                         kf_error *error)
 {
@@ -186,7 +185,7 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         if (!kf_verdict_add_flag(bench->verdict, "baseline.open"))
             return kf_fail_memory(error, "a measurement");
     }
-    /* Where others have had the time, it is not to blame for what was left. */
+    /* If others used up the time, the candidate is not to blame. */
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
     if (event == KF_RUNNER_TIMEOUT && hurried) return kf_measurement_out_of_time(r, error);
     if (event != KF_RUNNER_OK)

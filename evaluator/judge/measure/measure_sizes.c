@@ -1,10 +1,10 @@
-/* How many sets there are, and how many calls make a batch. */
+/* Makes the sets, and measures what the schedule has to know to size batches. */
 #include <math.h>
 #include <string.h>
 
 #include "measure_internal.h"
 
-/* of all sets: each costs messages to three runners, and tasks of the judge's own */
+/* of all sets together, because each buffer costs messages to three runners */
 #define MAX_BUFFERS 8192
 /* seconds; no batch has to be longer */
 #define LONG_BATCH 0.02
@@ -49,7 +49,7 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
     for (uint32_t i = 0; i < count; i++) r->lists.variations[i].argument = -1;
     r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
     if (r->sets) return true;
-    /* A candidate that is still dying may have their memory. */
+    /* An earlier candidate may still have the memory, until its process is gone. */
     if (!kf_runner_pool_settle(r->bench->pool, false, error)) return false;
     r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
     return r->sets != NULL;
@@ -57,7 +57,7 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Only runners in Python have memory of the device put aside for them. */
+/* The device reserves memory for runners in Python only, so only then it may have room for two. */
 uint32_t kf_measurement_least_sets(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
@@ -102,12 +102,12 @@ double kf_measurement_find_batch_length(const kf_measurement *r)
     const kf_device *device = r->bench->device;
     double more = r->bench->options->seconds / device->default_seconds,
            length = device->batch_seconds * fmax(more, 1);
-    /* Python takes several times as long to answer as a runner in C, and not always the same. */
+    /* Python takes several times as long to answer as a runner in C, and that time varies. */
     return fmin(kf_measurement_has_python(r) ? PYTHON_FACTOR * length : length, LONG_BATCH);
 }
 
-/* Calls that are short beside an empty batch, many at a time and the same few sets again and again:
- * only how many make a batch follows from it. */
+/* Times calls that are short compared with an empty batch: many of them, on the same few sets. The
+ * result only decides how many calls make a batch. */
 static bool time_short_calls(kf_measurement *r, double *best, kf_error *error)
 {
     uint32_t order[SHORT_CALLS];
@@ -129,8 +129,8 @@ static bool time_short_calls(kf_measurement *r, double *best, kf_error *error)
     return true;
 }
 
-/* Seconds that the oracle takes for the truth of the first sets, at least: of three times, of which
- * the first warms up. */
+/* Finds the least seconds that the oracle takes for the truth of the first sets. Of three turns the
+ * first warms up. */
 static bool time_truths(kf_measurement *r, uint32_t count, double *seconds, kf_error *error)
 {
     uint32_t list[KF_MIN_SETS];
@@ -145,9 +145,9 @@ static bool time_truths(kf_measurement *r, uint32_t count, double *seconds, kf_e
     return true;
 }
 
-/* What the truth of a set takes: all calls of a candidate are compared with it, so an oracle far
- * slower than the baseline makes for fewer calls. Where it is short beside what any batch costs,
- * what the other sets take longer than one says it. */
+/* Finds out what the truth of a set costs. Each call of a candidate is compared with one, so a slow
+ * oracle means fewer calls. If it is short compared with the fixed cost of a batch, the difference
+ * between several sets and one is the answer. */
 static bool time_truth(kf_measurement *r, double *seconds, kf_error *error)
 {
     double more = 0;
