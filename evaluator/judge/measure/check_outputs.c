@@ -417,7 +417,7 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
     case KF_DAMAGE_INPUT:
         return kf_verdict_add_finding(bench->verdict, bench->result, KF_CONTRACT_VIOLATION,
                                       KF_BLAME_CANDIDATE, "input.mutated", NAN, NAN,
-                                      "input %s was changed by the call; inputs are read-only",
+                                      "the call changed input %s. Inputs are read-only",
                                       argument->name);
     case KF_DAMAGE_GUARD:
         return kf_verdict_add_finding(
@@ -435,8 +435,7 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
     case KF_DAMAGE_LATE:
         return kf_verdict_add_finding(
             bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "output.late", NAN, NAN,
-            "%s was still being written after the runner had said that all calls were over",
-            argument->name);
+            "%s was written after the runner had reported the end of all calls", argument->name);
     }
     return false;
 }

@@ -1,6 +1,6 @@
-/* Measuring one workload: is the candidate right on every set that is compared, does it keep the
- * contract, how long do its calls take beside the baseline's. measure.c orders the batches, check.c
- * compares; stats.h says what the times mean. */
+/* Measures one workload: is the candidate right on every set that is compared, does it keep the
+ * contract, and how long do its calls take compared with the baseline's. README.md says which file
+ * does what. */
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
@@ -88,8 +88,8 @@ typedef struct kf_workbench {
     kf_workbench_findings found;
 } kf_workbench;
 
-/* Fills bench->result. False when judge or machine failed, or on the caller's stop flag
- * (KF_ERROR_BUSY). */
+/* Fills bench->result and bench->found. False if the judge or the machine failed, or if *stop was
+ * set (KF_ERROR_BUSY). */
 bool kf_measure_workload(kf_workbench *bench, kf_error *error);
 
 #endif

@@ -78,8 +78,8 @@ static bool check_gap(kf_measurement *r, const kf_batch *batch)
     r->over = true;
     return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
                                   KF_BLAME_CANDIDATE, "stream.left", batch->gap, 0,
-                                  "the device was busy for %.3g s more after the stream was done: "
-                                  "outputs have to be final when it is",
+                                  "the device was busy for %.3g s more after the stream was done. "
+                                  "Let the stream wait for all work of the call",
                                   batch->gap) != NULL;
 }
 
@@ -135,7 +135,8 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
         return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a measurement");
     return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_JUDGE_ERROR,
                                   KF_BLAME_TASK, "baseline.failed", NAN, NAN,
-                                  "the task's baseline writes where it must not: argument %s",
+                                  "the task's baseline writes outside its outputs, or to an input: "
+                                  "argument %s",
                                   r->bench->problem->arguments[damage.argument].name) != NULL ||
            kf_fail_memory(error, "a measurement");
 }
@@ -184,8 +185,8 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
             r->over = true;
             if (!kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
                                         KF_BLAME_CANDIDATE, "threads.left", extra, 0,
-                                        "%d thread%s or process%s left after the calls returned; "
-                                        "host threads have to be joined in the call",
+                                        "%d thread%s or process%s left after the calls returned. "
+                                        "Join host threads in the call",
                                         extra, extra == 1 ? "" : "s",
                                         extra == 1 ? " is" : "es are"))
                 return kf_fail_memory(error, "a measurement");

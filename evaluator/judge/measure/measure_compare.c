@@ -18,9 +18,8 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
     if (!fault.rule[0]) return true;
     if (fault.machine)
         return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s; results of PyTorch are read with process_vm_readv: allow user "
-                       "namespaces, or in a container --cap-add "
-                       "SYS_PTRACE",
+                       "%s. The judge reads results of PyTorch with process_vm_readv: allow user "
+                       "namespaces, or add --cap-add SYS_PTRACE to a container",
                        fault.text);
     r->over = true;
     bool candidate = role == KF_ROLE_CANDIDATE;

@@ -30,12 +30,13 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
 static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)
 {
     r->over = true;
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CHEATING,
-                                  KF_BLAME_CANDIDATE, "runner.early", early->waking, early->limit,
-                                  "worked for %.3g s between being woken and the request, when "
-                                  "inputs are there and the clock does not "
-                                  "run; the baseline's process takes %.3g s",
-                                  early->waking, early->usual) != NULL ||
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early",
+               early->waking, early->limit,
+               "worked for %.3g s between waking and the request, while the clock "
+               "does not run, where the baseline's process takes %.3g s. Do all "
+               "work in the call",
+               early->waking, early->usual) != NULL ||
            kf_fail_memory(error, "a finding");
 }
 
@@ -52,12 +53,12 @@ static bool measure_solo_after(kf_measurement *r, const kf_timing_calibration *c
 static bool report_interference(kf_measurement *r, const kf_interference *found, kf_error *error)
 {
     double paired = found->paired.value, before = found->before.value, after = found->after.value;
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_INTERFERENCE,
-                                  KF_BLAME_MACHINE, "baseline.disturbed", paired / after,
-                                  1 + KF_TIMING_INTERFERENCE,
-                                  "the baseline took %.3g s a call beside the candidate, %.3g s "
-                                  "alone before and %.3g s alone after",
-                                  paired, before, after) != NULL ||
+    return kf_verdict_add_finding(
+               r->bench->verdict, r->bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE,
+               "baseline.disturbed", paired / after, 1 + KF_TIMING_INTERFERENCE,
+               "the baseline took %.3g s a call in pairs with the candidate, but "
+               "alone %.3g s before and %.3g s after: something disturbed it",
+               paired, before, after) != NULL ||
            kf_fail_memory(error, "a finding");
 }
 
@@ -106,8 +107,7 @@ static bool check_floor(kf_measurement *r, const kf_figures *figures, kf_error *
         return kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE,
                                       "launch.undercut", slowest, bench->device->least_call,
                                       "at most %.3g s a call, less than half of what launching an "
-                                      "empty kernel takes here: not "
-                                      "every call has the device do something",
+                                      "empty kernel takes here: some calls launch no work",
                                       slowest) != NULL ||
                kf_fail_memory(error, "a finding");
     return kf_verdict_add_finding(bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE,
@@ -124,10 +124,9 @@ static bool report_merged_calls(kf_measurement *r, const kf_merged_calls *merged
     return kf_verdict_add_finding(
                r->bench->verdict, result, KF_IMPOSSIBLE, KF_BLAME_CANDIDATE, "calls.merged",
                merged->excess, merged->limit,
-               "a call takes %.3g s in a batch; alone, on inputs that no batch shows, it takes "
-               "%.3g s more than "
-               "that and what the baseline's "
-               "calls take more alone: the calls of a batch are not made one after the other",
+               "a call takes %.3g s in a batch. Alone, on inputs of no batch, it takes %.3g s "
+               "longer, not counting what the baseline's calls take longer alone: the calls of a "
+               "batch do each other's work",
                result->candidate_seconds, merged->excess) != NULL ||
            kf_fail_memory(error, "a finding");
 }

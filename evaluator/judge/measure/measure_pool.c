@@ -96,7 +96,7 @@ bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error)
     kf_runner_event event = runner ? kf_runner_unmap(runner) : KF_RUNNER_OK;
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0,
-                                     "giving its buffers back", error);
+                                     "unmapping its buffers", error);
     kf_measurement_charge_lateness(r);
     *r->bench->round.going = kf_steal(&r->runners[CANDIDATE]);
     return true;

@@ -18,7 +18,7 @@ static void last_words(const kf_runner *runner, char *text, size_t size)
         output[--length] = '\0';
     const char *line = strrchr(output, '\n');
     line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, "; it printed: %.300s", line);
+    if (*line) snprintf(text, size, ". It printed: %.300s", line);
 }
 
 /* Adds a finding from "ERROR: AddressSanitizer: KIND on address …" in the runner's output, with the
@@ -72,11 +72,10 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN,
                NAN,
-               "the task's %s finds too little memory in workload %s, with %.3g GiB of inputs and "
-               "outputs a call: either that is "
-               "too "
-               "much for this device, give it smaller params or device_params for %s, or others "
-               "have its memory: %s%s",
+               "the task's %s finds too little memory in workload %s, which has %.3g GiB of inputs "
+               "and "
+               "outputs a call. Give it smaller params or device_params for %s, or free memory "
+               "that other programs use: %s%s",
                role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
                (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
            kf_fail_memory(error, "a measurement");
@@ -124,7 +123,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
         return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
                                       "memory.short", NAN, NAN,
                                       "the device has less memory left than a solution to a "
-                                      "problem of this size is given: %s%s",
+                                      "problem of this size needs: %s%s",
                                       why.text, words) != NULL ||
                kf_fail_memory(error, "a measurement");
     }
@@ -148,12 +147,12 @@ bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
     double all = kf_clock_candidate_total(&clock);
     bool slow = kf_clock_blames_candidate(&clock, bench->options->timeout_seconds, kf_now());
     r->over = true;
-    return kf_verdict_add_finding(bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
-                                  slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE,
-                                  slow ? "time.limit" : "time.budget", all,
-                                  bench->options->timeout_seconds,
-                                  "not done with %.0f s for the whole job, of which the candidate "
-                                  "took %.3g s, %.3g s of them in this workload",
-                                  bench->options->timeout_seconds, all, clock.candidate) != NULL ||
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
+               slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE, slow ? "time.limit" : "time.budget",
+               all, bench->options->timeout_seconds,
+               "the %.0f s of the whole job are over. The candidate took %.3g s, "
+               "%.3g s of them in this workload",
+               bench->options->timeout_seconds, all, clock.candidate) != NULL ||
            kf_fail_memory(error, "a measurement");
 }

@@ -179,9 +179,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (event == KF_RUNNER_OK && kf_runner_is_open(*runner)) {
         if (strict)
             return kf_fail(error, KF_ERROR_MACHINE,
-                           "a baseline through torch.compile has not put the second system-call "
-                           "filter on, which --sandbox=strict "
-                           "asks for: Linux 5.9 or newer tells");
+                           "a baseline through torch.compile runs without the second system-call "
+                           "filter, which --sandbox=strict needs: use Linux 5.9 or newer");
         if (!kf_verdict_add_flag(bench->verdict, "baseline.open"))
             return kf_fail_memory(error, "a measurement");
     }

@@ -88,7 +88,7 @@ bool kf_measurement_change_sets(kf_measurement *r, uint32_t count, kf_error *err
         kf_runner_event event = rows[i].runner ? kf_runner_unmap(rows[i].runner) : KF_RUNNER_OK;
         if (event != KF_RUNNER_OK)
             return kf_measurement_report(r, rows[i].runner, rows[i].role, event, 0,
-                                         "giving its buffers back", error);
+                                         "unmapping its buffers", error);
     }
     if (!kf_measurement_make_sets(r, count, error)) return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !r->over; i++)

@@ -76,7 +76,7 @@ static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
 {
     char key[4400];
     if (kf_runner_unmap(r->oracle) != KF_RUNNER_OK)
-        return kf_fail(error, KF_ERROR_MACHINE, "the oracle does not give its buffers back");
+        return kf_fail(error, KF_ERROR_MACHINE, "the oracle's runner cannot unmap its buffers");
     kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE,
                                 kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
                                 r->bench->options->strict_sandbox, kf_steal(&r->oracle));
