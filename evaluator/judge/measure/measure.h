@@ -38,7 +38,7 @@ typedef struct kf_module_options {
 } kf_module_options;
 
 /* What else the judge measures in this round, as far as runners can be started ahead for it. */
-typedef struct kf_round {
+typedef struct kf_round_plan {
     /* the candidate's runner, if one serves all workloads of the round; NULL if each has its own */
     kf_runner **going;
     /* runners to start besides those of this workload */
@@ -47,7 +47,7 @@ typedef struct kf_round {
     bool counts;
     /* no other workload follows */
     bool last;
-} kf_round;
+} kf_round_plan;
 
 /* What a measurement finds out besides the verdict. */
 typedef struct kf_workbench_findings {
@@ -77,7 +77,7 @@ typedef struct kf_workbench {
     int workload; /* its number: keys differ between workloads */
     int attempt;  /* 0, and 1 for the second measurement of `verify` */
     kf_runner_pool *pool;
-    kf_round round;
+    kf_round_plan round;
     const kf_secret *secret;
     double seconds; /* for timing this workload */
     /* the job's, with what earlier workloads took of it */
