@@ -282,43 +282,46 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                   .kinds = {[KF_ROLE_CANDIDATE] = candidate_kind(options),
                                             [KF_ROLE_BASELINE] = kind_of(r->prepared->baseline),
                                             [KF_ROLE_ORACLE] = kind_of(kf_task_oracle(task))},
-                                  .baseline_file = r->prepared->baseline,
-                                  .compiled = kf_task_baseline_compiled(task, options->baseline),
                                   .problem = problem,
                                   .workload = workload,
                                   .attempt = r->attempt,
-                                  .frozen = r->frozen,
-                                  .full_f32 = r->full_f32,
-                                  .candidate = built && is_measurable(r->prepared)
-                                                   ? r->prepared->candidate.binary
-                                                   : NULL,
-                                  .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
-                                  .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
-                                  .await_candidate = await_candidate,
-                                  .await_context = r->prepared,
-                                  .build = &r->prepared->candidate,
+                                  .programs =
+                                      {.candidate = built && is_measurable(r->prepared)
+                                                        ? r->prepared->candidate.binary
+                                                        : NULL,
+                                       .baseline =
+                                           r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
+                                       .oracle =
+                                           r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
+                                       .baseline_file = r->prepared->baseline,
+                                       .compiled =
+                                           kf_task_baseline_compiled(task, options->baseline),
+                                       .await_candidate = await_candidate,
+                                       .await_context = r->prepared,
+                                       .build = &r->prepared->candidate},
+                                  .modules = {.frozen = r->frozen, .full_f32 = r->full_f32},
                                   .pool = r->judge->pool,
-                                  .spare = count_spares(r->judge, options, r->more),
-                                  .counts = counts,
-                                  .going = one_runner ? &r->going : NULL,
-                                  .last = --left == 0,
+                                  .round = {.going = one_runner ? &r->going : NULL,
+                                            .spare = count_spares(r->judge, options, r->more),
+                                            .counts = counts,
+                                            .last = --left == 0},
                                   .secret = r->secret,
                                   .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
-                                  .deadline = deadline,
-                                  .candidate_time = r->candidate_time,
+                                  .clock = {.deadline = deadline,
+                                            .candidate_before = r->candidate_time},
                                   .stop = r->stop,
                                   .verdict = verdict,
                                   .result = result};
             double started = kf_now(), before = deadline;
             if (!kf_measure_workload(&bench, error)) return false;
-            r->layers = bench.layers ? bench.layers : r->layers;
-            r->secondhand = r->secondhand || bench.secondhand;
-            r->freezes = r->freezes || bench.freezes;
-            r->coarse = r->coarse || bench.coarse;
-            if (bench.abandoned) return true;
+            r->layers = bench.found.layers ? bench.found.layers : r->layers;
+            r->secondhand = r->secondhand || bench.found.secondhand;
+            r->freezes = r->freezes || bench.found.freezes;
+            r->coarse = r->coarse || bench.found.coarse;
+            if (bench.found.abandoned) return true;
             built = true;
-            deadline = r->deadline = bench.deadline;
-            r->candidate_time = bench.candidate_time;
+            deadline = r->deadline = bench.clock.deadline;
+            r->candidate_time = kf_clock_candidate_total(&bench.clock);
             if (problem->timed) {
                 /* Waiting that is charged to neither side moves the deadline. */
                 budget -= kf_now() - started - (deadline - before);

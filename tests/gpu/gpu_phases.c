@@ -162,11 +162,10 @@ WRAP(bool, kf_measurement_empty_batch,
 }
 
 WRAP(bool, kf_measurement_pair,
-     (kf_measurement * r, const kf_pair_plan *plan, double seconds[2], double latency[2],
-      kf_error *error))
+     (kf_measurement * r, const kf_pair_plan *plan, kf_pair_times times[2], kf_error *error))
 {
     enter(plan->number == 0 ? PAIR_0 : plan->number == 1 ? PAIR_1 : PAIRS);
-    bool done = __real_kf_measurement_pair(r, plan, seconds, latency, error);
+    bool done = __real_kf_measurement_pair(r, plan, times, error);
     if (done && gpu_behind_pair && plan->timed && !r->over) gpu_behind_pair(r);
     return done;
 }
@@ -174,7 +173,7 @@ WRAP(bool, kf_measurement_pair,
 WRAP(bool, kf_measurement_audit, (kf_measurement * r, kf_runner *candidate, kf_error *error))
 {
     enter(ENDING);
-    if (gpu_at_end && r->timed && !r->over) gpu_at_end(r);
+    if (gpu_at_end && r->schedule.timed && !r->over) gpu_at_end(r);
     return __real_kf_measurement_audit(r, candidate, error);
 }
 

@@ -30,23 +30,24 @@ bool __wrap_kf_measurement_conclude(kf_measurement *r, kf_error *error)
     const char *path = getenv("GPU_RAW");
     FILE *file = path ? fopen(path, "a") : NULL;
     if (!file) return __real_kf_measurement_conclude(r, error);
+    const kf_timing_record *record = &r->record;
     fprintf(file,
             "{\"task\": \"%s\", \"workload\": \"%s\", \"calls\": [%u, %u], \"alone_calls\": %u, "
             "\"recalled\": %d",
-            kf_task_name(r->bench->task), r->bench->problem->workload, r->calls[0], r->calls[1],
-            r->solo_calls, r->recalled);
+            kf_task_name(r->bench->task), r->bench->problem->workload, record->calls[0],
+            record->calls[1], record->solo_calls, r->history.recalled);
     for (int side = 0; side < 2; side++) {
-        put(file, side ? "c" : "b", 2, r->throughput[side].seconds, r->pairs, 1e6 * r->calls[side]);
-        put(file, side ? "c_woken" : "b_woken", 2, r->throughput[side].woken, r->pairs, 1e6);
-        put(file, side ? "c_single" : "b_single", 2, r->latency[side].seconds, r->latency_pairs,
+        const kf_series *batches = &record->batches[side], *singles = &record->singles[side];
+        put(file, side ? "c" : "b", 2, batches->seconds, batches->count, 1e6 * record->calls[side]);
+        put(file, side ? "c_woken" : "b_woken", 2, batches->waking, batches->count, 1e6);
+        put(file, side ? "c_single" : "b_single", 2, singles->seconds, singles->count, 1e6);
+        put(file, side ? "c_single_woken" : "b_single_woken", 2, singles->waking, singles->count,
             1e6);
-        put(file, side ? "c_single_woken" : "b_single_woken", 2, r->latency[side].woken,
-            r->latency_pairs, 1e6);
     }
-    put(file, "n", 2, r->null.seconds, r->empty_count, 1e6);
-    put(file, "n_woken", 2, r->null.woken, r->empty_count, 1e6);
-    put(file, "a", 2, r->alone.seconds, r->solo_count, 1e6 * r->solo_calls);
-    put(file, "a_woken", 2, r->alone.woken, r->solo_count, 1e6);
+    put(file, "n", 2, record->empty.seconds, record->empty.count, 1e6);
+    put(file, "n_woken", 2, record->empty.waking, record->empty.count, 1e6);
+    put(file, "a", 2, record->solo.seconds, record->solo.count, 1e6 * record->solo_calls);
+    put(file, "a_woken", 2, record->solo.waking, record->solo.count, 1e6);
     bool done = __real_kf_measurement_conclude(r, error);
     const kf_interval *s = &r->bench->result->speedup;
     put(file, "speedup", 5, (const double[]){s->value, s->low, s->high}, 3, 1);

@@ -72,10 +72,11 @@ static void draw_lines(kf_measurement *r)
 {
     double began = kf_now(), seconds[2][2];
     size_t turn = protocol.made;
-    if (protocol.closed || turn == MAX_TURNS || !r->pairs) return;
+    if (protocol.closed || turn == MAX_TURNS || !kf_timing_record_pairs(&r->record)) return;
     protocol.workload = r->bench->workload;
     for (int side = 0; side < 2 && !protocol.counts[side][0]; side++) {
-        double calls = ceil(FIRST_LENGTH / (kf_median(r->throughput[side].seconds, r->pairs)));
+        double calls = ceil(FIRST_LENGTH / kf_median(r->record.batches[side].seconds,
+                                                     r->record.batches[side].count));
         protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
         protocol.counts[side][1] = LONGER * protocol.counts[side][0];
     }
@@ -93,13 +94,13 @@ static void draw_lines(kf_measurement *r)
         l->fixed = seconds[side][0] - l->call * n[0];
     }
     protocol.made++;
-    r->bench->deadline += kf_now() - began;
-    r->started += kf_now() - began;
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_JOB, kf_now() - began);
 }
 
 static void draw_what_is_missing(kf_measurement *r)
 {
-    for (; !protocol.closed && protocol.made < MIN_TURNS && r->pairs; protocol.late++)
+    for (; !protocol.closed && protocol.made < MIN_TURNS && kf_timing_record_pairs(&r->record);
+         protocol.late++)
         draw_lines(r);
     protocol.closed = true;
 }

@@ -52,37 +52,35 @@ static figures *made(double baseline, double candidate, double late)
                               .problem = &f->problem,
                               .verdict = kf_verdict_new("id", "task", "cpu")};
     f->bench.result = kf_verdict_add_workload(f->bench.verdict, "main", true);
-    kf_measurement *r = &f->run;
-    *r = (kf_measurement){
-        .bench = &f->bench, .device = &operations, .calls = {CALLS, CALLS}, .solo_calls = CALLS};
-    kf_series *all[] = {&r->throughput[0], &r->throughput[1], &r->latency[0],
-                        &r->latency[1],    &r->alone,         &r->null};
+    kf_timing_record *r = &f->run.record;
+    f->run = (kf_measurement){.bench = &f->bench, .device = &operations};
+    *r = (kf_timing_record){.calls = {CALLS, CALLS}, .solo_calls = CALLS, .capacity = 64};
+    kf_series *all[] = {&r->batches[0], &r->batches[1], &r->singles[0],
+                        &r->singles[1], &r->solo,       &r->empty};
     const double calls[] = {baseline, candidate, baseline, candidate, baseline, 0},
                  batches[] = {CALLS, CALLS, 1, 1, CALLS, 1};
     for (int i = 0; i < 6; i++) {
         all[i]->seconds = f->values[2 * i];
-        all[i]->woken = f->values[2 * i + 1];
+        all[i]->waking = f->values[2 * i + 1];
         for (int k = 0; k < 64; k++) {
             all[i]->seconds[k] = calls[i] * (1 + 0.0001 * (k % 5)) + 0.0002 / batches[i];
-            all[i]->woken[k] = 50e-6 + (k % 2 ? late : 0);
+            all[i]->waking[k] = 50e-6 + (k % 2 ? late : 0);
         }
     }
     for (int side = 0; side < 2; side++)
-        for (r->wakings[side] = 0; r->wakings[side] < KF_WAKINGS; r->wakings[side]++)
-            r->waking[side][r->wakings[side]] = 50e-6 + (r->wakings[side] % 2 ? late : 0);
-    r->pairs = r->latency_pairs = PAIRS;
-    r->empty_count = EMPTIES;
-    r->solo_count = ALONE;
+        for (int k = 0; k < KF_WAKINGS; k++)
+            kf_wakings_append(&r->wakings[side], 50e-6 + (k % 2 ? late : 0), 0);
+    for (int i = 0; i < 4; i++) all[i]->count = PAIRS;
+    r->solo.count = ALONE;
+    r->empty.count = EMPTIES;
     return f;
 }
 
 static void see_beside(figures *f, double seconds)
 {
-    f->run.beside = (kf_series){f->beside[0], f->beside[1]};
-    for (f->run.paired_count = 0; f->run.paired_count < PAIRS; f->run.paired_count++) {
-        f->beside[0][f->run.paired_count] = seconds;
-        f->beside[1][f->run.paired_count] = 50e-6;
-    }
+    f->run.record.overhead = (kf_series){f->beside[0], f->beside[1], 0};
+    for (int k = 0; k < PAIRS; k++)
+        kf_series_append(&f->run.record, &f->run.record.overhead, seconds, 1, 50e-6);
 }
 
 static kf_workload_verdict *concluded(figures *f)
@@ -119,13 +117,13 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] -= 60e-6;
+    for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] -= 60e-6;
     kf_workload_verdict *w = concluded(f);
     assert_true(w->candidate_seconds > 0.0001 * 1.01);
     drop(f);
 
     f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] -= 60e-6;
+    for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] -= 60e-6;
     see_beside(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
@@ -146,13 +144,13 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     drop(f);
 
     f = made(0.002, 0.0001, 0); /* and so do most empty batches */
-    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += k % 3 ? 0.005 : 0;
+    for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 3 ? 0.005 : 0;
     w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
     drop(f);
 
     f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
-    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += 0.005;
+    for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += 0.005;
     see_beside(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 &&
@@ -180,8 +178,8 @@ static void early_work_is_charged(void **state)
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
     for (int k = 0; k < 64; k++)
-        f->run.throughput[1].woken[k] += 0.0009, f->run.latency[1].woken[k] += 0.0009;
-    for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.0009;
+        f->run.record.batches[1].waking[k] += 0.0009, f->run.record.singles[1].waking[k] += 0.0009;
+    for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[1].seconds[k] += 0.0009;
     kf_workload_verdict *w = concluded(f);
     assert_int_equal(w->finding_count, 0);
     assert_true(fabs(w->candidate_seconds / (0.0001 + 0.0009 / CALLS) - 1) < 0.01);
@@ -195,7 +193,7 @@ static figures *made_on_a_gpu(double baseline, double candidate, double later)
     figures *f = made(baseline, candidate, 0);
     f->device.slow_start = true;
     f->device.batch_bias = 5e-6;
-    for (int k = 0; k < 64; k++) f->run.throughput[1].woken[k] += later;
+    for (int k = 0; k < 64; k++) f->run.record.batches[1].waking[k] += later;
     return f;
 }
 
@@ -258,18 +256,17 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
         figures *f = made(0.002, 0.002, 0);
         double seconds[EMPTIES], woken[EMPTIES];
         for (int k = 0; k < EMPTIES; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
-        f->run.empty_candidate = (kf_series){seconds, woken};
-        f->run.empty_candidate_count = EMPTIES;
-        f->run.empty_batch = 0.0002;
+        f->run.record.empty_candidate = (kf_series){seconds, woken, EMPTIES};
+        f->run.schedule.empty_batch = 0.0002;
         /* of a third process, whose usual waking is known: they cost what they cost */
         if (other_kind) {
             f->run.idle = (kf_runner *)f; /* nobody asks it anything here */
-            f->run.idle_waking[f->run.idle_wakings++] = 50e-6;
+            kf_wakings_append(&f->run.record.idle_wakings, 50e-6, NAN);
         }
         /* The baseline's go through 100 calls, and so do its batches. */
-        for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.null.seconds[k] += 0.0004;
+        for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.record.empty.seconds[k] += 0.0004;
         for (int k = 0; k < PAIRS && !other_kind; k++)
-            f->run.throughput[0].seconds[k] += 0.0004 / CALLS;
+            f->run.record.batches[0].seconds[k] += 0.0004 / CALLS;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
         assert_true(fabs(w->batch_cost_seconds - (other_kind ? 0.0005 : 0.0002)) < 1e-9);
@@ -288,8 +285,7 @@ static void single_calls_have_a_fixed_cost_of_their_own(void **state)
     figures *f = made_on_a_gpu(0.0003, 0.0001, 0);
     double seconds[8], woken[8];
     for (int k = 0; k < 8; k++) seconds[k] = 0.00015, woken[k] = 50e-6;
-    f->run.empty_again = (kf_series){seconds, woken};
-    f->run.empty_again_count = 8;
+    f->run.record.empty_again = (kf_series){seconds, woken, 8};
     kf_workload_verdict *w = concluded(f);
     assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
     assert_true(fabs(w->latency_candidate_seconds / 0.00015 - 1) < 0.001); /* of 0.3 ms */
@@ -300,7 +296,7 @@ static void much_early_work_convicts(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
-    for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[1][k] += 0.004;
+    for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[1].seconds[k] += 0.004;
     kf_workload_verdict *w = concluded(f);
     assert_int_equal(w->finding_count, 1);
     assert_string_equal(w->findings[0].rule, "runner.early");
@@ -314,7 +310,7 @@ static void a_machine_that_wakes_late_convicts_nobody(void **state)
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
     for (int side = 0; side < 2; side++)
-        for (int k = 0; k < KF_WAKINGS; k++) f->run.waking[side][k] += 0.004;
+        for (int k = 0; k < KF_WAKINGS; k++) f->run.record.wakings[side].seconds[k] += 0.004;
     assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
 }
@@ -327,7 +323,8 @@ static void waiting_convicts_nobody(void **state)
         figures *f = made(0.002, 0.0001, 0);
         f->device.calls_block = true;
         for (int k = 0; k < KF_WAKINGS; k++)
-            f->run.waking[1][k] += 0.004, f->run.worked[k] = worked ? 0.003 : 0.0001;
+            f->run.record.wakings[1].seconds[k] += 0.004,
+                f->run.record.wakings[1].worked[k] = worked ? 0.003 : 0.0001;
         assert_int_equal(concluded(f)->finding_count, worked);
         drop(f);
     }
@@ -340,8 +337,8 @@ static void chance_convicts_nobody(void **state)
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
     for (int k = 0; k < KF_WAKINGS; k++) {
-        if (k % 5 < 3) f->run.waking[1][k] += 0.004;
-        if (k % 7 == 0) f->run.waking[0][k] += 0.004;
+        if (k % 5 < 3) f->run.record.wakings[1].seconds[k] += 0.004;
+        if (k % 7 == 0) f->run.record.wakings[0].seconds[k] += 0.004;
     }
     assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
@@ -368,7 +365,7 @@ static void a_fast_batch_of_slow_calls_is_flagged(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0002, 0);
-    for (int k = 0; k < 64; k++) f->run.latency[1].seconds[k] += 0.002;
+    for (int k = 0; k < 64; k++) f->run.record.singles[1].seconds[k] += 0.002;
     concluded(f);
     assert_int_equal(f->bench.verdict->flag_count, 1);
     assert_string_equal(f->bench.verdict->flags[0], "latency.disagrees:main");
@@ -384,7 +381,7 @@ static void faster_than_launches_is_impossible(void **state)
         f->device.least_call = 1e-6;
         f->problem.work_bytes_derived = true; /* whatever has to be moved: that takes a launch */
         for (int k = 0; k < 64; k++)
-            f->run.throughput[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
+            f->run.record.batches[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, !honest);
         if (!honest) assert_string_equal(w->findings[0].rule, "launch.undercut");
@@ -403,7 +400,7 @@ static void less_than_nothing_convicts_nobody(void **state)
     for (int floor = 0; floor < 2; floor++) {
         figures *f = made(0.00004, 0.00002, 0);
         if (floor) f->device.operations = f->run.device = &operations_with_floor;
-        for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += floor ? 0.01 : 0.0005;
+        for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += floor ? 0.01 : 0.0005;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
         assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
@@ -411,12 +408,12 @@ static void less_than_nothing_convicts_nobody(void **state)
     }
     figures *f = made(0.00004, 0.00002, 0); /* of half of the pairs: their median ratio lies between
                                                2 and infinity, their median time above nothing */
-    for (int k = 0; k < 64; k++) f->run.throughput[1].seconds[k] -= k % 2 ? 0.000039 : 0;
+    for (int k = 0; k < 64; k++) f->run.record.batches[1].seconds[k] -= k % 2 ? 0.000039 : 0;
     assert_true(concluded(f)->candidate_seconds > 0 && isnan(f->bench.result->speedup.value));
     drop(f);
     f = made(0.00004, 0.00002, 0);
     f->device.least_call = 1e-6;
-    for (int k = 0; k < EMPTIES; k++) f->run.null.seconds[k] += k % 4 ? 0.000195 : 0;
+    for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 4 ? 0.000195 : 0;
     assert_int_equal(concluded(f)->finding_count, 0); /* half a microsecond a call is left, or 20 */
     drop(f);
 }
@@ -437,10 +434,10 @@ static void calls_that_others_do_are_impossible(void **state)
                 trial == 1   ? 20e-6 /* honest */
                 : trial == 2 ? 60e-6 /* honest: a dozen kernels, each launched with its code cold */
                              : 100e-6;
-            f->run.latency[1].seconds[k] = alone + 0.0002 + noise;
-            f->run.latency[0].seconds[k] = 100e-6 + 0.0002 + noise;
+            f->run.record.singles[1].seconds[k] = alone + 0.0002 + noise;
+            f->run.record.singles[0].seconds[k] = 100e-6 + 0.0002 + noise;
             /* its batches are as noisy as that */
-            f->run.throughput[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
+            f->run.record.batches[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
         }
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, trial == 0);
@@ -459,7 +456,8 @@ static void a_slowed_baseline_makes_nobody_faster(void **state)
     for (int trial = 0; trial < 2; trial++) {
         figures *f = made(0.00102, 0.00101, 0);
         f->device.calls_block = true;
-        for (int k = 0; k < ALONE; k++) f->run.alone.seconds[k] *= trial && k == 3 ? 1 : 1 / 1.02;
+        for (int k = 0; k < ALONE; k++)
+            f->run.record.solo.seconds[k] *= trial && k == 3 ? 1 : 1 / 1.02;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, 0);
         assert_true(fabs(w->speedup.value - 1.02 / 1.01) < 0.002);
@@ -478,10 +476,10 @@ static void processors_that_others_use_merge_no_calls(void **state)
         figures *f = made(0.0001, 0.0001, 0);
         f->device.merged_call = 1e-3;
         f->device.calls_block = true;
-        f->run.latency_pairs = 8;
+        f->run.record.singles[0].count = f->run.record.singles[1].count = 8;
         for (int k = 0; k < 8; k++) {
-            f->run.latency[0].seconds[k] += k % 4 ? 0 : 3e-3;
-            f->run.latency[1].seconds[k] += k == 3 && !trial ? 0 : 6e-3;
+            f->run.record.singles[0].seconds[k] += k % 4 ? 0 : 3e-3;
+            f->run.record.singles[1].seconds[k] += k == 3 && !trial ? 0 : 6e-3;
         }
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, trial);
@@ -499,8 +497,8 @@ static void a_process_that_wakes_late_merges_no_calls(void **state)
         figures *f = made_on_a_gpu(0.00001, 0.00001, 25e-6);
         f->device.merged_call = 10e-6;
         for (int k = 0; k < 64; k++)
-            f->run.latency[1].woken[k] += trial ? 60e-6 : 25e-6,
-                f->run.latency[1].seconds[k] += 8e-6;
+            f->run.record.singles[1].waking[k] += trial ? 60e-6 : 25e-6,
+                f->run.record.singles[1].seconds[k] += 8e-6;
         kf_workload_verdict *w = concluded(f);
         assert_int_equal(w->finding_count, trial);
         if (trial) assert_string_equal(w->findings[0].rule, "calls.merged");

@@ -648,28 +648,25 @@ static kf_verdict *judged(machine *m, int number)
     world.comparisons = 0;
     world.later_calls = 0;
     kf_verdict *verdict = kf_verdict_new("id", "scale", "cuda");
-    kf_workbench bench = {.device = &m->device,
-                          .parallel = m->parallel,
-                          .options = &m->options,
-                          .kinds = {[KF_ROLE_CANDIDATE] = m->kinds[KF_ROLE_CANDIDATE],
-                                    [KF_ROLE_BASELINE] = m->kinds[KF_ROLE_BASELINE],
-                                    [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
-                          .task = m->task,
-                          .problem = &m->problem,
-                          .candidate = "candidate",
-                          .baseline = "baseline",
-                          .oracle = "oracle",
-                          .pool = m->pool,
-                          .spare = 1,
-                          .last = true,
-                          .secret = &secret,
-                          .seconds = m->options.seconds > 0 ? m->options.seconds
-                                                            : m->device.default_seconds,
-                          .deadline = world.now + 120,
-                          .verdict = verdict,
-                          .result = kf_verdict_add_workload(verdict, "main", true)};
+    kf_workbench bench = {
+        .device = &m->device,
+        .parallel = m->parallel,
+        .options = &m->options,
+        .kinds = {[KF_ROLE_CANDIDATE] = m->kinds[KF_ROLE_CANDIDATE],
+                  [KF_ROLE_BASELINE] = m->kinds[KF_ROLE_BASELINE],
+                  [KF_ROLE_ORACLE] = m->kinds[KF_ROLE_ORACLE]},
+        .task = m->task,
+        .problem = &m->problem,
+        .programs = {.candidate = "candidate", .baseline = "baseline", .oracle = "oracle"},
+        .pool = m->pool,
+        .round = {.spare = 1, .last = true},
+        .secret = &secret,
+        .seconds = m->options.seconds > 0 ? m->options.seconds : m->device.default_seconds,
+        .clock = {.deadline = world.now + 120},
+        .verdict = verdict,
+        .result = kf_verdict_add_workload(verdict, "main", true)};
     if (!kf_measure_workload(&bench, &error)) fail_msg("%s", error.text);
-    world.coarse = bench.coarse;
+    world.coarse = bench.found.coarse;
     return verdict;
 }
 

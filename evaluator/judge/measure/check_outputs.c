@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAR_OFF 2 /* times the RMS error that is allowed */
-/* at least so many sets are varied in each; where there are two sets only, one or two */
+/* times the RMS error that is allowed */
+#define FAR_OFF 2
+/* Each workload varies at least so many sets, or one or two if it has two sets only. */
 #define CARDS_A_WORKLOAD 3
 
 struct kf_checker {
@@ -16,8 +17,10 @@ struct kf_checker {
     bool varies;
     bool begun;
     bool brief;
-    uint32_t phase;         /* of the last pair */
-    kf_set_variation *deck; /* all that may be done to an input, shuffled */
+    /* of the last pair: 0 if its first set could be varied */
+    uint32_t phase;
+    /* all variations of all inputs, shuffled; `next` is the next to use */
+    kf_set_variation *deck;
     uint32_t cards, next;
 };
 
@@ -31,8 +34,8 @@ static bool is_output(const kf_problem_argument *argument)
     return argument->kind == KF_OUTPUT || argument->kind == KF_INOUT;
 }
 
-/* Which of these a shortcut bears is not known, so each gets its turn: workload by workload and set
- * by set the next card is drawn, and none comes again before all have been. */
+/* Shuffles all variations. It is unknown which of them would show a shortcut, so each gets its
+ * turn. Each set of each workload takes the next one, and all come once before one comes again. */
 static bool lay_deck(kf_checker *checker)
 {
     const kf_workbench *bench = checker->bench;
@@ -48,7 +51,7 @@ static bool lay_deck(kf_checker *checker)
             if (kf_variation_applies(&problem->arguments[i], (kf_variation)v))
                 sorted[checker->cards++] = (kf_set_variation){i, (kf_variation)v};
     }
-    /* The same order in all workloads of a job, each beginning where the one before may have ended.
+    /* All workloads of a job have the same order, and each begins about where the last one ended.
      */
     kf_choices choices = {
         .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
@@ -72,7 +75,7 @@ kf_checker *kf_checker_new(kf_workbench *bench)
     checker->known = calloc((size_t)checker->classes, sizeof *checker->known);
     if (!checker->baseline || !checker->known) return NULL;
     for (size_t i = 0; i < entries; i++) checker->baseline[i] = KF_NO_ERRORS;
-    /* An absolute tolerance is meant for the data as the task states them. */
+    /* An absolute tolerance only suits the inputs that the task describes. */
     checker->varies = true;
     for (int i = 0; i < problem->argument_count; i++) {
         const kf_tolerance *tolerance = &problem->arguments[i].tolerance;
@@ -96,8 +99,8 @@ void kf_checker_free(kf_checker *checker)
 void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *order,
                      uint32_t called, uint32_t count, bool known, kf_set_variation *variations)
 {
-    /* Where a batch is one call, one of the first two pairs has it varied: else what the baseline
-     * errs on such inputs might not be known, and none be varied later. */
+    /* If a batch is one call, one of the first two pairs varies its set. Else the baseline's error
+     * on varied inputs might stay unknown, and later pairs would vary no set. */
     uint32_t drawn_phase = kf_choices_below(choices, 2),
              phase = checker->begun && !known ? !checker->phase : drawn_phase;
     checker->phase = phase;
@@ -105,7 +108,7 @@ void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *o
     for (uint32_t k = 0; k < count; k++) {
         variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
         if (!checker->varies || !checker->cards || (k + phase) % 2) continue;
-        bool compared = k < called; /* a card that nobody looks at is not spent */
+        bool compared = k < called; /* a set that is not compared uses up no variation */
         kf_set_variation drawn =
             checker->deck[compared ? checker->next : kf_choices_below(choices, checker->cards)];
         if (compared) checker->next = (checker->next + 1) % checker->cards;
@@ -125,8 +128,11 @@ typedef struct item {
     kf_set_variation variation;
     kf_error_figures figures;
     kf_error_sums own;
-    bool settled; /* by the device's sums alone */
-    bool fails;   /* by them: as good as certain, and what is left is to word it */
+    /* right by the device's sums alone */
+    bool settled;
+    /* almost certainly wrong by them; only the finding is missing */
+    bool fails;
+    /* its elements are on the host */
     bool looked;
     kf_error error;
 } item;
@@ -146,7 +152,7 @@ static void compare_one(void *context, size_t i)
                                    it->accumulate ? &own : it->sums, &it->figures, &it->error);
 }
 
-/* Most outputs pass, and for that sums are enough; what does not pass by them is looked at element
+/* Judges an output by the device's sums. Most outputs pass by them. The others are compared element
  * by element. */
 static void judge_by_device_compare(item *it, const kf_device_compare *device_compare)
 {
@@ -227,9 +233,9 @@ static bool report_mismatch(kf_workbench *bench, const item *it)
                (long long)f->first_index, f->first_expected, f->first_got, pattern, errors) != NULL;
 }
 
-/* What a baseline may not do: it is the measure of what a candidate may. Its error is the
- * tolerance, so that nothing but its size says that it is wrong: a tenth of the output's RMS, or in
- * one element a quarter of the largest value (rounding to f8e5m2 is an eighth). */
+/* Checks the baseline, because its error is the candidate's tolerance. Only the size of that error
+ * can show that it is wrong: a tenth of the output's RMS, or in one element a quarter of the
+ * largest value (rounding to f8e5m2 is an eighth). */
 #define FAR_RMS 0.1
 #define FAR_MAX 0.25
 static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf_error *error)
@@ -240,7 +246,7 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
         (kf_error_rms(&it->own) > FAR_RMS * scale || it->own.max > FAR_MAX * it->own.scale_max);
     if (it->passed && !far_off) return true;
     *passed = false;
-    bench->coarse = bench->coarse || it->argument->tf32;
+    bench->found.coarse = bench->found.coarse || it->argument->tf32;
     char how[320], varied[128];
     const kf_error_figures *f = &it->figures;
     describe_variation(bench->problem, it->variation, varied, sizeof varied);
@@ -258,36 +264,39 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
                                "the task's baseline disagrees with its oracle: %s: %s",
                                it->argument->name, how))
         return true;
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    return kf_fail_memory(error, "a comparison");
 }
 
-/* Errors may have a heavy tail, and then the baseline's in some sets say little of what they are in
- * another. What is not finite where it should be is no matter of degree. */
+/* True if the baseline may have as large an error on this set. Errors may have a heavy tail, so
+ * those of other sets say little. A value that is not finite where it should be is wrong in any
+ * case. */
 static bool may_be_doubted(const item *it, const kf_doubts *doubts)
 {
     return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
 }
 
-/* That it takes tf32, where the baseline has been heard and does not: once is enough. */
-static bool is_told(const kf_workbench *bench, const item *items, size_t used,
-                    const kf_doubts *doubts)
+/* True if one set has shown that the candidate uses tf32 where the baseline, on the same inputs,
+ * does not. */
+static bool tf32_is_settled(const kf_workbench *bench, const item *items, size_t used,
+                            const kf_doubts *doubts)
 {
     for (size_t n = 0; n < used; n++)
         if (items[n].passed && items[n].figures.tf32 && doubts->heard[items[n].set]) return true;
     return kf_verdict_has_flag(bench->verdict, KF_FLAG_TF32);
 }
 
-/* Names all sets that are doubtful: that fail, or pass by what tf32 allows alone, while the
- * baseline may turn out to err as much there; none when some other is wrong for certain. */
+/* Names all doubtful sets. They fail, or pass only by the tolerance for tf32, and the baseline may
+ * have as large an error there. Names no set if another one is certainly wrong. True if it named
+ * one. */
 static bool find_doubts(const kf_workbench *bench, const item *items, size_t used,
                         kf_doubts *doubts)
 {
-    bool told = is_told(bench, items, used, doubts);
+    bool settled = tf32_is_settled(bench, items, used, doubts);
     for (size_t n = 0; n < used; n++)
         if (!items[n].passed && !may_be_doubted(&items[n], doubts)) return false;
     uint32_t before = doubts->count;
     for (size_t n = 0; n < used; n++) {
-        bool passes = items[n].passed && (told || !items[n].figures.tf32);
+        bool passes = items[n].passed && (settled || !items[n].figures.tf32);
         if (passes || !may_be_doubted(&items[n], doubts) || doubts->doubtful[items[n].set])
             continue;
         doubts->doubtful[items[n].set] = true;
@@ -296,11 +305,11 @@ static bool find_doubts(const kf_workbench *bench, const item *items, size_t use
     return doubts->count > before;
 }
 
-/* Of those that fail by the device's sums the first is brought to the host and worded: outputs of
- * gigabytes take seconds each, and one tells what the others would. A careful look may still
- * forgive it, for its last bits; then the next is. */
-static bool word_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used,
-                         const kf_doubts *doubts, kf_error *error)
+/* Compares the first output that fails by the device's sums element by element, on the host. One is
+ * enough for a finding, and an output of gigabytes takes seconds. That comparison may still accept
+ * it, for its last bits. Then the next one follows. */
+static bool find_first_failure(const kf_workbench *bench, kf_sets *sets, item *items, size_t used,
+                               const kf_doubts *doubts, kf_error *error)
 {
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
@@ -320,7 +329,7 @@ void kf_checker_be_brief(kf_checker *checker, bool brief)
     checker->brief = brief;
 }
 
-/* By so much that a careful look would forgive none of it. */
+/* True if an output fails by so much that no comparison by elements would accept it. */
 static bool is_far_off(const item *items, size_t used)
 {
     for (size_t n = 0; n < used; n++)
@@ -337,11 +346,11 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     const kf_problem *problem = bench->problem;
     kf_autofree item *items =
         calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *items);
-    if (!items) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!items) return kf_fail_memory(error, "a comparison");
     const kf_device_operations *device = bench->device->operations;
     kf_autofree kf_device_compare *comparisons =
         calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *comparisons);
-    if (!comparisons) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!comparisons) return kf_fail_memory(error, "a comparison");
     if (device->device_compare && !device->device_compare(sets, list, count, comparisons, error))
         return false;
     *passed = true;
@@ -367,8 +376,8 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     }
     kf_parallel_for(bench->parallel, used, compare_one, items);
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
-    if (!word_failure(bench, sets, items, used, doubts, error)) return false;
-    /* what was certain may have been forgiven */
+    if (!find_first_failure(bench, sets, items, used, doubts, error)) return false;
+    /* A certain failure may have been accepted. */
     if (doubts && find_doubts(bench, items, used, doubts)) return true;
     for (size_t n = 0; n < used; n++) {
         item *it = &items[n];
@@ -381,17 +390,17 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
             continue;
         }
         kf_output_check *check = output_check(bench, it->argument->name);
-        if (!check) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!check) return kf_fail_memory(error, "a comparison");
         if (it->fails && !it->looked) continue;
         worse(&check->figures, &it->figures, check->figures.compared == 0);
         if (it->figures.tf32 && !(doubts && may_be_doubted(it, doubts)) &&
             !kf_verdict_add_flag(bench->verdict, KF_FLAG_TF32))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return kf_fail_memory(error, "a comparison");
         if (!it->passed) {
-            /* another is wrong for certain, and is named */
+            /* Another output is certainly wrong, and has the finding. */
             if (doubts && may_be_doubted(it, doubts)) continue;
             if (*passed && !report_mismatch(bench, it))
-                return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                return kf_fail_memory(error, "a comparison");
             *passed = false;
         }
     }
@@ -408,7 +417,7 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
     case KF_DAMAGE_INPUT:
         return kf_verdict_add_finding(bench->verdict, bench->result, KF_CONTRACT_VIOLATION,
                                       KF_BLAME_CANDIDATE, "input.mutated", NAN, NAN,
-                                      "input %s was changed by the call; inputs are read-only",
+                                      "the call changed input %s. Inputs are read-only",
                                       argument->name);
     case KF_DAMAGE_GUARD:
         return kf_verdict_add_finding(
@@ -426,8 +435,7 @@ bool kf_checker_damage(kf_checker *checker, const kf_damage *damage)
     case KF_DAMAGE_LATE:
         return kf_verdict_add_finding(
             bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "output.late", NAN, NAN,
-            "%s was still being written after the runner had said that all calls were over",
-            argument->name);
+            "%s was written after the runner had reported the end of all calls", argument->name);
     }
     return false;
 }

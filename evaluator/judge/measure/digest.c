@@ -2,18 +2,17 @@
 
 #include <string.h>
 
-/* Pairs of words are multiplied, both masked with what only the judge knows (parts of the key, the
- * state so far), and the halves of the product folded. What a changed bit does to the product hangs
- * on the other factor, so nobody without the key can find a second change that cancels it.
- * Multiplying by a constant would not do: there a flipped top bit flips one known bit of the state,
- * whatever the key is. */
+/* Multiplies two words, and folds the halves of the product. Both words are masked with secrets (a
+ * part of the key, the state so far). The effect of a changed bit depends on the other factor, so
+ * without the key no second change can be found that cancels it. A constant factor would not do:
+ * there a flipped top bit flips one known bit of the state, whatever the key is. */
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* SplitMix64: words of the key that look unrelated. */
+/* Returns the next word of the key, by SplitMix64. */
 static inline uint64_t next_key(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -22,7 +21,8 @@ static inline uint64_t next_key(uint64_t *state)
     return z ^ z >> 31;
 }
 
-#define LANES 4 /* so many multiplications are under way at once */
+/* independent multiplications, so that the processor overlaps them */
+#define LANES 4
 
 static inline void absorb(uint64_t lane[LANES], const uint64_t mask[LANES],
                           const unsigned char block[16 * LANES])

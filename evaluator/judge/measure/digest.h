@@ -1,5 +1,5 @@
-/* A quick keyed digest of memory, to notice that an input was changed. Not cryptographic: what a
- * candidate would have to know to fool it, the key, is the judge's and fresh for each job. */
+/* A fast digest of memory with a key, to detect that an input was changed. It is not cryptographic.
+ * To fool it a candidate would have to know the key, which only the judge has, new for each job. */
 #ifndef KFORGE_DIGEST_H
 #define KFORGE_DIGEST_H
 

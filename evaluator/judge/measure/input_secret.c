@@ -8,11 +8,11 @@
 
 bool kf_secret_new(kf_secret *secret, const char *replay, kf_error *error)
 {
-    if (replay) { /* any short text gives a full secret */
+    if (replay) {
         char text[96];
         int length = snprintf(text, sizeof text, "kforge replay key:%.64s", replay);
         kf_hash hash = kf_hash_bytes(text, (size_t)length);
-        /* 64 digits are a secret as kf_secret_hex writes it */
+        /* 64 digits are a whole secret, as kf_secret_hex writes it. */
         bool whole = strlen(replay) == 64;
         for (int i = 0; whole && i < 32; i++) {
             unsigned byte;
@@ -23,7 +23,8 @@ bool kf_secret_new(kf_secret *secret, const char *replay, kf_error *error)
         return true;
     }
     if (!kf_random(secret->bytes, sizeof secret->bytes))
-        return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "the kernel's random source (getrandom) failed: allow that system call");
     return true;
 }
 

@@ -1,6 +1,6 @@
-/* Linking is decided by the build (build_cuda.c); this is for what is opened at run time. It is
- * read once, when the candidate has made all its calls of a workload: one that closes the library
- * again behind each call gets by, and pays for loading it in each. */
+/* The build decides on libraries that are linked (build_cuda.c). This file finds libraries that are
+ * opened at run time. It looks once, after all calls of a workload. A candidate that closes the
+ * library after each call goes unnoticed, but pays for loading it in each call. */
 #include "libraries.h"
 
 #include <math.h>
@@ -9,10 +9,12 @@
 
 #include "paths.h"
 
-/* Never among what CUDA's driver or runtime load by themselves. */
+/* CUDA's driver and runtime load no library of this list themselves. */
 static const struct vendor {
-    const char *file;     /* how the base name begins */
-    const char *names[5]; /* of the task's libraries that cover it */
+    /* the beginning of the base name */
+    const char *file;
+    /* libraries of a task that cover it */
+    const char *names[5];
 } vendors[] = {
     {"libcublas.so", {"cublas", "cublaslt", "cudnn"}},
     {"libcublasLt.so", {"cublas", "cublaslt", "cudnn"}},
@@ -52,7 +54,7 @@ bool kf_library_forbidden(const char *maps, const char *const *allowed, char nam
 bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *error)
 {
     char path[64], name[64];
-    /* PyTorch itself has them, and a solution may call it */
+    /* PyTorch itself loads them, and a solution may call PyTorch. */
     if (kf_runner_kind_of(candidate) == KF_RUNNER_TORCH) return true;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)kf_runner_pid(candidate));
     kf_autofree char *maps = kf_system_file(path, 16u << 20);
@@ -64,5 +66,5 @@ bool kf_measurement_audit(kf_measurement *r, kf_runner *candidate, kf_error *err
                                             "the candidate's process has loaded %s, which the "
                                             "task's \"libraries\" do not allow",
                                             clean)) ||
-           no_memory(error);
+           kf_fail_memory(error, "a measurement");
 }

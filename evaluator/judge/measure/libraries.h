@@ -1,13 +1,12 @@
-/* Vendor libraries: what a task may allow, and whether a candidate's process has loaded one that it
- * may not. */
+/* Vendor libraries: whether a candidate's process has loaded one that the task does not allow. */
 #ifndef KFORGE_LIBRARIES_H
 #define KFORGE_LIBRARIES_H
 
 #include "measure_internal.h"
 
-/* The first vendor library in the text of /proc/PID/maps that the task's libraries (terminated by
- * NULL, may be NULL) do not cover, as the base name of its file, into `name`; false when there is
- * none. What a library loads by itself (cuBLAS's cublasLt, cuDNN's cuBLAS) is covered with it. */
+/* True if the text of /proc/PID/maps names a vendor library that the task's libraries do not cover.
+ * Writes the base name of the first one to `name`. `allowed` ends with NULL, and may be NULL. A
+ * library covers those that it loads itself (cuBLAS loads cublasLt, cuDNN loads cuBLAS). */
 bool kf_library_forbidden(const char *maps, const char *const *allowed, char name[64]);
 
 /* Looks at the candidate's process, which is stopped; a finding "library.loaded" ends the run.

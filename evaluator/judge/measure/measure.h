@@ -1,9 +1,10 @@
-/* Measuring one workload: is the candidate right on every set that is compared, does it keep the
- * contract, how long do its calls take beside the baseline's. measure.c orders the batches, check.c
- * compares; stats.h says what the times mean. */
+/* Measures one workload: is the candidate right on every set that is compared, does it keep the
+ * contract, and how long do its calls take compared with the baseline's. README.md says which file
+ * does what. */
 #ifndef KFORGE_MEASURE_H
 #define KFORGE_MEASURE_H
 
+#include "clock.h"
 #include "runner_pool.h"
 #include "device.h"
 #include "kforge/job.h"
@@ -11,57 +12,84 @@
 #include "parallel.h"
 #include "input_secret.h"
 
+/* The programs of a workload. */
+typedef struct kf_programs {
+    /* paths of binaries */
+    const char *candidate, *baseline, *oracle;
+    /* the baseline's source */
+    const kf_task_file *baseline_file;
+    /* the baseline is for PyTorch, and goes through torch.compile */
+    bool compiled;
+    /* NULL if `candidate` is there. Else it waits for the build and returns the path, or NULL if
+     * there is no binary to measure. Then *wrong is true if the judge failed, and the error is set.
+     */
+    const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
+    void *await_context;
+    /* of the candidate, once it is there: its report speaks of the dry run */
+    kf_build *build;
+} kf_programs;
+
+/* How modules of PyTorch compute in this round. */
+typedef struct kf_module_options {
+    /* they keep the weights that their constructors draw */
+    bool frozen;
+    /* convolutions and recurrent layers are computed in f32, also where tf32 is allowed */
+    bool full_f32;
+} kf_module_options;
+
+/* What else the judge measures in this round, as far as runners can be started ahead for it. */
+typedef struct kf_round_plan {
+    /* the candidate's runner, if one serves all workloads of the round; NULL if each has its own */
+    kf_runner **going;
+    /* runners to start besides those of this workload */
+    size_t spare;
+    /* hardware counters of the candidate follow, and a runner for that may be started */
+    bool counts;
+    /* no other workload follows */
+    bool last;
+} kf_round_plan;
+
+/* What a measurement finds out besides the verdict. */
+typedef struct kf_workbench_findings {
+    /* sandbox layers of the candidate's runner */
+    int layers;
+    /* await_candidate had no binary */
+    bool abandoned;
+    /* one of the task's own runners has served another task */
+    bool secondhand;
+    /* wrong, but it would be right with frozen weights, which the task admits */
+    bool freezes;
+    /* in tf32, where PyTorch may use it, the baseline is too inexact to compare with */
+    bool coarse;
+} kf_workbench_findings;
+
 typedef struct kf_workbench {
     kf_device *device;
     kf_parallel *parallel;
     const kf_job_options *options;
-    const char *const *libraries; /* that the candidate may load; NULL-terminated, may be NULL */
+    /* that the candidate may load; NULL-terminated, may be NULL */
+    const char *const *libraries;
     const kf_task *task;
-    kf_runner_kind kinds[3];           /* by role */
-    const kf_task_file *baseline_file; /* the baseline's source */
-    bool compiled;                     /* a baseline for PyTorch goes through torch.compile */
+    kf_runner_kind kinds[3]; /* by role */
+    kf_programs programs;
+    kf_module_options modules;
     const kf_problem *problem;
     int workload; /* its number: keys differ between workloads */
     int attempt;  /* 0, and 1 for the second measurement of `verify` */
-    bool frozen;  /* modules keep the weights that their constructors draw */
-    /* PyTorch computes convolutions and recurrent layers in f32, also where it might in tf32 */
-    bool full_f32;
-    const char *candidate, *baseline, *oracle; /* binaries */
-    /* NULL when `candidate` is there. Else it waits for the build and returns the path; NULL: there
-     * is nothing to measure, and *wrong says whether that is because the judge failed (the error is
-     * set). */
-    const char *(*await_candidate)(void *context, bool *wrong, kf_error *error);
-    void *await_context;
-    kf_build *build; /* the candidate's, once it is there: its report tells of its dry run */
     kf_runner_pool *pool;
-    size_t spare; /* runners to start beyond those that this workload needs */
-    /* the candidate's runner, where one serves all workloads of a round; NULL where each has its
-     * own */
-    kf_runner **going;
-    /* the candidate's hardware counters will be wanted: a runner for that may be started */
-    bool counts;
-    bool last; /* no other workload follows in this round */
+    kf_round_plan round;
     const kf_secret *secret;
-    double seconds;           /* for timing this workload */
-    double deadline;          /* kf_now() when the candidate's time is over */
+    double seconds; /* for timing this workload */
+    /* the job's, with what earlier workloads took of it */
+    kf_clock clock;
     const volatile int *stop; /* may be NULL */
     kf_verdict *verdict;
     kf_workload_verdict *result; /* of the verdict */
-    int layers;                  /* set: sandbox layers of the candidate's runner */
-    double candidate_time; /* seconds that the candidate took of the job's time in the workloads
-                              before; what it takes in this one is added */
-    /* set: seconds that await_candidate took; they are no part of the measurement's time */
-    double waited;
-    bool abandoned;  /* set: await_candidate had nothing */
-    bool secondhand; /* set: one of the task's own runners has served another task */
-    bool freezes;    /* set: wrong, but would be right with frozen weights, which the task admits */
-    /* set: in tf32, where PyTorch may take it, the baseline is so far from the truth that it is no
-     * measure */
-    bool coarse;
+    kf_workbench_findings found;
 } kf_workbench;
 
-/* Fills bench->result. False when judge or machine failed, or on the caller's stop flag
- * (KF_ERROR_BUSY). */
+/* Fills bench->result and bench->found. False if the judge or the machine failed, or if *stop was
+ * set (KF_ERROR_BUSY). */
 bool kf_measure_workload(kf_workbench *bench, kf_error *error);
 
 #endif

@@ -1,25 +1,62 @@
-/* What the parts of measuring a workload share: measure.c (how many batches of what),
- * measure_batches.c (one batch), measure_pairs.c (one of each side on the same sets),
- * measure_runners.c (starting runners, wording what became of them), measure_figures.c (what the
- * times mean), measure_state.c (why a module may be wrong). Functions that take a kf_error return
- * false for what is the machine's or the caller's; what there is to say of a candidate or a task
- * becomes a finding, and r->over. */
+/* The state of one measurement, and the functions of the files measure_*.c on it.
+ *
+ * A function that takes a kf_error returns false if the machine or the caller is at fault. A fault
+ * of a candidate or a task becomes a finding in the verdict, sets r->over, and the function returns
+ * true. So a caller checks r->over after each call that returned true. */
 #ifndef KFORGE_MEASURE_INTERNAL_H
 #define KFORGE_MEASURE_INTERNAL_H
 
 #include "check_outputs.h"
 #include "kforge/file.h"
 #include "measure.h"
+#include "schedule.h"
+#include "timing_record.h"
 
-typedef enum kf_side { BASELINE, CANDIDATE } kf_side;
+/* Arrays by set, except the first two, which list sets. */
+typedef struct kf_set_lists {
+    /* in the order called */
+    uint32_t *order;
+    /* to compare: all that were called, until some are left out as doubtful */
+    uint32_t *list;
+    kf_set_variation *variations;
+    /* called since the last refresh; its truth is there in this pair */
+    bool *chosen, *true_known;
+    /* as in kf_doubts, for the batch that is compared */
+    bool *heard, *doubtful;
+} kf_set_lists;
 
-#define KF_WAKINGS 64
+/* What jobs know from each other about the baseline alone. */
+typedef struct kf_history {
+    /* `task` is empty where later jobs cannot use it */
+    kf_known known;
+    /* it is from an earlier job */
+    bool recalled;
+    /* In pairs the baseline was different: measure it alone anew. */
+    bool stale;
+} kf_history;
 
-/* Batches of one kind in the order made. */
-typedef struct kf_series {
-    double *seconds; /* a call */
-    double *woken;   /* of each batch: the part of its waking that was not charged */
-} kf_series;
+/* How modules of PyTorch are loaded (measure_state.c). */
+typedef struct kf_module_mode {
+    /* they keep the weights that their constructors drew */
+    bool own_state;
+    /* they evaluate where the task's trains, or the other way round */
+    bool other_mode;
+} kf_module_mode;
+
+/* What the candidate's batches left behind. */
+typedef struct kf_leftovers {
+    /* threads of the device's own that may appear later */
+    int spare_threads;
+    /* batches with work left outside the stream, and all batches */
+    int gaps, gap_batches;
+} kf_leftovers;
+
+/* Waiting for the device's memory to be as fast as usual (memory_settle.h). */
+typedef struct kf_settling {
+    double seconds;
+    /* it took too long: no batch waits any more */
+    bool given_up;
+} kf_settling;
 
 typedef struct kf_measurement {
     kf_workbench *bench;
@@ -27,227 +64,200 @@ typedef struct kf_measurement {
     kf_checker *checker;
     kf_sets *sets;
     uint32_t set_count;
-    kf_runner *runners[2], *oracle;
-    kf_runner *idle; /* a runner of the candidate's kind with nothing loaded, where the baseline's
-                        is of another: what does nothing costs there */
-    double idle_waking[KF_WAKINGS];
-    size_t idle_wakings;
-    /* empty batches of the candidate's kind, where they are not those of the baseline */
-    kf_series empty_candidate;
-    size_t empty_candidate_count;
+    kf_set_lists lists;
     kf_choices choices;
-    kf_set_variation *variations;
-    /* sets in the order called; sets to compare: all that were called, until doubts drop some */
-    uint32_t *order, *list;
-    bool *chosen, *true_known; /* by set: called in this batch; its truth is there in this pair */
-    bool *heard, *doubtful;    /* by set: as in kf_doubts, for the batch that is compared */
-    double baseline_call;      /* seconds of one baseline call, roughly */
-    double empty_batch;        /* seconds of an empty batch, roughly */
-    /* seconds: of a set in a pair beside its calls, its truth included; that a pair may take */
-    double set_cost, pair_time;
-    uint32_t calls[2];     /* in a batch of each side */
-    uint32_t solo_calls;   /* in the batches of r->alone */
-    double candidate_time; /* seconds that the candidate's batches took in all */
-    kf_series throughput[2], latency[2], alone;
-    /* by pair: seconds of the call before the batch, where that side rehearses */
-    kf_series priming_calls[2];
-    double rehearsed[2]; /* the last one's */
-    kf_series null;      /* empty batches */
-    /* and those of the baseline right behind its single calls, where the run steps aside */
-    kf_series empty_again;
-    size_t empty_again_count;
-    /* and of r->idle right behind another one, which a single call of the candidate is compared
-     * with */
-    kf_series idle_again;
-    size_t idle_again_count;
-    /* what batches of the baseline took beside its calls, by its own clock; only on devices whose
-     * calls block */
-    kf_series beside;
-    size_t paired_count;
-    double waking[2][KF_WAKINGS]; /* of the latest batches of each side: seconds from waking a
-                                     runner to its answer that it is awake */
-    /* of the candidate's wakings: what it spent on processors meanwhile */
-    double worked[KF_WAKINGS];
-    size_t wakings[2];
-    double quickest_waking; /* of the baseline */
-    /* by side, batch and single call: the part of the last waking that was not charged */
-    double woke[2][2];
-    size_t pairs, latency_pairs, solo_count, empty_count, capacity;
-    int serial; /* of the next pair: no two share keys, repeated warm-ups included */
-    bool timed;
-    /* of the baseline alone, for jobs to come; `task` is empty where that is of no use to them */
-    kf_known known;
-    bool recalled; /* from an earlier job */
-    /* beside a candidate the baseline was another: alone it has to be measured anew */
-    bool stale;
-    bool dirty;            /* something went wrong that no finding tells */
-    bool own_state;        /* modules keep what their constructors have drawn (measure_state.c) */
-    bool other_mode;       /* modules evaluate where the task's train (measure_state.c) */
-    bool in_place;         /* the task has inouts: a call needs its inputs anew */
-    int spare_threads;     /* the device's own may appear later */
-    int gaps, gap_batches; /* of the candidate: batches with work left beside the stream, and all */
-    bool over;             /* a finding ended it */
-    double started;
-    double awaited; /* seconds that the device's memory was waited for */
-    bool unquiet;   /* it is not any more: that has taken too long */
+    kf_runner *runners[2], *oracle;
+    /* a runner of the candidate's kind that has loaded no program, where the baseline's kind is
+     * another: its batches show what a batch without calls costs there */
+    kf_runner *idle;
+    kf_schedule schedule;
+    kf_timing_record record;
+    kf_history history;
+    kf_module_mode modules;
+    kf_leftovers leftovers;
+    kf_settling settling;
+    /* the task has inouts: each call needs its inputs anew */
+    bool in_place;
+    /* a process may be damaged although no finding says so */
+    bool dirty;
+    /* a finding ended the measurement */
+    bool over;
 } kf_measurement;
-
-static inline bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory while measuring");
-}
 
 static inline double kf_measurement_time_left(const kf_measurement *r)
 {
-    return r->bench->deadline - kf_now();
+    return kf_clock_left(&r->bench->clock, kf_now());
 }
 
-/* ---- measure_batches.c ----------------------------------------------------------------------- */
+/* ---- measure_kinds.c ------------------------------------------------------------------------- */
 
-/* A random number of this workload and measurement, another for each purpose and number. */
-uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number);
-/* Seconds that a batch of so many calls may take. */
-double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls);
-/* Waits until nobody's freed memory is being cleared, before anything that is timed; not between a
- * rehearsal and its batch. */
-void kf_measurement_memory_settle(kf_measurement *r);
-/* Everything between two batches that is not timed. */
-bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
-                            kf_error *error);
-/* What a batch of the baseline that is only timed needs: its inputs, and nothing in a cache. It has
- * no use for poison. */
-bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error);
-/* One batch of one side on r->order[first…], and what is to be said about it but for damage. A
- * letter: it is a sample of that pair, or KF_PRIMING_CALL. */
-#define KF_PRIMING_CALL 'r'
-bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
-                          char letter, int pair, kf_batch *batch, kf_error *error);
-/* Is an empty batch of a third process made before each batch that is timed? On a GPU a batch costs
- * some 30 us less where its process had the last one, too, whatever the judge did in between: so
- * none has, but for those that rehearse. */
-bool kf_measurement_steps_aside(const kf_measurement *r);
-/* Does that side make a call that nobody times right before each batch that is timed? A module of
- * PyTorch's takes 70 to 400 us longer until its first kernel is launched where another process has
- * computed since it was called last (docs/results/README.md), and an empty batch, which calls
- * nothing, does not tell by how much. A batch may be no longer than one call of 3 ms, so on a GPU
- * who computes in Python rehearses. */
+/* Returns which program runs for a role: `kinds`, except for a baseline through torch.compile. */
+kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role);
+/* True if a side is in Python. Then batches without calls are measured for each side on its own. */
+bool kf_measurement_has_python(const kf_measurement *r);
+/* True if a batch without calls of a third process comes before each timed batch. On a GPU a batch
+ * costs about 30 us less if its process had the last one too, whatever the judge did in between.
+ * This way no side has that advantage, except where priming calls give it to both. */
+bool kf_measurement_separates_batches(const kf_measurement *r);
+/* True if that side makes an untimed call right before each timed batch. After another process has
+ * computed, a module of PyTorch takes 70 to 400 us longer until its first kernel is launched
+ * (docs/results/README.md), and a batch without calls does not show how much. A batch may be one
+ * call of 3 ms only, so on a GPU each side in Python has a priming call. */
 bool kf_measurement_needs_priming(const kf_measurement *r, kf_side side);
-/* That call, of the first set of the order; its seconds go to r->rehearsed. A candidate's must not
- * see what it will be timed on: its caller sees to it that the sets hold something else. */
-bool kf_measurement_prime(kf_measurement *r, kf_side side, kf_error *error);
-/* Empty batches before one of that side: into r->null, of the oracle where the run steps aside and
- * it is a runner of the baseline's kind, else of the baseline; and where those of the candidate's
- * kind cost something else, into r->null_candidate. Of a side that rehearses behind another one of
- * the same process. */
-bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error);
-/* One of the baseline's whose process has had the last batch, too, as before a single call, into
- * r->null_again. */
-bool kf_measurement_empty_again(kf_measurement *r, kf_error *error);
-/* Stands for a look at outputs where there is nothing to look at: it takes the same path and time.
- */
-void kf_measurement_snapshot_nothing(void *context);
-/* What the batches since the last refresh broke. */
-bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error);
-/* Runs the oracle for those of the listed sets whose truth is not there yet. */
-bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count,
-                               kf_error *error);
-/* Outputs of the listed sets with the truth; what is doubtful into `doubts`, where it is not NULL,
- * instead of a finding. */
-bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
-                            kf_doubts *doubts, kf_error *error);
-/* Words for a wrong result of a solution in Python that keeps what it has made of its first weights
- * (measure_state.c). */
-bool kf_measurement_explain_state(kf_measurement *r, kf_error *error);
-/* The baseline on the very inputs of a doubtful set, in a spare one, which may take another set
- * from the list. */
-bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
-                                  uint32_t *list, uint32_t *count, kf_error *error);
+/* True if the baseline's results are fetched after batches that are only timed, too. On a processor
+ * the candidate's are fetched after each batch, and the next batch of a process is up to 3 % faster
+ * if its results have just been read. */
+bool kf_measurement_fetches_all(const kf_measurement *r);
 
-/* ---- measure_pairs.c ------------------------------------------------------------------------- */
+/* ---- measure_report.c ------------------------------------------------------------------------ */
 
-typedef struct kf_pair_plan {
-    int number; /* of the pair, 0 the warm-up */
-    int serial; /* for keys */
-    /* its outputs, too, so that its errors become known; the candidate's always are */
-    bool baseline_compared;
-    bool timed;
-    bool latency;
-    bool candidate_first;
-} kf_pair_plan;
-
-/* Fresh inputs and a batch of each side; seconds of the batches and of the single calls, NAN for
- * what was not made. */
-bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2],
-                         double latency[2], kf_error *error);
+/* Turns an event of a runner into a finding. */
+bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
+                           kf_runner_event event, int code, const char *doing, kf_error *error);
+/* Adds a finding that the job's time is over. The candidate is to blame if it took most of it. */
+bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
 
 /* ---- measure_runners.c ----------------------------------------------------------------------- */
 
-/* Turns an event of a runner into a finding, and the run is over; false for what is the machine's
- * or the caller's. */
-bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
-                           kf_runner_event event, int code, const char *doing, kf_error *error);
-/* What the crew knows a runner of the task's own by: its binary; for PyTorch task and workload,
- * whose shapes it has been told. `key` is room for it. */
+/* Returns the key of a task's own runner in the pool: its binary, or for PyTorch the task and the
+ * workload, because its shapes are in the plan. `key` is memory for it. */
 const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key[4400]);
-/* Which program a role's runner is: `kinds`, but for a baseline through torch.compile, which is
- * timed as any in Python. */
-kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role);
-/* Starts a runner, loads its binary, gives it its scalars. */
+/* Starts a runner, or takes one from the pool, with its program loaded and its scalars set. */
 bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **runner,
                                  kf_error *error);
-/* Starts r->idle where there has to be one. */
+/* Starts r->idle where one is needed. */
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error);
-/* Is what an empty batch costs the candidate measured apart from the baseline's? */
-bool kf_measurement_is_apart(const kf_measurement *r);
-/* Brings what a runner in Python computed into the sets; a fault is a finding. */
-bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
-                          kf_error *error);
-/* Are the baseline's results brought also behind batches that are only timed? On a processor they
- * are where the candidate's are, behind each of its batches: what has just been read has its
- * process's next batch be faster, a module beside itself by 3 %. */
-bool kf_measurement_fetches_all(const kf_measurement *r);
-/* Maps all buffers. */
+/* Maps all buffers into a runner. */
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error);
+
+/* ---- measure_pool.c -------------------------------------------------------------------------- */
+
+/* Has the pool start the runners of this workload. */
+void kf_measurement_expect_runners(const kf_measurement *r);
+/* Has the pool start runners for later jobs, and the one that counts. */
+void kf_measurement_expect_spares(const kf_measurement *r);
+/* Waits until those have started, except for Python, which takes seconds. */
+bool kf_measurement_await_spares(const kf_measurement *r, kf_error *error);
+/* Waits for runners that start, where starting would disturb the baseline's batches. */
+bool kf_measurement_await_starting(kf_measurement *r, kf_error *error);
+/* Frees memory of runners that this workload does not use. */
+void kf_measurement_make_room(const kf_measurement *r);
+/* Gives the task's own runners back to the pool, with what was learned about the baseline. */
+void kf_measurement_keep_trusted(kf_measurement *r);
+/* Keeps the candidate's runner for the next workload of this round. */
+bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error);
+/* Charges to the candidate what its runner was late. */
+void kf_measurement_charge_lateness(kf_measurement *r);
+
+/* ---- measure_known.c ------------------------------------------------------------------------- */
+
+/* True if an earlier job measured this baseline, and its runner still lives. */
+bool kf_measurement_recall(kf_measurement *r);
+/* Fills schedule and record from that. */
+void kf_measurement_use_known(kf_measurement *r);
+/* Notes for later jobs what this one found out about the baseline. */
+void kf_measurement_learn(kf_measurement *r);
 
 /* ---- measure_sizes.c ------------------------------------------------------------------------- */
 
-#define KF_MIN_PAIRS 8
-#define KF_SLOW 3.0 /* a candidate this much slower is judged on few calls */
-
-/* New sets instead of those there are, which no runner has been handed yet. */
+/* Makes new sets in place of those there are, which no runner maps yet. */
 bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error);
 void kf_measurement_drop_sets(kf_measurement *r);
-/* How many a measurement begins with. */
+/* Makes new sets, and maps them into all runners there are. */
+bool kf_measurement_change_sets(kf_measurement *r, uint32_t count, kf_error *error);
+/* Returns how many sets a measurement begins with. */
 uint32_t kf_measurement_least_sets(const kf_measurement *r);
-/* Sets for batches of so many calls: as many as memory allows, some more than are called. */
-uint32_t kf_measurement_sets_for(const kf_measurement *r, double calls);
-/* Seconds of calls that a batch should have. What a batch has to become cold costs, which an empty
- * one has not, counts less in a longer one: who gives more time gets that. */
-double kf_measurement_batch_length(const kf_measurement *r);
-/* How long a call of the baseline takes and what a set costs beside it, and with that how many sets
- * make a batch. */
+kf_set_limits kf_measurement_set_limits(const kf_measurement *r);
+/* Returns how many seconds of calls a batch should have. Cold code and caches matter less in a
+ * longer batch, so a larger budget makes batches longer. */
+double kf_measurement_find_batch_length(const kf_measurement *r);
+/* Measures what the schedule has to know, and makes as many sets as it asks for. */
 bool kf_measurement_size_batches(kf_measurement *r, kf_error *error);
-/* After a warm-up whose shortest batch took so many seconds (INFINITY: there was one only). Short
- * calls were timed on few sets, which a cache may hold: what all of them take says whether a batch
- * of so many is longer than it has to be. */
-void kf_measurement_shorten_batches(kf_measurement *r, double seconds);
-/* A candidate that is much faster than the baseline needs more calls for its batch to stand out
- * against the fixed cost; one that is much slower gets a few short ones, and `rule` asks for less
- * of it. `seconds`: of the warm-up pair's batches; `*again`: in, whether that has been repeated,
- * out, whether it is to be. */
-bool kf_measurement_adapt(kf_measurement *r, const double seconds[2], kf_stopping_rule *rule,
-                          bool *again, kf_error *error);
 
-/* ---- measure.c ------------------------------------------------------------------------------- */
+/* ---- measure_batches.c ----------------------------------------------------------------------- */
 
-/* A finding that the job's time is over: the candidate's fault where it took most of it. */
-bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error);
-/* The baseline's batches with no candidate there, into r->alone. */
-bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_error *error);
+/* Draws a random number of this workload and measurement, a different one for each purpose and
+ * number. */
+uint64_t kf_measurement_draw(kf_measurement *r, const char *purpose, int number);
+/* Returns how many seconds a batch of so many calls may take. */
+double kf_measurement_timeout(const kf_measurement *r, kf_side side, uint32_t calls);
+/* Waits until the driver clears no freed memory. Comes before anything that is timed, but not
+ * between a priming call and its batch. */
+void kf_measurement_memory_settle(kf_measurement *r);
+/* Prepares all buffers for a batch that calls the first `called` sets of the order. */
+bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_t called,
+                            kf_error *error);
+/* Does the same for a batch of the baseline that is only timed: it needs no poison. */
+bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error);
+/* Runs a batch of one side on `count` sets of the order, from `first` on. A letter other than 0
+ * makes it a sample of that pair in the verdict, or is KF_PRIMING_CALL. */
+#define KF_PRIMING_CALL 'r'
+bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
+                          char letter, int pair, kf_batch *batch, kf_error *error);
+/* Checks what the batches since the last refresh broke. */
+bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error);
+/* Does nothing, in place of a snapshot of outputs, so that the batch takes the same path. */
+void kf_measurement_snapshot_nothing(void *context);
+/* Adds a sample to the verdict; false without memory. */
+bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_batch *batch);
+/* Adds to the batch's seconds what its waking took too long. The second function notes the waking
+ * in the record first. */
+void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
+void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
+
+/* ---- measure_empty.c ------------------------------------------------------------------------- */
+
+/* Makes a priming call on the first set of the order. The sets must not hold the inputs that a
+ * candidate will be timed on. */
+bool kf_measurement_prime(kf_measurement *r, kf_side side, double *seconds, kf_error *error);
+/* Runs the batches without calls that come before a batch of that side, and records their times.
+ * Where batches are separated, the last of them is another process's. */
+bool kf_measurement_empty_batch(kf_measurement *r, kf_side side, uint32_t count, kf_error *error);
+/* Runs one of the baseline right after another batch of its process, as before a single call. */
+bool kf_measurement_empty_again(kf_measurement *r, kf_error *error);
+
+/* ---- measure_compare.c ----------------------------------------------------------------------- */
+
+/* Copies what a runner in Python computed into the sets. */
+bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
+                          kf_error *error);
+/* Runs the oracle on those of the listed sets that have no truth yet. */
+bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count,
+                               kf_error *error);
+/* Compares outputs of the listed sets with the truth. Doubtful sets go to `doubts`, unless it is
+ * NULL, and are no finding. */
+bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
+                            kf_doubts *doubts, kf_error *error);
+/* Runs the baseline on the inputs of a doubtful set, in a spare one. That may take another set from
+ * the list. */
+bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
+                                  uint32_t *list, uint32_t *count, kf_error *error);
+
+/* ---- measure_solo.c -------------------------------------------------------------------------- */
+
+/* Runs batches that do not count until a side's calls are as fast as they get. `least`: seconds of
+ * the shortest of at least two, INFINITY without. */
+bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_error *error);
+/* Times the baseline's batches while no candidate is loaded, into a series of the record, which it
+ * empties first. */
+bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, kf_error *error);
+
+/* ---- measure_pairs.c ------------------------------------------------------------------------- */
+
+/* Draws fresh inputs and runs a batch of each side. Fills `times`, except for calls that the plan
+ * does not ask for. */
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
+                         kf_error *error);
+
+/* ---- measure_state.c ------------------------------------------------------------------------- */
+
+/* Finds out whether a solution in Python is wrong because it keeps what it made of its first
+ * weights, and says so in the finding. */
+bool kf_measurement_explain_state(kf_measurement *r, kf_error *error);
 
 /* ---- measure_figures.c ----------------------------------------------------------------------- */
 
-/* Times to figures: fixed cost, speedups, interference, floor. */
+/* Writes the figures of the record into the verdict, and turns evidence into findings. */
 bool kf_measurement_conclude(kf_measurement *r, kf_error *error);
 
 #endif

@@ -1,10 +1,11 @@
-/* A pair: one batch of each side on the same sets, and single calls for latency. measure.c says how
- * many and with what; step 4 there. */
+/* A pair: one batch of each side on the same sets, and single calls for latency (steps 4 and 5 in
+ * measure.c). */
 #include "measure_internal.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Draws new inputs for one set. */
 static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
@@ -14,139 +15,141 @@ static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
             !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error))
             return false;
     }
-    r->true_known[set] = false;
+    r->lists.true_known[set] = false;
     r->device->cache_flush(r->sets, &set, 1);
     return true;
 }
 
-/* Hears the baseline on some of the doubtful sets and compares once more, which names those that
- * are left. A candidate that is wrong is so on the first of them already; one that is less exact
- * than the baseline, within what it may be, and so fast that its batch has all kinds of inputs, has
- * many. */
+/* Runs the baseline on some of the doubtful sets, and compares again, which leaves the other
+ * doubtful sets. A wrong candidate usually fails on the first of them. A candidate with larger, but
+ * allowed errors has many of them, if it is so fast that its batch has all kinds of inputs. */
 #define HEARD_AT_A_TIME 3
 static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compared, kf_error *error)
 {
     uint32_t heard = 0;
     for (uint32_t set = 0; set < r->set_count && heard < HEARD_AT_A_TIME && !r->over; set++) {
         if (!doubts->doubtful[set]) continue;
-        if (!kf_measurement_hear_baseline(r, set, doubts, r->list, compared, error)) return false;
+        if (!kf_measurement_hear_baseline(r, set, doubts, r->lists.list, compared, error))
+            return false;
         heard++;
     }
     if (r->over) return true;
     doubts->count = 0;
-    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
-    return kf_measurement_compare(r, CANDIDATE, r->list, *compared, doubts, error);
+    memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
+    return kf_measurement_compare(r, CANDIDATE, r->lists.list, *compared, doubts, error);
 }
 
 static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_runner_pool_resume(r->bench->pool);
-    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial), r->variations,
-                           error);
+    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial),
+                           r->lists.variations, error);
 }
 
-/* Not varied, or they would tell which of the sets to come are, and how. */
+/* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
+ * how the next inputs are. */
 static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_autofree kf_set_variation *none = calloc(r->set_count, sizeof *none);
-    if (!none) return no_memory(error);
+    if (!none) return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < r->set_count; i++) none[i].argument = -1;
     return r->device->fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none, error);
 }
 
-/* All that comes before a side's batch. A candidate rehearses on inputs of the pair before, which
- * it has seen, or in the second turn on decoys; then the inputs are drawn, a second time where the
- * other side has had them, and come out the same but where the baseline was heard. That takes
- * milliseconds, in which a processor forgets some of what a rehearsal is for, so both sides have it
- * there; but a baseline beside a candidate in CUDA C rehearses right before its batch. */
+/* Does all that comes before a side's batch.
+ *
+ * A candidate's priming call works on inputs of the pair before, which it has seen, or on decoys if
+ * it comes second. Then the inputs are drawn, a second time if the other side came first. They are
+ * the same ones, except where the baseline ran on doubtful sets. Drawing takes milliseconds, in
+ * which a processor loses part of what the priming call loaded. So both sides draw there. Only a
+ * baseline paired with a candidate in CUDA C has its priming call right before the batch. */
 static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                       bool only_timed, kf_error *error)
+                       bool only_timed, double *priming_seconds, kf_error *error)
 {
-    uint32_t called = r->calls[side];
+    uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool fills = needs_priming && kf_measurement_needs_priming(r, CANDIDATE);
     kf_measurement_memory_settle(r);
     if (first && !fills && !fill(r, plan, error)) return false;
-    if (plan->timed && kf_measurement_steps_aside(r) &&
+    if (plan->timed && kf_measurement_separates_batches(r) &&
         (!kf_measurement_empty_batch(r, side, called, error) || r->over))
         return r->over;
     if (needs_priming) {
         if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
         if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error))
             return false;
-        if (!kf_measurement_prime(r, side, error) || r->over) return r->over;
+        if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
         if (fills && !fill(r, plan, error)) return false;
-        /* a single call had other inputs in its set */
-        if (fills) memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+        /* The set of a single call had other inputs. */
+        if (fills) memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     }
-    bool poisoned = needs_priming && !r->in_place; /* inouts are poison's to fill */
+    bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
     return only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
                                   : kf_measurement_refresh(r, plan->serial, side, called, error);
 }
 
-/* A single call behind the batch, on a set that was left out: for latency; and once behind a batch
- * of one call, since results that share memory are seen of two. */
+/* True if a single call follows the batch, on a left-out set: for latency, and once after a batch
+ * of one call, because results that share memory only show with two. */
 static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
-    if (r->calls[side] > 1) return plan->latency;
+    if (r->schedule.calls[side] > 1) return plan->latency;
     return plan->number == 0 && side == CANDIDATE && r->set_count > 1 &&
            r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
 
 static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                     double *seconds, double *latency, kf_error *error)
+                     kf_pair_times *times, kf_error *error)
 {
     kf_batch batch, single = {.seconds = NAN, .waking = NAN};
     char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
     int shown = plan->timed ? plan->number - 1 : -1;
-    uint32_t called = r->calls[side];
-    /* its errors are known by now */
+    uint32_t called = r->schedule.calls[side];
+    /* Its errors are known from the first pairs. */
     bool only_timed = side == BASELINE && !plan->baseline_compared;
-    if (!make_ready(r, plan, side, first, only_timed, error)) return false;
+    if (!make_ready(r, plan, side, first, only_timed, &times->priming, error)) return false;
     if (r->over) return true;
     if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
     if (r->over) return true;
     if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
-        !kf_measurement_is_apart(r) && r->paired_count < r->capacity) {
-        r->beside.woken[r->paired_count] = batch.waking;
-        r->beside.seconds[r->paired_count++] = batch.seconds - batch.claimed;
-    }
-    /* a set that was left out, cold, with inputs that the batch could not look at */
+        !kf_measurement_has_python(r))
+        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
+                         batch.waking);
+    /* The left-out set is cold, and the batch could not read its inputs. */
     if (calls_once_more(r, plan, side)) {
         if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
-            return r->over; /* before a left-out set is one that was called */
-        if (!renew(r, r->order[called], error)) return false;
+            return r->over; /* before the left-out set counts as called */
+        if (!renew(r, r->lists.order[called], error)) return false;
         if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
                                   &single, error))
             return false;
         if (r->over) return true;
-        bool again = kf_measurement_steps_aside(r) && !kf_measurement_needs_priming(r, side) &&
-                     side == BASELINE;
+        bool again = kf_measurement_separates_batches(r) &&
+                     !kf_measurement_needs_priming(r, side) && side == BASELINE;
         if (again && (!kf_measurement_empty_again(r, error) || r->over)) return r->over;
         called++;
     } else if (plan->latency) { /* a batch of one call is its own latency */
         single.seconds = batch.seconds;
         single.waking = batch.waking;
     }
-    r->woke[side][0] = batch.waking;
-    r->woke[side][1] = single.waking;
-    *seconds = batch.seconds;
-    *latency = single.seconds;
+    times->batch = batch.seconds;
+    times->batch_waking = batch.waking;
+    times->single = single.seconds;
+    times->single_waking = single.waking;
     if (only_timed)
         return !kf_measurement_fetches_all(r) ||
-               kf_measurement_fetch(r, side, r->order, called, error);
+               kf_measurement_fetch(r, side, r->lists.order, called, error);
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
-    /* All of them, in every pair: which calls are looked at is nothing that a candidate could count
-     * on, and none is left to be done less well. */
+    /* All calls are compared in every pair, so that a candidate cannot do some of them less well.
+     */
     uint32_t compared = called;
-    memcpy(r->list, r->order, compared * sizeof *r->list);
-    if (!kf_measurement_find_truth(r, r->list, compared, error)) return false;
-    kf_doubts doubts = {.heard = r->heard, .doubtful = r->doubtful};
-    memset(r->heard, 0, r->set_count * sizeof *r->heard);
-    memset(r->doubtful, 0, r->set_count * sizeof *r->doubtful);
-    /* Also where the baseline was compared: a faster candidate has more calls than it, and its
-     * single call has inputs of its own. */
-    if (!r->over && !kf_measurement_compare(r, side, r->list, compared,
+    memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
+    if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
+    kf_doubts doubts = {.heard = r->lists.heard, .doubtful = r->lists.doubtful};
+    memset(r->lists.heard, 0, r->set_count * sizeof *r->lists.heard);
+    memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
+    /* Doubts are possible even where the baseline was compared. A faster candidate has more calls,
+     * and its single call has inputs of its own. */
+    if (!r->over && !kf_measurement_compare(r, side, r->lists.list, compared,
                                             side == CANDIDATE ? &doubts : NULL, error))
         return false;
     if (r->over || side == BASELINE) return true;
@@ -155,7 +158,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         if (!r->device->settled(r->sets, &damage, error)) return false;
         if (damage.kind != KF_DAMAGE_NONE) {
             r->over = true;
-            return kf_checker_damage(r->checker, &damage) || no_memory(error);
+            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a measurement");
         }
     }
     while (doubts.count && !r->over)
@@ -163,36 +166,36 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     return true;
 }
 
-/* Sets that the candidate was not called for in the warm-up come first now, so that after two pairs
- * it has seen all of them: one that works ahead does not know before that what there is to work on.
- * r->chosen still tells of the warm-up. */
+/* Puts sets first that the warm-up left out, so that the candidate has been called on all sets
+ * after two pairs. A candidate that works ahead has no earlier use of them. r->lists.chosen is
+ * still that of the warm-up. */
 static void call_the_left_out(kf_measurement *r)
 {
     uint32_t front = 0;
     for (uint32_t i = 0; i < r->set_count; i++) {
-        uint32_t set = r->order[i];
-        if (r->chosen[set]) continue;
-        r->order[i] = r->order[front];
-        r->order[front++] = set;
+        uint32_t set = r->lists.order[i];
+        if (r->lists.chosen[set]) continue;
+        r->lists.order[i] = r->lists.order[front];
+        r->lists.order[front++] = set;
     }
-    uint32_t called =
-        r->calls[BASELINE] < r->calls[CANDIDATE] ? r->calls[BASELINE] : r->calls[CANDIDATE];
-    kf_choices_permute(&r->choices, r->order, front > called ? front : called);
+    uint32_t called = r->schedule.calls[BASELINE] < r->schedule.calls[CANDIDATE]
+                          ? r->schedule.calls[BASELINE]
+                          : r->schedule.calls[CANDIDATE];
+    kf_choices_permute(&r->choices, r->lists.order, front > called ? front : called);
 }
 
-bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, double seconds[2],
-                         double latency[2], kf_error *error)
+bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_times times[2],
+                         kf_error *error)
 {
-    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = i;
-    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
-    kf_choices_permute(&r->choices, r->order, r->set_count);
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
+    memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
+    kf_choices_permute(&r->choices, r->lists.order, r->set_count);
     if (plan->number == 1) call_the_left_out(r);
-    kf_checker_vary(r->checker, &r->choices, r->order, r->calls[CANDIDATE], r->set_count,
-                    !plan->baseline_compared, r->variations);
+    kf_checker_vary(r->checker, &r->choices, r->lists.order, r->schedule.calls[CANDIDATE],
+                    r->set_count, !plan->baseline_compared, r->lists.variations);
     for (int turn = 0; turn < 2 && !r->over; turn++) {
         kf_side side = (turn == 1) != plan->candidate_first ? CANDIDATE : BASELINE;
-        if (!one_side(r, plan, side, turn == 0, &seconds[side], &latency[side], error))
-            return false;
+        if (!one_side(r, plan, side, turn == 0, &times[side], error)) return false;
     }
     return true;
 }

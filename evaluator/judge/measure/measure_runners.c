@@ -1,4 +1,4 @@
-/* Runners of a workload: starting them, and wording what became of them. */
+/* Starts the runners of a workload. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,140 +10,8 @@
 #include "torch_plan.h"
 
 #define LOAD_SECONDS 5.0
-/* a constructor may fill large weights, and the first call finds out what it writes */
+/* A constructor may fill large weights, and the first call finds out which buffers it writes. */
 #define TORCH_LOAD_SECONDS 30.0
-
-static void last_words(const kf_runner *runner, char *text, size_t size)
-{
-    kf_autofree char *output = kf_runner_output(runner, 2000);
-    text[0] = '\0';
-    if (!output) return;
-    size_t length = strlen(output);
-    while (length && (output[length - 1] == '\n' || output[length - 1] == ' '))
-        output[--length] = '\0';
-    const char *line = strrchr(output, '\n');
-    line = line ? line + 1 : output;
-    if (*line) snprintf(text, size, "; it printed: %.300s", line);
-}
-
-/* "ERROR: AddressSanitizer: KIND on address …" and the first frame in the candidate's own file. */
-static bool asan_report(kf_measurement *r, const kf_runner *runner)
-{
-    kf_autofree char *output = kf_runner_output(runner, 64000);
-    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
-    if (!report) return true;
-    char kind[64] = "", place[200] = "", access[32] = "";
-    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
-    const char *operation = strstr(report, "\nWRITE of size");
-    if (!operation) operation = strstr(report, "\nREAD of size");
-    if (operation) sscanf(operation + 1, "%31[^\n]", access);
-    const char *file = strstr(report, "candidate.cu:");
-    if (file) sscanf(file, "%199[^\n ]", place);
-    r->over = true;
-    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
-                                  KF_BLAME_CANDIDATE, "asan.report", NAN, NAN,
-                                  "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "",
-                                  access, place[0] ? " at " : "", place) != NULL;
-}
-
-/* While a module of PyTorch's is loaded its words tell: whoever says so for nothing gets a verdict
- * that does not count. */
-static bool found_no_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
-                            int code, const char *words)
-{
-    const char *name;
-    if (event == KF_RUNNER_DEVICE_ERROR)
-        return r->device->error_status(code, &name) == KF_OUT_OF_MEMORY;
-    return kf_runner_is_python(kf_runner_kind_of(runner)) &&
-           strstr(words, "CUDA out of memory") != NULL;
-}
-
-/* Did a solution find no memory that it would have been given on a larger device, or an idle one?
- */
-static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
-                          int code, const char *words)
-{
-    const kf_workbench *bench = r->bench;
-    return kf_runner_is_python(kf_runner_kind_of(runner)) && r->device->is_short &&
-           r->device->is_short(bench->device, runner, bench->problem) &&
-           found_no_memory(r, runner, event, code, words);
-}
-
-/* Nothing is wrong with the task's own programs. */
-static bool report_size(kf_measurement *r, kf_role role, const char *why, const char *words,
-                        kf_error *error)
-{
-    const kf_workbench *bench = r->bench;
-    return kf_verdict_add_finding(
-               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN,
-               NAN,
-               "the task's %s finds too little memory in workload %s, with %.3g GiB of inputs and "
-               "outputs a call: either that is "
-               "too "
-               "much for this device, give it smaller params or device_params for %s, or others "
-               "have its memory: %s%s",
-               role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
-               (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
-           no_memory(error);
-}
-
-/* Turns an event of a runner into a finding; false for what is the machine's or the caller's. */
-bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
-                           kf_runner_event event, int code, const char *doing, kf_error *error)
-{
-    kf_workbench *bench = r->bench;
-    kf_runner_explanation why;
-    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
-    kf_runner_explain(runner, event, doing, &why);
-    if (event == KF_RUNNER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
-    char words[340];
-    last_words(runner, words, sizeof words);
-    const char *name = NULL;
-    if (event == KF_RUNNER_DEVICE_ERROR) {
-        why.status = r->device->error_status(code, &name);
-        bool others = code == KF_WIRE_EXCEPTION_OF_OTHERS;
-        if (others || code == KF_WIRE_EXCEPTION) {
-            snprintf(why.text, sizeof why.text, "forward failed while %s%s", doing,
-                     others ? " with the task's weights, where its constructor makes others (type "
-                              "or layout)"
-                            : "");
-            why.rule = "forward.raised";
-        } else
-            snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)",
-                     name, code);
-    }
-    if (role != KF_ROLE_CANDIDATE) {
-        bool machine = event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
-        r->over = true;
-        if (found_no_memory(r, runner, event, code, words))
-            return report_size(r, role, why.text, words, error);
-        return kf_verdict_add_finding(
-                   bench->verdict, bench->result, KF_JUDGE_ERROR,
-                   machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,
-                   role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
-                   "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle",
-                   why.text, words) != NULL ||
-               no_memory(error);
-    }
-    if (lacked_memory(r, runner, event, code, words)) {
-        r->over = true;
-        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
-                                      "memory.short", NAN, NAN,
-                                      "the device has less memory left than a solution to a "
-                                      "problem of this size is given: %s%s",
-                                      why.text, words) != NULL ||
-               no_memory(error);
-    }
-    if (bench->options->asan && event == KF_RUNNER_ENDED) {
-        if (!asan_report(r, runner)) return no_memory(error);
-        if (r->over) return true;
-    }
-    r->over = true;
-    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE,
-                                  why.rule, code ? code : NAN, NAN, "%s%s", why.text,
-                                  words) != NULL ||
-           no_memory(error);
-}
 
 static bool give_scalars(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
@@ -155,44 +23,37 @@ static bool give_scalars(kf_measurement *r, kf_role role, kf_runner *runner, kf_
            kf_measurement_report(r, runner, role, event, 0, "taking its scalars", error);
 }
 
-/* The candidate's binary, which may still be on its way: others may time while this workload waits.
- * NULL: the run is over, or *failed. */
+/* Returns the path of the candidate's binary. Waits for its build, and meanwhile lets other jobs
+ * use the device. NULL if the measurement is over, or *failed. */
 static const char *candidate_binary(kf_measurement *r, bool *failed, kf_error *error)
 {
     kf_workbench *bench = r->bench;
     *failed = false;
-    if (bench->candidate) return bench->candidate;
-    double started = kf_now();
+    if (bench->programs.candidate) return bench->programs.candidate;
+    kf_clock_pause(&bench->clock, kf_now());
     if (r->device->reserve) r->device->reserve(bench->device, false, NULL, NULL);
-    bench->candidate = bench->await_candidate(bench->await_context, failed, error);
+    bench->programs.candidate =
+        bench->programs.await_candidate(bench->programs.await_context, failed, error);
     if (!*failed && r->device->reserve)
         *failed = !r->device->reserve(bench->device, true, bench->stop, error);
-    bench->waited = kf_now() - started;
-    bench->deadline += bench->waited;
-    r->started += bench->waited;
-    if (bench->candidate && !*failed) return bench->candidate;
-    bench->abandoned = r->over = true;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    if (bench->programs.candidate && !*failed) return bench->programs.candidate;
+    bench->found.abandoned = r->over = true;
     return NULL;
 }
 
-/* What it takes is nobody's time. */
+/* Runs the candidate's dry run, whose time does not count. */
 static bool run_dry(kf_measurement *r, kf_error *error)
 {
     kf_workbench *bench = r->bench;
-    double began = kf_now();
-    /* compilers that choose by time are to find the device idle */
+    kf_clock_pause(&bench->clock, kf_now());
+    /* Compilers that choose kernels by their time need an idle device. */
     kf_runner_pool_pause(bench->pool);
-    bool done =
-        kf_dry_run(bench->device, bench->task, bench->options, bench->stop, bench->build, error);
+    bool done = kf_dry_run(bench->device, bench->task, bench->options, bench->stop,
+                           bench->programs.build, error);
     kf_runner_pool_resume(bench->pool);
-    r->started += kf_now() - began;
-    bench->deadline += kf_now() - began;
+    kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     return done;
-}
-
-kf_runner_kind kf_measurement_kind(const kf_workbench *bench, kf_role role)
-{
-    return role == KF_ROLE_BASELINE && bench->compiled ? KF_RUNNER_COMPILED : bench->kinds[role];
 }
 
 static double load_seconds(kf_runner_kind kind)
@@ -202,12 +63,13 @@ static double load_seconds(kf_runner_kind kind)
                                       : LOAD_SECONDS;
 }
 
-/* Known to nobody before; of 31 bits, which every generator takes, and not 0. Of the round with
- * frozen weights another one than that under which it was found out that they should be: what is
- * right with some weights only would have to be so twice. */
+/* Returns the seed for constructors: unknown before, not 0, and of 31 bits, which every generator
+ * accepts. The round with frozen weights has another seed than the round that asked for them, so
+ * that a solution that is right with some weights only fails in one of the two. */
 static uint32_t own_seed(const kf_workbench *bench)
 {
-    return (uint32_t)(kf_secret_draw(bench->secret, bench->frozen ? "weights/frozen" : "weights",
+    return (uint32_t)(kf_secret_draw(bench->secret,
+                                     bench->modules.frozen ? "weights/frozen" : "weights",
                                      (uint32_t)bench->workload, (uint32_t)bench->attempt) >>
                       33) |
            1;
@@ -215,35 +77,36 @@ static uint32_t own_seed(const kf_workbench *bench)
 
 const char *kf_measurement_key(const kf_workbench *bench, kf_role role, char key[4400])
 {
-    const char *binary = role == KF_ROLE_BASELINE ? bench->baseline : bench->oracle;
+    const char *binary =
+        role == KF_ROLE_BASELINE ? bench->programs.baseline : bench->programs.oracle;
     if (bench->kinds[role] != KF_RUNNER_TORCH) return binary;
     kf_torch_key(bench->task, role, role == KF_ROLE_BASELINE ? bench->options->baseline : NULL,
                  bench->workload, key, 4400);
-    if (bench->full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
-    /* What was compiled once takes no other plan. */
-    if (bench->frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
+    if (bench->modules.full_f32) snprintf(key + strlen(key), 4400 - strlen(key), " f32");
+    /* A compiled baseline cannot load another plan. */
+    if (bench->modules.frozen && kf_measurement_kind(bench, role) == KF_RUNNER_COMPILED)
         snprintf(key + strlen(key), 4400 - strlen(key), " frozen %u", own_seed(bench));
     return key;
 }
 
-/* A plan into a runner in Python, and loads it. False: the machine's or the caller's fault; *event
- * is the runner's. */
+/* Gives a runner in Python its plan, and loads it; *event is the runner's. */
 static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const char *candidate,
                       double runner_timeout, kf_runner_event *event, kf_error *error)
 {
     const kf_workbench *bench = r->bench;
-    const kf_torch_request request = {.task = bench->task,
-                                      .problem = bench->problem,
-                                      .workload = bench->workload,
-                                      .device = r->device->kind,
-                                      .role = role,
-                                      .file = role == KF_ROLE_BASELINE ? bench->baseline_file
-                                                                       : kf_torch_file(bench->task),
-                                      .compiled = role == KF_ROLE_BASELINE && bench->compiled,
-                                      .full_f32 = bench->full_f32,
-                                      .own_seed = r->own_state ? own_seed(bench) : 0,
-                                      .other_mode = r->other_mode,
-                                      .candidate = candidate};
+    const kf_torch_request request = {
+        .task = bench->task,
+        .problem = bench->problem,
+        .workload = bench->workload,
+        .device = r->device->kind,
+        .role = role,
+        .file =
+            role == KF_ROLE_BASELINE ? bench->programs.baseline_file : kf_torch_file(bench->task),
+        .compiled = role == KF_ROLE_BASELINE && bench->programs.compiled,
+        .full_f32 = bench->modules.full_f32,
+        .own_seed = r->modules.own_state ? own_seed(bench) : 0,
+        .other_mode = r->modules.other_mode,
+        .candidate = candidate};
     if (!kf_torch_give(runner, &request, error)) return false;
     if (r->device->equip && !r->device->equip(bench->device, runner, role, bench->problem,
                                               r->sets ? r->set_count : 0, error))
@@ -252,8 +115,8 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
     return true;
 }
 
-/* One of the task's own that has served another task and does not take this one's plan: what is
- * left in it may be the reason, so a fresh one is asked. */
+/* Loads the plan into a new runner. For a runner of the task's own that has served another task and
+ * failed to load this plan, perhaps because of what that task left in it. */
 static bool load_afresh(kf_measurement *r, kf_role role, kf_runner **runner, kf_runner_event *event,
                         kf_error *error)
 {
@@ -274,31 +137,29 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     bool failed = false, candidate = role == KF_ROLE_CANDIDATE,
          strict = bench->options->strict_sandbox, from_another = false;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
-                         : role == KF_ROLE_BASELINE ? bench->baseline
-                                                    : bench->oracle;
+                         : role == KF_ROLE_BASELINE ? bench->programs.baseline
+                                                    : bench->programs.oracle;
     if (!binary) return !failed;
     if (candidate && !run_dry(r, error)) return false;
     if (!r->device->place(bench->device, kind, &place, error)) return false;
-    if (candidate) r->spare_threads = place.spare_threads;
+    if (candidate) r->leftovers.spare_threads = place.spare_threads;
     char key[4400];
     if (!candidate)
         *runner =
             kf_runner_pool_take_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
                                         strict, bench->problem, bench->stop, &from_another);
-    else if (bench->going)
-        *runner = kf_steal(bench->going);
-    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->deadline);
+    else if (bench->round.going)
+        *runner = kf_steal(bench->round.going);
+    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     if (*runner && !python) return give_scalars(r, role, *runner, error);
-    double asked = kf_now();
+    if (python) kf_clock_pause(&bench->clock, kf_now());
     if (!*runner && !(*runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error)))
         return false;
-    if (python) { /* importing PyTorch takes longer than measuring: it is nobody's time */
-        r->started += kf_now() - asked;
-        bench->deadline += kf_now() - asked;
-    }
+    /* importing PyTorch takes longer than measuring */
+    if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
     double began = kf_now();
     if (!python && !kf_runner_give(*runner, binary, error)) return false;
-    if (candidate) bench->layers = kf_runner_layers(*runner);
+    if (candidate) bench->found.layers = kf_runner_layers(*runner);
     double runner_timeout = load_seconds(kind);
     bool hurried = candidate && kf_measurement_time_left(r) < runner_timeout;
     if (hurried) runner_timeout = fmax(kf_measurement_time_left(r), 1);
@@ -309,34 +170,27 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         return false;
     bool anew = event != KF_RUNNER_OK && event != KF_RUNNER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, runner, &event, error)) return false;
-    if (from_another && !anew) bench->secondhand = true;
-    if (kind == KF_RUNNER_COMPILED) { /* nor is compiling the baseline */
-        r->started += kf_now() - began;
-        bench->deadline += kf_now() - began;
-        if (r->runners[CANDIDATE]) kf_runner_set_deadline(r->runners[CANDIDATE], bench->deadline);
+    if (from_another && !anew) bench->found.secondhand = true;
+    if (kind == KF_RUNNER_COMPILED) { /* so does compiling the baseline */
+        kf_clock_exclude(&bench->clock, KF_PAUSE_JOB, kf_now() - began);
+        if (r->runners[CANDIDATE])
+            kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
     }
     if (event == KF_RUNNER_OK && kf_runner_is_open(*runner)) {
         if (strict)
             return kf_fail(error, KF_ERROR_MACHINE,
-                           "a baseline through torch.compile has not put the second system-call "
-                           "filter on, which --sandbox=strict "
-                           "asks for: Linux 5.9 or newer tells");
-        if (!kf_verdict_add_flag(bench->verdict, "baseline.open")) return no_memory(error);
+                           "a baseline through torch.compile runs without the second system-call "
+                           "filter, which --sandbox=strict needs: use Linux 5.9 or newer");
+        if (!kf_verdict_add_flag(bench->verdict, "baseline.open"))
+            return kf_fail_memory(error, "a measurement");
     }
-    /* Where others have had the time, it is not to blame for what was left. */
-    if (candidate) r->candidate_time += kf_now() - began;
+    /* If others used up the time, the candidate is not to blame. */
+    if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
     if (event == KF_RUNNER_TIMEOUT && hurried) return kf_measurement_out_of_time(r, error);
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, *runner, role, event, 0, "loading it", error);
-    if (candidate) kf_runner_set_deadline(*runner, bench->deadline);
+    if (candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     return give_scalars(r, role, *runner, error);
-}
-
-bool kf_measurement_is_apart(const kf_measurement *r)
-{
-    const kf_runner_kind *kinds = r->bench->kinds;
-    return kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH ||
-           kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
 }
 
 bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
@@ -346,40 +200,6 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
     r->idle = kf_runner_pool_take(bench->pool, bench->kinds[KF_ROLE_CANDIDATE],
                                   bench->options->strict_sandbox, bench->stop, error);
     return r->idle != NULL;
-}
-
-bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
-                          kf_error *error)
-{
-    kf_runner *runner = r->runners[side];
-    kf_role role = side == CANDIDATE ? KF_ROLE_CANDIDATE : KF_ROLE_BASELINE;
-    kf_workbench *bench = r->bench;
-    kf_fetch_fault fault;
-    if (!kf_runner_is_python(kf_runner_kind_of(runner))) return true;
-    if (!r->device->fetch(r->sets, runner, role, list, count, r->chosen, &fault, error))
-        return false;
-    if (!fault.rule[0]) return true;
-    if (fault.machine)
-        return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s; results of PyTorch are read with process_vm_readv: allow user "
-                       "namespaces, or in a container --cap-add "
-                       "SYS_PTRACE",
-                       fault.text);
-    r->over = true;
-    bool candidate = role == KF_ROLE_CANDIDATE;
-    return kf_verdict_add_finding(bench->verdict, bench->result,
-                                  candidate ? KF_CONTRACT_VIOLATION : KF_JUDGE_ERROR,
-                                  candidate ? KF_BLAME_CANDIDATE : KF_BLAME_TASK,
-                                  candidate ? fault.rule : "baseline.failed", NAN, NAN, "%s%s",
-                                  candidate ? "" : "the task's baseline: ", fault.text) != NULL ||
-           no_memory(error);
-}
-
-bool kf_measurement_fetches_all(const kf_measurement *r)
-{
-    const kf_runner_kind *kinds = r->bench->kinds;
-    return !kf_measurement_steps_aside(r) && kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH &&
-           kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH;
 }
 
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)

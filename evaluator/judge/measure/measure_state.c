@@ -1,19 +1,20 @@
-/* A solution in Python whose results are wrong: would they be right with other weights than it was
+/* Finds out why a solution in Python is wrong: would it be right with other weights than it was
  * given?
  *
- * A module is to follow its parameters, and here they are arguments that are drawn anew for each
- * set. Some solutions fold, transpose or convert weights and keep that: when they are called first,
- * or in their constructor already, where KernelBench's weights come from the same seed. Their
- * results are wrong, but whoever reads "8 million elements wrong" should know why. Others fold
- * batch norms into convolutions, which is right once a module evaluates, but KernelBench's train.
- * So fresh processes of the solution are asked once more: on sets whose weights are all the same;
- * with nobody's weights but its constructor's, the oracle with its own; and so in the other mode
- * where that matters. What is found in them goes to a verdict of its own, which nobody sees, and
- * what goes wrong there changes nothing.
+ * A module has to follow its parameters, and kforge passes them as arguments with new values in
+ * each set. Some solutions fold, transpose or convert weights and keep the result. They do so in
+ * their first call, or in their constructor, where KernelBench's weights come from the same seed.
+ * Their results are wrong, and "8 million elements wrong" does not say why. Other solutions fold
+ * batch norms into convolutions. That is right for a module that evaluates, but KernelBench's
+ * train.
  *
- * One that can't be called with other weights than its constructor's (lacks_weights, wants_its_own)
- * has no results to ask about: the round with frozen weights tells.
- */
+ * So new processes of the solution run again: on sets with the same weights, and with the weights
+ * of their own constructor, while the oracle keeps its own. If the mode matters, they also run in
+ * the other mode. Their findings go to a verdict that is thrown away, and their failures change no
+ * other result.
+ *
+ * A solution that cannot be called with other weights than its constructor's (lacks_weights,
+ * wants_its_own) has no results to compare. The round with frozen weights judges it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@
 
 #define MAX_CALLS 3
 #define NOT_CALLED (1u << MAX_CALLS)
-#define MIN_SECONDS 2.0 /* for a fresh process, its calls and their comparison */
+/* for a new process, its calls and their comparison */
+#define MIN_SECONDS 2.0
 
 static bool is_mismatch(const kf_measurement *r)
 {
@@ -44,15 +46,16 @@ static const cJSON *state_of(const kf_task *task)
         cJSON_GetObjectItemCaseSensitive(kf_task_json(task), "torch"), "state");
 }
 
-/* New inputs in every set; `shared`: with the first one's state in all of them. */
+/* Draws new inputs for every set. With `shared`, all sets get the weights of the first one. */
 static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (uint32_t set = 0; set < r->set_count; set++)
-        r->variations[set] = (kf_set_variation){.argument = -1};
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->variations, error))
+        r->lists.variations[set] = (kf_set_variation){.argument = -1};
+    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->lists.variations,
+                         error))
         return false;
-    memset(r->true_known, 0, r->set_count * sizeof *r->true_known);
+    memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     if (!shared) return true;
     const cJSON *entry;
     cJSON_ArrayForEach(entry, state_of(r->bench->task))
@@ -68,12 +71,12 @@ static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
     return true;
 }
 
-/* The oracle's runner loads a plan whose module keeps what its constructor has drawn. */
+/* Starts an oracle with a module that keeps the weights of its constructor. */
 static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
 {
     char key[4400];
     if (kf_runner_unmap(r->oracle) != KF_RUNNER_OK)
-        return kf_fail(error, KF_ERROR_MACHINE, "the oracle does not give its buffers back");
+        return kf_fail(error, KF_ERROR_MACHINE, "the oracle's runner cannot unmap its buffers");
     kf_runner_pool_keep_trusted(r->bench->pool, KF_ROLE_ORACLE,
                                 kf_measurement_key(r->bench, KF_ROLE_ORACLE, key),
                                 r->bench->options->strict_sandbox, kf_steal(&r->oracle));
@@ -81,19 +84,19 @@ static bool give_oracle_its_own(kf_measurement *r, kf_error *error)
            (r->over || kf_measurement_hand_over(r, KF_ROLE_ORACLE, r->oracle, error));
 }
 
-/* A batch of the solution; which of its calls are wrong, a bit each. */
+/* Runs a batch of the solution. *wrong gets a bit for each call, 1 if it is wrong. */
 static bool call(kf_measurement *r, int number, bool shared, uint32_t *wrong, kf_error *error)
 {
     kf_batch batch;
     if (!fill(r, number, shared, error)) return false;
-    for (uint32_t i = 0; i < r->set_count; i++) r->order[i] = r->list[i] = i;
+    for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = r->lists.list[i] = i;
     if (!kf_measurement_refresh(r, number, CANDIDATE, called(r), error)) return false;
     if (!kf_measurement_batch(r, CANDIDATE, 0, called(r), 0, -1, &batch, error)) return false;
-    if (!r->over && !kf_measurement_find_truth(r, r->list, called(r), error)) return false;
+    if (!r->over && !kf_measurement_find_truth(r, r->lists.list, called(r), error)) return false;
     if (r->over) return true;
     *wrong = 0;
     for (uint32_t i = 0; i < called(r); i++, r->over = false) {
-        if (!kf_measurement_compare(r, CANDIDATE, r->list + i, 1, NULL, error)) return false;
+        if (!kf_measurement_compare(r, CANDIDATE, r->lists.list + i, 1, NULL, error)) return false;
         *wrong |= (uint32_t)r->over << i;
     }
     return true;
@@ -111,48 +114,51 @@ static bool try_again(kf_measurement *r, bool own, uint32_t *wrong, kf_error *er
     return r->over || call(r, 0, !own, wrong, error);
 }
 
-/* With the weights that constructors draw. */
+/* Tries the weights that constructors draw. */
 static bool try_own(kf_measurement *r, bool other_mode, uint32_t *wrong, kf_error *error)
 {
     *wrong = NOT_CALLED;
     if (kf_measurement_time_left(r) < MIN_SECONDS) return true;
     kf_runner_pool_retire(r->bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
-    r->own_state = true;
-    r->other_mode = other_mode;
+    r->modules.own_state = true;
+    r->modules.other_mode = other_mode;
     bool done = try_again(r, true, wrong, error);
-    r->own_state = r->bench->frozen;
-    r->other_mode = false;
+    r->modules.own_state = r->bench->modules.frozen;
+    r->modules.other_mode = false;
     return done;
 }
 
-/* Asking takes as long as an answer does, so only where the task's module depends on its mode, or
- * the solution's text speaks of it. */
+/* True if the task's module depends on its mode, or the solution's text mentions it. Without this
+ * check, trying the other mode would take time for each wrong solution. */
 static bool may_depend_on_mode(const kf_measurement *r)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(kf_task_json(r->bench->task), "torch");
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "mode_matters"))) return true;
     size_t size;
-    kf_autofree char *text = kf_file_read(r->bench->candidate, KF_SOURCE_BYTES, &size, NULL);
+    kf_autofree char *text =
+        kf_file_read(r->bench->programs.candidate, KF_SOURCE_BYTES, &size, NULL);
     return text && strstr(text, "training");
 }
 
-/* What would be right: nothing that is known of, results with the weights of its first call,
- * results with those of its constructor, results in the other mode. */
+/* When the solution is right: unknown, with the weights of its first call, with those of its
+ * constructor, or in the other mode. */
 typedef enum cause { UNKNOWN, CACHED, CONSTRUCTED, EVALUATED, TRAINED } cause;
 
-/* Where it is right with some weights, it has to be wrong with all others: there are solutions that
- * are wrong now and then, whatever their weights are. */
+/* Finds the cause. A solution that is right with some weights has to be wrong with all others,
+ * because some solutions are wrong now and then with any weights. */
 static bool find_cause(kf_measurement *r, cause *found, kf_error *error)
 {
     uint32_t wrong = NOT_CALLED, others = NOT_CALLED, all = (1u << called(r)) - 1;
-    if (!r->bench->frozen && !try_again(r, false, &wrong, error)) return false;
-    /* the same process on others; a view that it has kept of its first set's follows that one */
+    if (!r->bench->modules.frozen && !try_again(r, false, &wrong, error)) return false;
+    /* The same process with other weights. If it kept a view of the first set's, that set stays
+     * right.
+     */
     if (wrong == 0) {
         if (!call(r, 1, false, &others, error)) return false;
         *found = others == all || others == (all & ~1u) ? CACHED : UNKNOWN;
         return true;
     }
-    if (!r->bench->frozen && wrong != all) return true;
+    if (!r->bench->modules.frozen && wrong != all) return true;
     if (!try_own(r, false, &wrong, error)) return false;
     if (wrong == 0) *found = CONSTRUCTED;
     if (wrong != all || !may_depend_on_mode(r)) return true;
@@ -169,7 +175,7 @@ static bool has_only_wrong_results(const kf_verdict *verdict)
     return !verdict->finding_count;
 }
 
-/* With whatever is found on the way going elsewhere. */
+/* Finds the cause, with all findings in a verdict that is thrown away. */
 static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
 {
     kf_workbench *bench = r->bench;
@@ -178,13 +184,13 @@ static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
     kf_auto(kf_verdict) unseen = kf_verdict_new("", "", "");
     if (!unseen || !(bench->result = kf_verdict_add_workload(unseen, result->workload, false))) {
         bench->result = result;
-        return no_memory(error);
+        return kf_fail_memory(error, "a measurement");
     }
     bench->verdict = unseen;
     kf_checker_be_brief(r->checker, true);
     kf_runner_pool_retire(bench->pool, kf_steal(&r->runners[CANDIDATE]), true);
     r->over = false;
-    r->gaps = r->gap_batches = 0; /* its first batch may take long again */
+    r->leftovers.gaps = r->leftovers.gap_batches = 0; /* its first batch may take long again */
     bool done = find_cause(r, found, error);
     kf_checker_be_brief(r->checker, false);
     r->over = true;
@@ -194,7 +200,7 @@ static bool find_unseen(kf_measurement *r, cause *found, kf_error *error)
     return done;
 }
 
-/* Would it ask as much of a solution whose weights are its constructor's? An import has found out.
+/* True if the task suits solutions with the weights of their constructors, as its import found out.
  */
 static bool admits_frozen(const kf_task *task)
 {
@@ -202,7 +208,8 @@ static bool admits_frozen(const kf_task *task)
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torch, "frozen"));
 }
 
-/* It has folded its weights into others and registered those alone (runner.py says so). */
+/* True if the solution has folded its weights into others and registered those alone. The text is
+ * runner.py's. */
 static bool lacks_weights(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
@@ -211,8 +218,8 @@ static bool lacks_weights(const kf_measurement *r)
            strstr(result->findings[0].text, "it has no parameter ");
 }
 
-/* It is written for the weights that its constructor makes, of another type or layout than the
- * task's (runner.py says so). */
+/* True if the solution needs weights of another type or layout than the task's. The code is
+ * runner.py's. */
 static bool wants_its_own(const kf_measurement *r)
 {
     const kf_workload_verdict *result = r->bench->result;
@@ -226,7 +233,7 @@ static bool reword(kf_finding *finding, const char *with_rule, const char *words
     char *rule = strdup(with_rule), *text = NULL;
     if (!rule || asprintf(&text, "%s: %s", words, finding->text) < 0) {
         free(rule);
-        return no_memory(error);
+        return kf_fail_memory(error, "a measurement");
     }
     free(finding->rule);
     free(finding->text);
@@ -252,7 +259,7 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
     kf_workbench *bench = r->bench;
     if (bench->kinds[KF_ROLE_CANDIDATE] != KF_RUNNER_TORCH) return true;
     if (lacks_weights(r) || wants_its_own(r)) {
-        bench->freezes =
+        bench->found.freezes =
             bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH && admits_frozen(bench->task);
         return true;
     }
@@ -262,11 +269,11 @@ bool kf_measurement_explain_state(kf_measurement *r, kf_error *error)
         return true;
     kf_error why = {0};
     cause found = UNKNOWN;
-    /* What is known to be wrong stays so, whatever the machine does meanwhile. */
+    /* A failure here leaves the finding as it is. */
     if (!find_unseen(r, &found, &why))
         return why.code != KF_ERROR_BUSY || kf_fail_copy(error, &why);
-    bench->freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
-    if (bench->frozen && found != EVALUATED && found != TRAINED) return true;
+    bench->found.freezes = (found == CACHED || found == CONSTRUCTED) && admits_frozen(bench->task);
+    if (bench->modules.frozen && found != EVALUATED && found != TRAINED) return true;
     return found == UNKNOWN ||
            reword(&bench->result->findings[0], causes[found].rule, causes[found].words, error);
 }

@@ -16,11 +16,11 @@ static bool read_numbers(const char *folder, const char *name, double *first, do
     kf_autofclose FILE *file = fopen(path, "re");
     if (!file || !fgets(text, sizeof text, file)) return false;
     int found = sscanf(text, "%63s %lf", word, second);
-    *first = strtod(word, NULL); /* "max" is 0 */
+    *first = strtod(word, NULL); /* 0 for "max" */
     return found >= 1;
 }
 
-/* The least of a group and all above it, up to the mount. */
+/* Returns the smallest limit of a group and of all groups above it, up to the mount. */
 static double granted_below(const char *mount, const char *group, bool second_version)
 {
     char folder[PATH_MAX];
@@ -59,7 +59,7 @@ double kf_cgroup_cpu_limit(const char *own, const char *root)
              name = strtok_r(NULL, ",", &save))
             processors = processors || strcmp(name, "cpu") == 0;
         if (!processors) continue;
-        for (int turn = 0; turn < 2; turn++) /* it is mounted by either name */
+        for (int turn = 0; turn < 2; turn++) /* either name is in use */
             if (snprintf(mount, sizeof mount, "%s/%s", root, turn ? "cpu,cpuacct" : "cpu") <
                 (int)sizeof mount)
                 least = fmin(least, granted_below(mount, group, false));

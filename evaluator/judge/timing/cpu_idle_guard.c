@@ -13,19 +13,24 @@
 #include <unistd.h>
 
 #define THREAD_STACK (64 << 10)
-#define LATE 100e-6 /* seconds; some 50 are usual where nothing slept */
-#define LATE_PART 8 /* one in so many */
-#define LEAST 8     /* that are looked at */
-#define AFRESH 16   /* beginnings, until a thread has to be shown to be needed again */
+/* seconds; about 50 us are usual if the processor did not sleep */
+#define LATE 100e-6
+/* The thread starts if one waking in so many is late, of at least MIN_NOTED. */
+#define LATE_PART 8
+#define MIN_NOTED 8
+/* After so many beginnings the need for a thread has to show again. */
+#define AFRESH 16
 
 enum { RESTING, AWAKE, OVER };
 
 struct kf_cpu_idle_guard {
     int processor;
-    int file; /* of PM QoS, -1 none */
+    int file; /* of PM QoS; -1 if not open */
     bool begun, needed, started;
-    int noted, late, beginnings; /* the first two since it has begun */
-    atomic_uint state;           /* a futex: the thread that rests sleeps on it */
+    /* the first two count from the last beginning */
+    int noted, late, beginnings;
+    /* a futex, on which the resting thread sleeps */
+    atomic_uint state;
     pthread_t thread;
 };
 
@@ -60,7 +65,7 @@ static void *stay_awake(void *context)
     }
 }
 
-/* With all signals blocked: they are the caller's. */
+/* Starts the thread. It blocks all signals, because they are meant for the caller. */
 static bool start(kf_cpu_idle_guard *idle_guard)
 {
     cpu_set_t only;
@@ -125,7 +130,7 @@ void kf_cpu_idle_guard_note(kf_cpu_idle_guard *idle_guard, double seconds)
     if (!idle_guard) return;
     idle_guard->noted++;
     idle_guard->late += seconds > LATE;
-    if (idle_guard->noted >= LEAST && idle_guard->late * LATE_PART >= idle_guard->noted)
+    if (idle_guard->noted >= MIN_NOTED && idle_guard->late * LATE_PART >= idle_guard->noted)
         idle_guard->needed = true;
 }
 

@@ -1,39 +1,38 @@
-/* A processor that does not sleep while something is timed. A process that is woken on one that
- * slept deeply comes 150 us later and is slow for some 60 more (docs/results/README.md). Two things
- * keep it awake:
+/* Keeps a processor from sleeping while something is timed. A process that is woken on a processor
+ * in deep sleep starts 150 us later, and is slow for about 60 us more (docs/results/README.md). Two
+ * means keep it awake:
  *
- * The kernel's own interface, PM QoS: a file that holds, for as long as it is open, the most
- * microseconds that waking may take on any processor (Linux,
- * Documentation/power/pm_qos_interface.rst). Root may open it, and whom it is given to. In a
- * virtual machine it may do nothing: a processor without anything to do is handed to the host
- * there, which wakes it as it pleases, or has something better to do.
+ * The kernel's interface PM QoS: while this file is open, it limits the microseconds that waking
+ * may take on any processor (Linux, Documentation/power/pm_qos_interface.rst). Root may open it,
+ * and users with rights on the file. In a virtual machine it may have no effect: an idle processor
+ * goes back to the host, which wakes it when it likes.
  *
- * Where runners are seen to come late all the same, a thread on the processor that they launch from
- * (launch_cpu.h), which computes nothing under the policy SCHED_IDLE (sched(7)) for as long as all
- * of them are stopped. It rests before one is woken: policies are compared within a control group
- * or session, so that a runner, which has its own, waits for milliseconds behind such a thread now
- * and then. */
-#ifndef KFORGE_WAKEFUL_H
-#define KFORGE_WAKEFUL_H
+ * A thread on the processor that runners launch from (launch_cpu.h), started once runners are seen
+ * to wake late all the same. It computes under the policy SCHED_IDLE (sched(7)) while all runners
+ * are stopped. It rests before one is woken. A runner has a control group or session of its own,
+ * and policies only count within one, so it would sometimes wait milliseconds for that thread. */
+#ifndef KFORGE_CPU_IDLE_GUARD_H
+#define KFORGE_CPU_IDLE_GUARD_H
 
 #define KF_CPU_IDLE_GUARD_FILE "/dev/cpu_dma_latency"
 
 typedef struct kf_cpu_idle_guard kf_cpu_idle_guard;
 
-/* `processor`: of that thread; -1: there is to be none. NULL when memory is short: the functions
- * below accept that. All are called by one thread. */
+/* Makes a guard. `processor`: for its thread; -1 for no thread. Returns NULL without memory, which
+ * the functions below accept. One thread calls them all. */
 kf_cpu_idle_guard *kf_cpu_idle_guard_new(int processor);
 void kf_cpu_idle_guard_free(kf_cpu_idle_guard *idle_guard);
 
-/* In between the processor is kept awake, and nowhere else. */
+/* Keeps the processor awake from the first call to the second, and at no other time. */
 void kf_cpu_idle_guard_begin(kf_cpu_idle_guard *idle_guard);
 void kf_cpu_idle_guard_end(kf_cpu_idle_guard *idle_guard);
 
-/* A runner of the task's own took so long to wake. One in eight that come late are enough for a
- * thread. */
+/* Notes how long one of the task's own runners took to wake. If one in eight is late, the guard
+ * starts its thread. */
 void kf_cpu_idle_guard_note(kf_cpu_idle_guard *idle_guard, double seconds);
 
-/* A runner has been stopped, and none runs; one is about to be woken. */
+/* Call the first after a runner has been stopped, while all are, and the second before one is
+ * woken. */
 void kf_cpu_idle_guard_keep(kf_cpu_idle_guard *idle_guard);
 void kf_cpu_idle_guard_rest(kf_cpu_idle_guard *idle_guard);
 

@@ -6,7 +6,8 @@
 
 #include "kforge/cleanup.h"
 
-#define EACH 4 /* processors a GPU: its launcher, the judge's, and some for everybody else */
+/* processors a GPU: the launcher, the judge's, and two for other programs */
+#define EACH 4
 
 static void without(cpu_set_t *set, const cpu_set_t *others)
 {
@@ -14,7 +15,7 @@ static void without(cpu_set_t *set, const cpu_set_t *others)
         if (CPU_ISSET(cpu, others)) CPU_CLR(cpu, set);
 }
 
-/* The list is like "0,64" or "0-1". */
+/* Parses a list like "0,64" or "0-1". */
 void kf_core_of_system(int processor, cpu_set_t *core)
 {
     char path[96], text[256] = "";
@@ -30,8 +31,8 @@ void kf_core_of_system(int processor, cpu_set_t *core)
     }
 }
 
-/* The processor in the `number`-th core from the end, counted round, or the next that is not of
- * `taken`; -1: there is none. Of a core the last one counts. */
+/* Returns the last processor of the core that lies `number` cores before the last, counted round,
+ * or of the next core outside `taken`; -1 without one. */
 static int from_the_end(cpu_set_t left, int number, const cpu_set_t *taken, kf_core *core_of)
 {
     int ends[CPU_SETSIZE], count = 0;

@@ -1,22 +1,25 @@
-/* Waiting until a device's memory is as quick as it gets, by reads whose time says so. Pure but for
- * the clock and for sleeping. */
-#ifndef KFORGE_QUIET_H
-#define KFORGE_QUIET_H
+/* Waits until a device's memory is as fast as usual, judging by the time of reads. A driver may
+ * clear freed memory in the background, and other work then has less bandwidth. Apart from the
+ * clock and from sleeping these functions are pure. */
+#ifndef KFORGE_MEMORY_SETTLE_H
+#define KFORGE_MEMORY_SETTLE_H
 
-/* at a time: clearing all memory of an H200 takes 0.4, and what lasts longer is something else */
+/* of one wait. Clearing all memory of an H200 takes 0.4 s; a longer delay has another reason. */
 #define KF_MEMORY_SETTLE_SECONDS 0.5
 
 typedef struct kf_memory_settle {
-    double (*read)(void *context); /* seconds that a read takes now; 0: nobody knows */
+    /* Returns how many seconds a read takes now; 0 if that is unknown. */
+    double (*read)(void *context);
     void *context;
-    double rule; /* seconds that it takes as a rule; 0: not known yet */
+    /* seconds that a read usually takes; 0 if not known yet */
+    double rule;
 } kf_memory_settle;
 
-/* The first reads, of which some are for clocks to rise. If something disturbs them, the first
- * quicker look makes another rule. */
-void kf_memory_settle_learn(kf_memory_settle *quiet);
-/* Returns once a read takes no longer than as a rule, or when `most` seconds are over: what it
- * takes then is the rule. */
-void kf_memory_settle_await(kf_memory_settle *quiet, double most);
+/* Finds out how long a read usually takes. Some reads let clocks rise first. If other work disturbs
+ * them, the first faster read corrects the result later. */
+void kf_memory_settle_learn(kf_memory_settle *settle);
+/* Returns once a read takes no longer than usual, or after `most` seconds. The time of a read then
+ * counts as usual. */
+void kf_memory_settle_await(kf_memory_settle *settle, double most);
 
 #endif

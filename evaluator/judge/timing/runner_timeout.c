@@ -20,8 +20,8 @@ void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, 
     *runner_timeout = (kf_runner_timeout){.seconds = seconds, .looked = now, .threads = -1};
 }
 
-/* Seconds for which the thread of that file was ready and not run; `unknown` where the kernel keeps
- * no count. */
+/* Returns how many seconds the thread of that file was ready without a processor, or `unknown` if
+ * the kernel does not count them. */
 static double read_queued(const char *path, double unknown)
 {
     char text[128];
@@ -56,8 +56,8 @@ void kf_runner_timeout_watch(kf_runner_timeout *runner_timeout, pid_t pid)
     runner_timeout->starved = read_queued("/proc/thread-self/schedstat", INFINITY);
 }
 
-/* Notes for how long each thread has queued so far; returns the most that one has queued since the
- * last time. One that is new counts from here. */
+/* Notes how long each thread has waited for a processor so far. Returns the largest increase of one
+ * thread since the last call. A new thread counts from here. */
 static double look_at_queue(kf_runner_timeout *runner_timeout, pid_t pid)
 {
     char path[64];
@@ -91,10 +91,10 @@ void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, dou
     runner_timeout->stalled += late - own;
 }
 
-/* Hundreds of threads that keep the waiter from running would do so for as long as it takes to
- * account for them, a thousand times what that takes alone. Their priority can't be raised again
- * without rights, so it is lowered for crowds only: what is fair among a few is no reason. */
-static void have_crowd_step_back(pid_t pid)
+/* Lowers the priority of a runner with very many threads. They would keep the judge from running
+ * while it accounts for them, for a thousand times as long as that takes otherwise. Raising the
+ * priority again takes rights that the judge may lack, so runners with few threads keep theirs. */
+static void lower_priority_of_many(pid_t pid)
 {
     char path[64];
     struct stat folder;
@@ -107,7 +107,7 @@ bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double
 {
     double went = now - runner_timeout->looked, computed = 0, starved = 0;
     runner_timeout->looked = now;
-    /* sooner there is nothing to see, and somebody may be timing */
+    /* Sooner the numbers would not have changed, and looking may disturb a batch. */
     if (runner_timeout->watched && went > KF_RUNNER_TIMEOUT_TURN / 2) {
         const kf_runner_timeout before = *runner_timeout;
         kf_runner_timeout_watch(runner_timeout, pid);
@@ -116,9 +116,8 @@ bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double
     }
     kf_runner_timeout_spend(runner_timeout, went, computed, starved);
     if (went > 2 * KF_RUNNER_TIMEOUT_TURN && fmin(computed, starved) > KF_RUNNER_TIMEOUT_TURN)
-        have_crowd_step_back(pid);
-    /* Not before half of it is gone: whoever answers soon is not to be watched, which takes
-     * processor time beside what is timed. */
+        lower_priority_of_many(pid);
+    /* Looking takes processor time during a batch, so it begins when half of the time is over. */
     if (runner_timeout->threads < 0 && runner_timeout->used > 0.5 * runner_timeout->seconds)
         look_at_queue(runner_timeout, pid);
     if (runner_timeout->used < runner_timeout->seconds) return true;

@@ -1,20 +1,19 @@
 /* How long the judge waits for a runner: in time that the machine gave it, not in time that passed.
- * A machine may stand still (a virtual one that its host does not schedule, a container that is
- * frozen) or have more to run than processors; a deadline on the wall then convicts whoever was
- * waited for.
+ * A machine may stand still (a virtual one without a processor of its host, a frozen container) or
+ * have more to run than processors. A deadline in passed time would then convict the runner.
  *
- * - The one who waits looks at least every KF_RUNNER_TIMEOUT_TURN seconds. When twice that and more
- * went by between two looks, the waiter itself was not run, and what lies beyond counts as a stall,
- * not as waiting. But a runner can keep the waiter from running, by hundreds of threads on its
- * processor: as much of it as the waiter was ready and no processor took it while the runner
- * computed is the runner's time.
- * - Before it gives up it asks for how long a thread of the runner was ready and no processor took
- * it (/proc/PID/task/TID/schedstat, second number: Documentation/scheduler/sched-stats.rst), and
- * waits for so long once more: KF_RUNNER_TIMEOUT_GRANT seconds at most, since a runner can have
- * more threads than there are processors by itself. One that sleeps gets nothing.
- */
-#ifndef KFORGE_EVALUATOR_PATIENCE_H
-#define KFORGE_EVALUATOR_PATIENCE_H
+ * - The judge looks at least every KF_RUNNER_TIMEOUT_TURN seconds. If more than twice that passes
+ *   between two looks, the judge itself did not run, and the rest counts as a stall, not as
+ * waiting. But hundreds of threads of a runner on the judge's processor can keep it from running.
+ * The time in which the judge was ready without a processor while the runner computed is the
+ * runner's.
+ * - Before the judge gives up, it reads how long a thread of the runner was ready without a
+ *   processor (/proc/PID/task/TID/schedstat, second number:
+ *   Documentation/scheduler/sched-stats.rst). It waits that long once more, at most
+ *   KF_RUNNER_TIMEOUT_GRANT seconds, because a runner can have more threads than there are
+ *   processors. A runner that sleeps gets no more time. */
+#ifndef KFORGE_RUNNER_TIMEOUT_H
+#define KFORGE_RUNNER_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,40 +21,48 @@
 
 #define KF_RUNNER_TIMEOUT_TURN 0.1
 #define KF_RUNNER_TIMEOUT_GRANT 1.5
-/* threads of a runner that keep the waiter from running, and then get the last priority */
+/* A runner with more threads gets the lowest priority once they keep the judge from running. */
 #define KF_RUNNER_TIMEOUT_CROWD 100
-/* of a runner that are looked at, those with the lowest numbers */
+/* so many threads of a runner are watched, those with the lowest numbers */
 #define KF_RUNNER_TIMEOUT_THREADS 32
 
 typedef struct kf_runner_timeout {
-    double seconds;  /* what it may take */
-    double used;     /* of these */
-    double stalled;  /* what went by beside that */
-    double granted;  /* added to `seconds` for waiting in the machine's queue */
-    double looked;   /* kf_now() of the last look */
-    bool watched;    /* the next two are known */
-    double computed; /* by the runner's threads together, seconds since it began */
-    double starved;  /* by the waiter: seconds that it was ready and not run */
-    int threads;     /* -1: not looked at yet */
+    /* seconds that the runner may take, and that it has used of them */
+    double seconds, used;
+    /* seconds that passed but do not count */
+    double stalled;
+    /* seconds that were added to `seconds`, because threads had no processor */
+    double granted;
+    /* kf_now() of the last look */
+    double looked;
+    /* `computed` and `starved` are known */
+    bool watched;
+    /* processor time of all threads of the runner, in seconds since it began */
+    double computed;
+    /* seconds in which the judge's thread was ready without a processor */
+    double starved;
+    /* in `queue`; -1 before the first look at them */
+    int threads;
     struct kf_runner_timeout_thread {
         pid_t thread;
-        double queued; /* seconds, since it began */
+        /* seconds without a processor since it began */
+        double queued;
     } queue[KF_RUNNER_TIMEOUT_THREADS];
 } kf_runner_timeout;
 
-/* Begins now, `now` being kf_now(). */
+/* Begins to wait. `now` is kf_now(). */
 void kf_runner_timeout_begin(kf_runner_timeout *runner_timeout, double seconds, double now);
-/* What is to be seen of a runner that may starve the waiter is seen from now on. Takes some
- * microseconds, so not within what is timed. */
+/* Begins to watch for a runner that keeps the judge from running. That takes some microseconds, so
+ * call it while no batch is timed. */
 void kf_runner_timeout_watch(kf_runner_timeout *runner_timeout, pid_t pid);
-/* Accounts for `went` seconds between two looks, in which the runner computed and the waiter
- * starved for so long. Pure. */
+/* Accounts for `went` seconds between two looks, in which the runner computed for `computed`
+ * seconds and the judge had no processor for `starved` seconds. Pure. */
 void kf_runner_timeout_spend(kf_runner_timeout *runner_timeout, double went, double computed,
                              double starved);
-/* Accounts for the time since the last look. False: it is over. `pid` is the runner's; 0 or one
- * that is gone: nobody queues. */
+/* Accounts for the time since the last look. False if the runner's time is over. `pid` is the
+ * runner's; 0, or the id of a process that has ended, gets no grant. */
 bool kf_runner_timeout_look(kf_runner_timeout *runner_timeout, pid_t pid, double now);
-/* For poll(2): milliseconds until the next look. */
+/* Returns the milliseconds until the next look, for poll(2). */
 int kf_runner_timeout_sleep(const kf_runner_timeout *runner_timeout);
 
 #endif

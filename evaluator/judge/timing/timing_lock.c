@@ -20,9 +20,11 @@ int kf_timing_lock_open(const char *name, kf_error *error)
     }
     if (fd < 0) fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        kf_fail(error, KF_ERROR_MACHINE,
-                "%s: cannot open: %s; it keeps two kforge from timing on one GPU", path,
-                strerror(errno));
+        kf_fail(
+            error, KF_ERROR_MACHINE,
+            "%s: cannot open: %s. This file keeps two processes from timing on one GPU: make it "
+            "readable, or remove it",
+            path, strerror(errno));
     return fd;
 }
 
@@ -30,7 +32,8 @@ bool kf_timing_lock_take(int lock, const volatile int *stop, kf_error *error)
 {
     while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return kf_fail(error, KF_ERROR_MACHINE, "the timing lock: %s", strerror(errno));
+            return kf_fail(error, KF_ERROR_MACHINE, "cannot lock a file /tmp/kforge-*.lock: %s",
+                           strerror(errno));
         if (stop && *stop) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }

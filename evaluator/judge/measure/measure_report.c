@@ -1,0 +1,158 @@
+/* Turns events of runners, and the end of the job's time, into findings. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error_codes.h"
+#include "measure_internal.h"
+#include "wire.h"
+
+/* Copies the last line that a runner printed, or an empty text. */
+static void last_words(const kf_runner *runner, char *text, size_t size)
+{
+    kf_autofree char *output = kf_runner_output(runner, 2000);
+    text[0] = '\0';
+    if (!output) return;
+    size_t length = strlen(output);
+    while (length && (output[length - 1] == '\n' || output[length - 1] == ' '))
+        output[--length] = '\0';
+    const char *line = strrchr(output, '\n');
+    line = line ? line + 1 : output;
+    if (*line) snprintf(text, size, ". It printed: %.300s", line);
+}
+
+/* Adds a finding from "ERROR: AddressSanitizer: KIND on address …" in the runner's output, with the
+ * first frame in the candidate's own file. False without memory. */
+static bool asan_report(kf_measurement *r, const kf_runner *runner)
+{
+    kf_autofree char *output = kf_runner_output(runner, 64000);
+    const char *report = output ? strstr(output, "AddressSanitizer: ") : NULL;
+    if (!report) return true;
+    char kind[64] = "", place[200] = "", access[32] = "";
+    sscanf(report + strlen("AddressSanitizer: "), "%63[a-zA-Z-]", kind);
+    const char *operation = strstr(report, "\nWRITE of size");
+    if (!operation) operation = strstr(report, "\nREAD of size");
+    if (operation) sscanf(operation + 1, "%31[^\n]", access);
+    const char *file = strstr(report, "candidate.cu:");
+    if (file) sscanf(file, "%199[^\n ]", place);
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
+                                  KF_BLAME_CANDIDATE, "asan.report", NAN, NAN,
+                                  "AddressSanitizer: %s%s%s%s%s", kind, access[0] ? ", " : "",
+                                  access, place[0] ? " at " : "", place) != NULL;
+}
+
+/* True if the runner ran out of memory. While a module of PyTorch is loaded its output says so. A
+ * module that lies about it gains only a verdict that does not count. */
+static bool found_no_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
+                            int code, const char *words)
+{
+    const char *name;
+    if (event == KF_RUNNER_DEVICE_ERROR)
+        return r->device->error_status(code, &name) == KF_OUT_OF_MEMORY;
+    return kf_runner_is_python(kf_runner_kind_of(runner)) &&
+           strstr(words, "CUDA out of memory") != NULL;
+}
+
+/* True if a solution found no memory, but a larger device, or an idle one, would have had it. */
+static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_runner_event event,
+                          int code, const char *words)
+{
+    const kf_workbench *bench = r->bench;
+    return kf_runner_is_python(kf_runner_kind_of(runner)) && r->device->is_short &&
+           r->device->is_short(bench->device, runner, bench->problem) &&
+           found_no_memory(r, runner, event, code, words);
+}
+
+/* Adds a finding that the workload is too large for the device. The task's programs are right. */
+static bool report_size(kf_measurement *r, kf_role role, const char *why, const char *words,
+                        kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK, "memory.short", NAN,
+               NAN,
+               "the task's %s finds too little memory in workload %s, which has %.3g GiB of inputs "
+               "and "
+               "outputs a call. Give it smaller params or device_params for %s, or free memory "
+               "that other programs use: %s%s",
+               role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
+               (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
+           kf_fail_memory(error, "a measurement");
+}
+
+bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
+                           kf_runner_event event, int code, const char *doing, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner_explanation why;
+    if (event == KF_RUNNER_STOPPED) return kf_fail(error, KF_ERROR_BUSY, "interrupted");
+    kf_runner_explain(runner, event, doing, &why);
+    if (event == KF_RUNNER_MACHINE) return kf_fail(error, KF_ERROR_MACHINE, "%s", why.text);
+    char words[340];
+    last_words(runner, words, sizeof words);
+    const char *name = NULL;
+    if (event == KF_RUNNER_DEVICE_ERROR) {
+        why.status = r->device->error_status(code, &name);
+        bool others = code == KF_WIRE_EXCEPTION_OF_OTHERS;
+        if (others || code == KF_WIRE_EXCEPTION) {
+            snprintf(why.text, sizeof why.text, "forward failed while %s%s", doing,
+                     others ? " with the task's weights, where its constructor makes others (type "
+                              "or layout)"
+                            : "");
+            why.rule = "forward.raised";
+        } else
+            snprintf(why.text + strlen(why.text), sizeof why.text - strlen(why.text), ": %s (%d)",
+                     name, code);
+    }
+    if (role != KF_ROLE_CANDIDATE) {
+        bool machine = event == KF_RUNNER_DEVICE_ERROR && kf_cuda_error_is_machine(code);
+        r->over = true;
+        if (found_no_memory(r, runner, event, code, words))
+            return report_size(r, role, why.text, words, error);
+        return kf_verdict_add_finding(
+                   bench->verdict, bench->result, KF_JUDGE_ERROR,
+                   machine ? KF_BLAME_MACHINE : KF_BLAME_TASK,
+                   role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
+                   "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle",
+                   why.text, words) != NULL ||
+               kf_fail_memory(error, "a measurement");
+    }
+    if (lacked_memory(r, runner, event, code, words)) {
+        r->over = true;
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_JUDGE_ERROR, KF_BLAME_TASK,
+                                      "memory.short", NAN, NAN,
+                                      "the device has less memory left than a solution to a "
+                                      "problem of this size needs: %s%s",
+                                      why.text, words) != NULL ||
+               kf_fail_memory(error, "a measurement");
+    }
+    if (bench->options->asan && event == KF_RUNNER_ENDED) {
+        if (!asan_report(r, runner)) return kf_fail_memory(error, "a measurement");
+        if (r->over) return true;
+    }
+    r->over = true;
+    return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE,
+                                  why.rule, code ? code : NAN, NAN, "%s%s", why.text,
+                                  words) != NULL ||
+           kf_fail_memory(error, "a measurement");
+}
+
+bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_clock clock = bench->clock;
+    const kf_runner *runner = r->runners[CANDIDATE];
+    kf_clock_charge_candidate(&clock, runner ? kf_runner_late_seconds(runner) : 0);
+    double all = kf_clock_candidate_total(&clock);
+    bool slow = kf_clock_blames_candidate(&clock, bench->options->timeout_seconds, kf_now());
+    r->over = true;
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, slow ? KF_TIMEOUT : KF_JUDGE_ERROR,
+               slow ? KF_BLAME_CANDIDATE : KF_BLAME_MACHINE, slow ? "time.limit" : "time.budget",
+               all, bench->options->timeout_seconds,
+               "the %.0f s of the whole job are over. The candidate took %.3g s, "
+               "%.3g s of them in this workload",
+               bench->options->timeout_seconds, all, clock.candidate) != NULL ||
+           kf_fail_memory(error, "a measurement");
+}

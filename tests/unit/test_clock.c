@@ -1,0 +1,63 @@
+/* The clock of a job. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+
+static kf_clock started(void)
+{
+    kf_clock clock = {.deadline = 100};
+    kf_clock_begin_workload(&clock, 10);
+    return clock;
+}
+
+static void a_pause_of_the_workload_leaves_the_deadline(void **state)
+{
+    (void)state;
+    kf_clock clock = started();
+    kf_clock_pause(&clock, 20);
+    kf_clock_resume(&clock, KF_PAUSE_WORKLOAD, 25);
+    assert_true(kf_clock_elapsed(&clock, 30) == 15);
+    assert_true(kf_clock_left(&clock, 30) == 70);
+}
+
+static void a_pause_of_the_job_stops_both(void **state)
+{
+    (void)state;
+    kf_clock clock = started();
+    kf_clock_pause(&clock, 20);
+    kf_clock_resume(&clock, KF_PAUSE_JOB, 25);
+    kf_clock_exclude(&clock, KF_PAUSE_JOB, 1);
+    assert_true(kf_clock_elapsed(&clock, 30) == 14);
+    assert_true(kf_clock_left(&clock, 30) == 76);
+}
+
+static void the_candidate_is_blamed_for_most_of_the_time(void **state)
+{
+    (void)state;
+    kf_clock clock = started();
+    kf_clock_charge_candidate(&clock, 9);
+    assert_true(kf_clock_blames_candidate(&clock, 100, 27)); /* 9 of 17 in this workload */
+    assert_false(kf_clock_blames_candidate(&clock, 100, 29));
+    kf_clock_begin_workload(&clock, 29);
+    assert_true(kf_clock_candidate_total(&clock) == 9);
+    kf_clock_charge_candidate(&clock, 21);
+    assert_true(kf_clock_blames_candidate(&clock, 100, 59)); /* 30 of 59 in the job */
+    kf_clock_begin_workload(&clock, 59);
+    kf_clock_charge_candidate(&clock, 4);
+    assert_false(kf_clock_blames_candidate(&clock, 100, 70));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pause_of_the_workload_leaves_the_deadline),
+        cmocka_unit_test(a_pause_of_the_job_stops_both),
+        cmocka_unit_test(the_candidate_is_blamed_for_most_of_the_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
