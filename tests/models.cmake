@@ -29,8 +29,6 @@ add_test(NAME cli.ensemble COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/ensemble
 set_tests_properties(cli.ensemble PROPERTIES TIMEOUT 300)
 add_test(NAME cli.replay COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/replay.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.replay PROPERTIES TIMEOUT 400)
-add_test(NAME cli.replay_stress COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/replay_stress.sh ${CMAKE_BINARY_DIR}/bin)
-set_tests_properties(cli.replay_stress PROPERTIES TIMEOUT 3000 SKIP_RETURN_CODE 77)
 add_test(NAME cli.models_real COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/models_real.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.models_real PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 kf_bench(llm kf_commands)

@@ -11,8 +11,6 @@ endforeach()
 set_tests_properties(unit.search_resume PROPERTIES TIMEOUT 900) # some hundred sessions, each with its workers
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
-kf_test(search_capacity kf_commands)
-target_link_options(test_search_capacity PRIVATE -Wl,--wrap=kf_workers_capacity,--wrap=kf_workers_devices,--wrap=kf_workers_least_jobs)
 foreach(name eval optimize strategies worker)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)

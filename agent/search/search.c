@@ -232,7 +232,6 @@ static bool dispatch(kf_search *s, kf_proposal *p, kf_error *error)
         return false;
     }
     p->ticket = ++s->next_ticket;
-    if (known) kf_replay_order_known(s, p);
     if (known || !submit_job(s, p, error)) {
         kf_proposal_free(p);
         return known;
@@ -316,13 +315,13 @@ static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *erro
     return true;
 }
 
-/* Places for jobs but for those whose findings the search does not know yet: what it does must not
- * depend on whose verdict waits to be read. */
+/* Returns how many more jobs may be submitted. A job counts until its verdict is recorded, so a
+ * decision does not depend on a verdict that waits to be read. */
 static size_t free_capacity(const kf_search *s)
 {
-    size_t taken = 0;
+    size_t taken = 0, capacity = kf_workers_capacity(s->workers);
     for (const kf_proposal *p = s->in_flight; p; p = p->next) taken++;
-    return s->capacity.jobs > taken ? s->capacity.jobs - taken : 0;
+    return capacity > taken ? capacity - taken : 0;
 }
 
 /* The tuner may fill the time of a call, but what the call brings is not to wait behind all its
@@ -332,7 +331,7 @@ static bool has_room_for_points(const kf_search *s)
     size_t calls = 0, jobs = 0;
     for (const kf_call *call = s->calls; call; call = call->next) calls++;
     for (const kf_proposal *p = s->in_flight; p; p = p->next) jobs++;
-    return jobs < s->capacity.least || free_capacity(s) > calls;
+    return jobs < kf_workers_least_jobs(s->workers) || free_capacity(s) > calls;
 }
 
 static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
@@ -372,8 +371,7 @@ static bool propose(kf_search *s, kf_proposal **proposal, kf_error *error)
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
-    while (kf_capacity_look(s),
-           free_capacity(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
+    while (free_capacity(s) && !spent(s, true) && !interrupts(s) && !s->models_gone) {
         kf_proposal *proposal = NULL;
         bool moved = false;
         /* A call is due before the tuner may fill the time until its reply. */
@@ -405,15 +403,6 @@ static bool handle(kf_search *s, kf_workers_result *result, kf_error *error)
     return recorded;
 }
 
-/* As kf_workers_wait, in the order of the run that is repeated, where one is. */
-static int next_result(kf_search *s, kf_workers_result *result, kf_error *error)
-{
-    if (kf_replay_order_take(s, result)) return 1;
-    int got = kf_workers_wait(s->workers, WAIT_SECONDS, result, error);
-    if (got != 1 || !kf_replay_order_hold(s, result)) return got;
-    return kf_replay_order_take(s, result) ? 1 : 0;
-}
-
 /* Waits for one thing to happen, a little. */
 static bool wait_some(kf_search *s, kf_error *error)
 {
@@ -429,7 +418,7 @@ static bool wait_some(kf_search *s, kf_error *error)
     if (moved) return true;
     size_t count = kf_models_watch(s, fds, WATCHED, &wake);
     kf_workers_listen(s->workers, fds, count, wake);
-    int got = next_result(s, &result, error);
+    int got = kf_workers_wait(s->workers, WAIT_SECONDS, &result, error);
     const char *news = kf_workers_news(s->workers);
     if (news) kf_search_tell(s, KF_SEARCH_NEWS, "%s", news);
     if (got < 0) return kf_fail_prefix(error, "no worker is left");
@@ -452,17 +441,6 @@ static void withdraw(kf_search *s)
             if (p && (p->step == KF_STEP_BASELINE || p->step == KF_STEP_SEED)) s->next_default = 0;
             kf_proposal_free(p);
         }
-    }
-}
-
-/* A run that repeats another one takes back the points that nobody had begun in that one, which
- * workers of another pace may have begun here, and no others. */
-static void withdraw_as_then(kf_search *s)
-{
-    for (kf_proposal *p = s->in_flight, *next; p; p = next) {
-        next = p->next;
-        if (p->step == KF_STEP_TUNE && !kf_replay_order_expects(s, p))
-            kf_proposal_free(unlink_ticket(s, p->ticket));
     }
 }
 
@@ -513,10 +491,7 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
         if (!fill(s, &stuck, error)) return false;
         const char *over = spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models_gone;
-        if (s->progress.ending && !interrupts(s) && s->order.count)
-            withdraw_as_then(s);
-        else if (interrupts(s) || (s->progress.ending && !has_begun(s)))
-            withdraw(s);
+        if (interrupts(s) || (s->progress.ending && !has_begun(s))) withdraw(s);
         if (interrupts(s) >= 2) break;
         if (!s->in_flight) {
             if (s->progress.ending || (stuck && !s->retries && !kf_models_alive(s))) break;
@@ -611,7 +586,7 @@ void kf_search_release(kf_search *s)
     for (kf_proposal *p; (p = s->retries);) s->retries = p->next, kf_proposal_free(p);
     for (kf_proposal *p; (p = s->aside);) s->aside = p->next, kf_proposal_free(p);
     kf_models_close(s);
-    kf_replay_order_clear(&s->order);
+    kf_replay_clear(&s->replay);
     kf_store_close(s->notes_store);
     kf_population_free(s->population);
     for (size_t i = 0; i < s->arm_count; i++) kf_tunable_source_free(s->arms[i]);
@@ -627,7 +602,7 @@ static bool run_all(kf_search *s, const char *run, kf_search_result *result, boo
     const kf_search_settings *settings = s->settings;
     if (!kf_prompt_check(settings->prompts, error) || !kf_models_check(settings, error) ||
         !make_job(s, error) || !kf_tunable_sources_defaults(s, error) || !await_hello(s, error) ||
-        !begin_run(s, run, error) || !kf_replay_order_read(s, error) || !await_others(s, error))
+        !begin_run(s, run, error) || !kf_replay_read(s, error) || !await_others(s, error))
         return false;
     *begun = true;
     s->started = kf_now();

@@ -179,48 +179,27 @@ typedef struct kf_move_count {
     int64_t uses, paid;
 } kf_move_count;
 
-/* Verdicts in the order of a stored run that is replayed (search_replay_order.c). */
-#define KF_REPLAY_ORDER_HELD 256
-typedef struct kf_replay_place {
-    /* of the candidate that it had a verdict on; "" when that has happened here */
+/* An attempt of the replayed run that counted by a verdict of another run. */
+typedef struct kf_reused_verdict {
+    /* of the candidate */
     char hash[KF_HASH_HEX];
-    bool verify;    /* measured again: a verdict of its own */
-    int64_t number; /* of the call that it came from: models repeat themselves; 0 none */
-} kf_replay_place;
-/* An attempt that counted by a verdict of another run: what that run knew when it began, and nobody
- * can find out again. */
-typedef struct kf_told {
-    char hash[KF_HASH_HEX]; /* of the candidate */
-    int64_t number;         /* as in kf_replay_place */
+    /* of the call that the candidate came from, as kf_call.number; 0: of no call */
+    int64_t number;
     kf_attempt_outcome outcome;
     int64_t verdict, candidate;
     kf_status status;
     kf_blame blame;
     kf_interval speedup;
-} kf_told;
-typedef struct kf_replay_order {
-    kf_replay_place *places;
-    size_t count, capacity, next;
-    kf_told *told;
-    size_t told_count;
-    int64_t *candidates; /* of the replies: the stored run's candidate of call 1, 2, …; 0 none */
-    size_t candidate_count;
-    kf_workers_result held[KF_REPLAY_ORDER_HELD]; /* come too early */
-    size_t held_count;
-} kf_replay_order;
+} kf_reused_verdict;
 
-/* What the workers that were there allowed (search_capacity.c), from a point of the run on. */
-#define KF_CAPACITY_CHANGES 256
-typedef struct kf_capacity {
-    int64_t clock;  /* kf_search_clock */
-    size_t jobs;    /* under way at a time */
-    size_t devices; /* kf_workers_devices */
-    size_t least;   /* kf_workers_least_jobs */
-} kf_capacity;
-typedef struct kf_capacity_history {
-    kf_capacity changes[KF_CAPACITY_CHANGES];
-    size_t count;
-} kf_capacity_history;
+/* What the stored run that is replayed found in its store (search_replay.c). */
+typedef struct kf_replay {
+    kf_reused_verdict *reused;
+    size_t reused_count;
+    /* by number of the call, less 1: the candidate of its reply; 0: none */
+    int64_t *candidates;
+    size_t candidate_count;
+} kf_replay;
 
 typedef struct kf_tries {
     int64_t candidate;
@@ -277,10 +256,8 @@ typedef struct kf_search {
     kf_store *notes_store;
     double notes_until; /* seconds since 1970: what other runs have noted later does not count */
 
-    kf_replay_order order;
-    kf_capacity capacity;                            /* now */
-    kf_capacity_history capacity_had, capacity_then; /* of this run; of the one that it repeats */
-    kf_tries *tries;                                 /* measured again */
+    kf_replay replay;
+    kf_tries *tries; /* measured again */
     size_t tries_count;
     int64_t judged_since_verify;
     double verified_best; /* speedup, 0 none */
@@ -348,34 +325,18 @@ bool kf_record_rejected(kf_search *s, kf_proposal *proposal, const char *message
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome,
                        const char *message, kf_error *error);
 
-/* search_replay_order.c */
-/* Where the models are those of a stored run: the order of its verdicts. */
-bool kf_replay_order_read(kf_search *s, kf_error *error);
-void kf_replay_order_clear(kf_replay_order *order);
-/* Is a verdict on it still to come in the stored run? */
-bool kf_replay_order_expects(const kf_search *s, const kf_proposal *proposal);
-/* Has the verdict come too early? Then it is taken over; what stays with the caller is handled at
- * once. */
-bool kf_replay_order_hold(kf_search *s, kf_workers_result *result);
-/* A held one whose turn it is. */
-bool kf_replay_order_take(kf_search *s, kf_workers_result *result);
-/* Did the stored run count this proposal by a verdict of another run, as `outcome` says? Then
- * *known is that. */
-bool kf_replay_order_told(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome,
-                          kf_store_candidate *known, bool *told, kf_error *error);
-/* The source that stood for the reply to call `number` in the stored run, where that is this very
- * one in other words; malloc'd, *known NULL: it is not. */
-bool kf_replay_order_told_source(kf_search *s, int64_t number, const char *form, char **known,
-                                 kf_error *error);
-/* The proposal was recorded without a worker. */
-void kf_replay_order_known(kf_search *s, const kf_proposal *proposal);
-
-/* search_capacity.c */
-/* Before something is proposed: s->rooms is what holds now, in this run or, where one is repeated,
- * in that. */
-void kf_capacity_look(kf_search *s);
-void kf_capacity_write(const kf_capacity_history *history, cJSON *state);
-void kf_capacity_read(const cJSON *state, kf_capacity_history *history);
+/* search_replay.c */
+/* Reads what the stored run found, if the models replay one. */
+bool kf_replay_read(kf_search *s, kf_error *error);
+void kf_replay_clear(kf_replay *replay);
+/* Sets *known to the verdict of another run by which the replayed run counted this proposal as
+ * `outcome`, and *found to whether there is one. */
+bool kf_replay_verdict(kf_search *s, const kf_proposal *proposal, kf_attempt_outcome outcome,
+                       kf_store_candidate *known, bool *found, kf_error *error);
+/* Sets *known to the source that the replayed run used for the reply to call `number`, if it has
+ * the same canonical hash; malloc'd, else NULL. */
+bool kf_replay_source(kf_search *s, int64_t number, const char *form, char **known,
+                      kf_error *error);
 
 /* search_verify.c */
 /* progress.best and so on from the store; tells of a new best */

@@ -153,7 +153,8 @@ static bool call_is_due(const kf_search *s)
 {
     if (!kf_strategy_asks(&s->strategy) || (s->quota > 0 && kf_tunable_sources_more(s)))
         return false;
-    size_t limit = s->settings->calls > 0 ? (size_t)s->settings->calls : s->capacity.devices;
+    size_t limit =
+        s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
     size_t busy = (size_t)flying(s, -1);
     /* busy: in flight so far. */
     if (s->settings->samples &&

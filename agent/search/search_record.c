@@ -183,7 +183,7 @@ bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
         return false;
     *known = *known && usable(&candidate);
     if (*known && !counts_here(s, candidate.id, known, error)) return false;
-    if (!*known && !kf_replay_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error))
+    if (!*known && !kf_replay_verdict(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error))
         return false;
     return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
 }
@@ -197,7 +197,7 @@ bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_
     *known = NULL;
     if (!kf_canonical_source_hash(source, size, form, error)) return false;
     if (!*form) return true;
-    if (!kf_replay_order_told_source(s, number, form, known, error)) return false;
+    if (!kf_replay_source(s, number, form, known, error)) return false;
     if (*known) return true;
     kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
     if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id,
@@ -279,7 +279,7 @@ static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict 
                             (size_t)p->flag_count, hash);
     *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
     if (*found && !counts_here(s, known->id, found, error)) return false;
-    return *found || kf_replay_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
+    return *found || kf_replay_verdict(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,

@@ -261,8 +261,6 @@ char *kf_state_json(const kf_search *s)
     cJSON_AddNumberToObject(json, "device-seconds", s->progress.device_seconds);
     cJSON_AddNumberToObject(json, "quota", s->quota);
     add_models(s, json);
-    kf_capacity_write(&s->capacity_had, json);
-    cJSON_AddNumberToObject(json, "looked", (double)s->capacity.clock);
     if (s->notes_until > 0) cJSON_AddNumberToObject(json, "notes-until", s->notes_until);
     if (s->strategy.round > 1) add_round(s, json);
     cJSON_AddNumberToObject(json, "ticket", (double)s->next_ticket);
@@ -507,14 +505,6 @@ static void read_end(kf_search *s, const cJSON *json)
     }
 }
 
-static void read_capacity(kf_search *s, const cJSON *json)
-{
-    kf_capacity_read(json, &s->capacity_had);
-    if (!s->capacity_had.count) return;
-    s->capacity = s->capacity_had.changes[s->capacity_had.count - 1];
-    s->capacity.clock = (int64_t)number_of(json, "looked");
-}
-
 static void read_round(kf_search *s, const cJSON *json)
 {
     const cJSON *round = cJSON_GetObjectItemCaseSensitive(json, "round");
@@ -548,7 +538,6 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     read_exhausted(s, json);
     read_end(s, json);
     read_round(s, json);
-    read_capacity(s, json);
     /* What could not be made a proposal again comes before the replies that waited behind it. */
     kf_call *first = s->replies, **end = &first;
     s->replies = NULL;

@@ -290,54 +290,6 @@ static void critics_are_shown_flags_and_coders_are_not(void **state)
     assert_null(strstr(coder, "static scan"));
 }
 
-/* ---- the order of a run that is repeated ----------------------------------------------------- */
-
-static kf_proposal *flying(kf_search *s, int64_t ticket, kf_step step, const char *source)
-{
-    kf_proposal *p = calloc(1, sizeof *p);
-    *p = (kf_proposal){.next = s->in_flight,
-                       .ticket = ticket,
-                       .step = step,
-                       .source = strdup(source),
-                       .size = strlen(source)};
-    return s->in_flight = p;
-}
-
-/* The run had verdicts on B, then on X once more, then on C. Here X comes up again, and is known,
- * before it is measured again: that it was is another matter, and its verdict still waits for B's.
- */
-static void what_is_known_is_not_what_is_measured_again(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *source;
-        bool verify;
-    } rows[] = {{"B", false}, {"X", true}, {"C", false}};
-    kf_autofree kf_search *s = calloc(1, sizeof *s);
-    s->order.places = calloc(3, sizeof *s->order.places);
-    for (size_t i = 0; i < 3; i++) {
-        kf_store_candidate_hash(rows[i].source, 1, NULL, 0, s->order.places[i].hash);
-        s->order.places[i].verify = rows[i].verify;
-    }
-    s->order.count = 3;
-    kf_replay_order_known(s, flying(s, 1, KF_STEP_IMPROVE, "X"));
-    kf_proposal_free(s->in_flight);
-    s->in_flight = NULL;
-    kf_proposal *again = flying(s, 2, KF_STEP_VERIFY, "X"), *b = flying(s, 3, KF_STEP_TUNE, "B");
-    kf_workers_result result = {.ticket = 2};
-    assert_true(kf_replay_order_hold(s, &result));
-    assert_false(kf_replay_order_take(s, &result));
-    result = (kf_workers_result){.ticket = 3};
-    assert_true(kf_replay_order_hold(s, &result));
-    assert_true(kf_replay_order_take(s, &result) && result.ticket == 3);
-    s->in_flight = again, again->next = NULL; /* B is done with */
-    assert_true(kf_replay_order_take(s, &result) && result.ticket == 2);
-    assert_int_equal(s->order.next, 2);
-    kf_proposal_free(again);
-    kf_proposal_free(b);
-    kf_replay_order_clear(&s->order);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -351,7 +303,6 @@ int main(void)
         TEST(notes_are_summarised),
         TEST(a_summary_that_is_none_is_told),
         TEST(critics_are_shown_flags_and_coders_are_not),
-        cmocka_unit_test(what_is_known_is_not_what_is_measured_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

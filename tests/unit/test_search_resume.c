@@ -1,13 +1,13 @@
-/* Runs of several workers that are killed with calls and jobs under way. What a process leaves
+/* Runs that are killed with calls and jobs under way. What a process leaves
  * behind changes with its commits alone, so one that is killed right after a commit leaves what a
  * kill at any later instant leaves, up to the next one: a run in sessions of one commit each is
  * killed everywhere.
  *
- * In which order verdicts and replies of several workers and models come is up to the clock. So
- * runs are compared where it is not: a run that repeats a stored one and is killed again and again
- * is the same as the stored one; and a run that is killed while it asks a live model is the same as
- * its repetition, which nobody kills. The same: attempts, candidates and parents, prompts, replies,
- * and where in the run each call was begun and answered. */
+ * With one worker the order of verdicts follows from the decisions, and a replayed model answers
+ * when the live one did. So a replay that is killed again and again equals the stored run. A run
+ * that is killed while it asks a live model equals its replay. Equal are attempts, candidates,
+ * parents, prompts and replies, and where in the run each call was sent and answered. With several
+ * workers a killed run is only checked to lose nothing. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -56,14 +56,14 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
     "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"     \
     "fi\n"
 
-static const char *const ways[][3] = {
-    {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER,
-     "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
-     "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
-    {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER,
-     "FAKE_SEED=6 exec " FAKE_WORKER},
-    {"FAKE_SLEEP=0.9 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=0.8 FAKE_JOBS=3 exec " FAKE_WORKER,
-     "FAKE_SLEEP=0.85 FAKE_JOBS=3 exec " FAKE_WORKER},
+/* Sets of workers, NULL at the end. */
+enum { SLOW, FAST, SEVERAL };
+static const char *const ways[][4] = {
+    [SLOW] = {"FAKE_SEED=1 FAKE_JITTER=0.03 exec " FAKE_WORKER},
+    [FAST] = {"FAKE_SEED=4 exec " FAKE_WORKER},
+    [SEVERAL] = {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER,
+                 "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
+                 "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
 };
 
 /* A session in a process of its own. *run: "" a new one, and then its id. True when the run has
@@ -77,8 +77,10 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         kill_after = commits;
         f->store = kf_store_open(path, KF_STORE_CREATE, &f->error);
+        size_t count = 0;
+        while (ways[way][count]) count++;
         kf_workers *pool =
-            kf_workers_open(ways[way], 3, &(kf_workers_options){.grace_seconds = 1}, &f->error);
+            kf_workers_open(ways[way], count, &(kf_workers_options){.grace_seconds = 1}, &f->error);
         kf_search_observer observer = {notify, f};
         f->ran = f->store && pool &&
                  kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts,
@@ -179,8 +181,8 @@ typedef struct kind {
     int most; /* commits of a session of the repetition */
 } kind;
 
-static const kind kinds[] = {{"auto", 0, 1, 1}, {"evolve", 0, 2, 5},   {"critic", 0, 2, 5},
-                             {"fsr", 4, 1, 5},  {"contrast", 0, 1, 5}, {"auto", 0, 2, 7}};
+static const kind kinds[] = {{"auto", 3, 1, 1}, {"evolve", 3, 2, 5},   {"critic", 3, 2, 5},
+                             {"fsr", 4, 1, 5},  {"contrast", 1, 1, 5}, {"auto", 3, 2, 7}};
 
 typedef struct models {
     char *specs[2];
@@ -261,15 +263,15 @@ static void a_killed_repetition_is_its_run(void **state)
         begin(f);
         open_models(f, &m, i);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        sessions(f, first, &settings, 0, run, 0);
+        sessions(f, first, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, first, run);
         assert_true(count(whole, "\n") > 40);
         replay_models(&m, first, run);
         settings = settings_of(k, 5 + i, m.replays);
-        sessions(f, second, &settings, 1, again, 0);
+        sessions(f, second, &settings, FAST, again, 0);
         kf_autofree char *repeated = story(f, second, again);
         assert_same(k->strategy, whole, repeated);
-        int killed = sessions(f, third, &settings, 1, again, k->most);
+        int killed = sessions(f, third, &settings, FAST, again, k->most);
         kf_autofree char *pieces = story(f, third, again);
         printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
                count(whole, "\n"), killed - 1);
@@ -293,11 +295,11 @@ static void a_killed_run_is_its_repetition(void **state)
         begin(f);
         open_models(f, &m, i + 100);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        int killed = sessions(f, first, &settings, 0, run, k->most + 4);
+        int killed = sessions(f, first, &settings, SLOW, run, k->most + 4);
         kf_autofree char *whole = story(f, first, run);
         replay_models(&m, first, run);
         settings = settings_of(k, 5 + i, m.replays);
-        sessions(f, second, &settings, 1, again, 0);
+        sessions(f, second, &settings, FAST, again, 0);
         kf_autofree char *repeated = story(f, second, again);
         printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
                count(whole, "\n"), killed - 1);
@@ -321,10 +323,10 @@ static void what_a_run_knew_its_repetition_knows(void **state)
         begin(f);
         open_models(f, &m, i + 200);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        sessions(f, path, &settings, 0, run, 0);
+        sessions(f, path, &settings, SLOW, run, 0);
         forget_calls(f); /* the models say much of what they have said before, in another order */
         settings = settings_of(k, 55 + i, m.specs);
-        sessions(f, path, &settings, 0, run, 0);
+        sessions(f, path, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, path, run);
         int known = count(whole, " known ");
         kf_store *store = kf_store_open(path, KF_STORE_WRITE, &f->error);
@@ -334,8 +336,8 @@ static void what_a_run_knew_its_repetition_knows(void **state)
             replay_models(&m, time ? copy : path, run);
             settings = settings_of(k, 55 + i, m.replays);
             settings.anew = true;
-            int killed =
-                sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
+            int killed = sessions(f, time ? copy : path, &settings, FAST, again,
+                                  time == 2 ? k->most + 2 : 0);
             kf_autofree char *repeated = story(f, time ? copy : path, again);
             printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models,
                    count(whole, "\n"), known, killed - 1);
@@ -348,14 +350,13 @@ static void what_a_run_knew_its_repetition_knows(void **state)
 }
 
 /* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the
- * same reason, and after the same attempts. Jobs that no worker had begun by then were taken back,
- * and are not judged where workers are faster. */
+ * same reason, and after the same attempts. */
 static void the_end_is_the_same(void **state)
 {
     fixture *f = *state;
-    const kind auto_alone = {"auto", 0, 1, 1};
-    const char *const ends[] = {"requests", "failing", "withdrawn"};
-    for (size_t i = 0; i < 3; i++) {
+    const kind auto_alone = {"auto", 3, 1, 1};
+    const char *const ends[] = {"requests", "failing"};
+    for (size_t i = 0; i < 2; i++) {
         models m = {0};
         char run[KF_RUN_ID], again[KF_RUN_ID];
         kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i);
@@ -364,14 +365,50 @@ static void the_end_is_the_same(void **state)
         if (i) write_text(f->folder, "model.sh", "sleep 0.0$((RANDOM % 5))\nexit 1\n");
         kf_search_settings settings = settings_of(&auto_alone, 5 + i, m.specs);
         settings.budget = (kf_search_budget){.requests = i ? 0 : 9};
-        sessions(f, first, &settings, i == 2 ? 2 : 0, run, 0);
+        sessions(f, first, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, first, run);
         replay_models(&m, first, run);
         settings.models = (const char *const *)m.replays;
-        int killed = sessions(f, second, &settings, 1, again, i == 2 ? 0 : auto_alone.most);
+        int killed = sessions(f, second, &settings, FAST, again, auto_alone.most);
         kf_autofree char *repeated = story(f, second, again);
         printf("%s: %d lines, killed %d times\n", ends[i], count(whole, "\n"), killed - 1);
         assert_same(ends[i], whole, repeated);
+        models_clear(&m);
+    }
+    f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
+}
+
+/* A run of several workers goes on after each kill to the end of its budget. Its attempts are
+ * numbered without a gap. */
+static void several_workers_lose_nothing(void **state)
+{
+    fixture *f = *state;
+    for (size_t i = 0; i < 2; i++) {
+        const kind *k = &kinds[i];
+        models m = {0};
+        char run[KF_RUN_ID];
+        kf_autofree char *path = path_of(f, "several", i);
+        begin(f);
+        open_models(f, &m, i + 400);
+        kf_search_settings settings = settings_of(k, 5 + i, m.specs);
+        settings.calls = 0;
+        int killed = sessions(f, path, &settings, SEVERAL, run, k->most + 4);
+        kf_autofree char *whole = story(f, path, run);
+        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
+               count(whole, "\n"), killed - 1);
+        assert_true(killed > 5);
+        kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &f->error);
+        kf_autoresult kf_store_run found = {0};
+        assert_true(store && kf_store_find_run(store, run, &found, &f->error));
+        assert_int_equal(found.status, KF_RUN_FINISHED);
+        kf_auto(kf_store_cursor) attempts = kf_store_attempts(store, run, 1, &f->error);
+        kf_autoresult kf_store_attempt a = {0};
+        int64_t judged = 0, number = 0;
+        while (kf_store_next_attempt(attempts, &a, &f->error) == 1) {
+            assert_int_equal(a.number, ++number);
+            judged += a.outcome == KF_ATTEMPT_JUDGED || a.outcome == KF_ATTEMPT_SAME_CODE;
+        }
+        assert_true(judged >= settings.budget.candidates);
         models_clear(&m);
     }
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
@@ -384,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_killed_run_is_its_repetition, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_is_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_run_knew_its_repetition_knows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(several_workers_lose_nothing, set_up, tear_down),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests(tests, NULL, NULL);
