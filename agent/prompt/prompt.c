@@ -208,12 +208,12 @@ static void blocks_clear(blocks *b)
 
 static bool make_blocks(const kf_prompt_context *context, blocks *b)
 {
-    b->log = shorten_log(context->build_log ? context->build_log : "");
+    b->log = shorten_log(context->parent.build_log ? context->parent.build_log : "");
     b->notes = cut(context->notes, NOTES_TOKENS);
     b->hardware = cut(context->hardware, HARDWARE_TOKENS);
-    b->figures = cut(context->figures, FIGURES_TOKENS);
-    b->diagnosis = cut(context->diagnosis, DIAGNOSIS_TOKENS);
-    b->flags = cut(context->flags, FLAGS_TOKENS);
+    b->figures = cut(context->parent.figures, FIGURES_TOKENS);
+    b->diagnosis = cut(context->parent.diagnosis, DIAGNOSIS_TOKENS);
+    b->flags = cut(context->parent.flags, FLAGS_TOKENS);
     b->exemplars = word_exemplars(context->exemplars, context->exemplar_count, "Candidate");
     b->negatives = word_exemplars(context->negatives, context->negative_count, "Slower candidate");
     return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->flags &&
@@ -236,31 +236,31 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         kf_fail(error, KF_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    word_interval(&context->parent_speedup, parent_speedup, sizeof parent_speedup);
-    if (context->best_speedup > 0)
-        snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best_speedup);
-    if (context->other_speedup > 0)
-        snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other_speedup);
+    word_interval(&context->parent.speedup, parent_speedup, sizeof parent_speedup);
+    if (context->best.speedup > 0)
+        snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best.speedup);
+    if (context->other.speedup > 0)
+        snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other.speedup);
     kf_template_value values[] = {
-        {"task", context->task, false},
-        {"description", context->description, false},
-        {"entry", context->entry, false},
-        {"prototype", context->prototype, false},
-        {"precision", context->precision, false},
-        {"tolerance", context->tolerance, false},
-        {"libraries", context->libraries, false},
+        {"task", context->task.name, false},
+        {"description", context->task.description, false},
+        {"entry", context->task.entry, false},
+        {"prototype", context->task.prototype, false},
+        {"precision", context->task.precision, false},
+        {"tolerance", context->task.tolerance, false},
+        {"libraries", context->task.libraries, false},
         {"device", context->device, false},
         {"hardware", b.hardware, false},
-        {"workloads", context->workloads, false},
-        {"baseline_source", context->baseline_source, true},
-        {"baseline_module", context->baseline_module ? "yes" : "", false},
-        {"oracle_source", context->oracle_source, true},
-        {"parent_source", context->parent_source, true},
-        {"parent_hash", context->parent_hash, false},
+        {"workloads", context->task.workloads, false},
+        {"baseline_source", context->task.baseline_source, true},
+        {"baseline_module", context->task.baseline_module ? "yes" : "", false},
+        {"oracle_source", context->task.oracle_source, true},
+        {"parent_source", context->parent.source, true},
+        {"parent_hash", context->parent.hash, false},
         {"parent_speedup", parent_speedup, false},
         {"best_speedup", best_speedup, false},
-        {"best_source", context->best_source, true},
-        {"other_source", context->other_source, true},
+        {"best_source", context->best.source, true},
+        {"other_source", context->other.source, true},
         {"other_speedup", other_speedup, false},
         {"exemplars", b.exemplars, false},
         {"negatives", b.negatives, false},
@@ -268,7 +268,7 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"flags", b.flags, true},
         {"figures", b.figures, true},
         {"build_log", b.log, true},
-        {"failure", context->failure, true},
+        {"failure", context->parent.failure, true},
         {"notes", b.notes, true},
         {"last", context->last, true},
         {"edits", context->edits ? "yes" : "", false},
@@ -308,12 +308,13 @@ static bool drop_one(kf_prompt_context *context)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (*texts[i] && **texts[i]) return *texts[i] = NULL, true;
     if (context->negative_count) return context->negative_count = 0, true;
-    if (context->best_source && *context->best_source) return context->best_source = NULL, true;
+    if (context->best.source && *context->best.source) return context->best.source = NULL, true;
     if (context->exemplar_count > 2) return drop_slowest(context), true;
-    if (context->figures && *context->figures) return context->figures = NULL, true;
+    if (context->parent.figures && *context->parent.figures)
+        return context->parent.figures = NULL, true;
     if (context->exemplar_count) return drop_slowest(context), true;
-    if (context->oracle_source && *context->oracle_source)
-        return context->oracle_source = NULL, true;
+    if (context->task.oracle_source && *context->task.oracle_source)
+        return context->task.oracle_source = NULL, true;
     return false;
 }
 

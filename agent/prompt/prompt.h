@@ -44,45 +44,76 @@ typedef struct kf_prompt_exemplar {
     double speedup;
 } kf_prompt_exemplar;
 
-/* What a prompt may say. Strings are borrowed for the call; NULL, "", NaN and speedups of 0 mean
+/* Facts of the task. */
+typedef struct kf_prompt_task {
+    const char *name;
+    /* one or more sentences */
+    const char *description;
+    /* name of the entry point */
+    const char *entry;
+    /* kf_task_prototype */
+    const char *prototype;
+    /* "f32" */
+    const char *precision;
+    /* in words: "error at most 8 times the baseline's" */
+    const char *tolerance;
+    /* allowed besides the CUDA runtime: "cublas, cutlass" */
+    const char *libraries;
+    /* Markdown table of those that are not hidden */
+    const char *workloads;
+    const char *baseline_source;
+    /* The baseline is Python: a problem file for PyTorch. */
+    bool baseline_module;
+    const char *oracle_source;
+} kf_prompt_task;
+
+/* The candidate that the request is about. */
+typedef struct kf_prompt_parent {
+    const char *source;
+    /* so that figures can be traced to a candidate */
+    const char *hash;
+    /* NaN: not correct, or not timed */
+    kf_interval speedup;
+    /* times, counters and roofline in words */
+    const char *figures;
+    /* for repair_build; a long log is cut in the middle */
+    const char *build_log;
+    /* for repair_wrong: status and findings in words */
+    const char *failure;
+    /* of a critic, to be followed */
+    const char *diagnosis;
+    /* findings of a static scan, for critics */
+    const char *flags;
+} kf_prompt_parent;
+
+/* What a prompt may say. Strings are borrowed for the call. NULL, "", NaN and speedups of 0 mean
  * "not known" and leave their part out. */
 typedef struct kf_prompt_context {
-    const char *task;        /* name */
-    const char *description; /* one or more sentences */
-    const char *entry;       /* name of the entry point */
-    const char *prototype;   /* kf_task_prototype */
-    const char *precision;   /* "f32" */
-    const char *tolerance;   /* in words: "error at most 8 times the baseline's" */
-    const char *libraries;   /* allowed beside the CUDA runtime: "cublas, cutlass"; empty: none */
-    const char *device;      /* facts of the device, a few lines */
-    const char *workloads;   /* Markdown table; only those that are not hidden */
-    const char *baseline_source;
-    bool baseline_module;       /* that is Python: a problem file for PyTorch */
-    const char *oracle_source;  /* optional */
-    const char *parent_source;  /* improve, repair_* */
-    const char *parent_hash;    /* so that figures can be traced to a candidate; optional */
-    kf_interval parent_speedup; /* NaN: not correct or not timed */
-    double best_speedup;        /* of the run so far; NaN none */
-    const char *best_source;    /* when it is another than the parent; optional */
-    const char *figures;        /* the parent's times, counters, roofline in words; optional */
-    const char *build_log;      /* repair_build; long ones are cut in the middle */
-    const char *failure;        /* repair_wrong: status and findings in words */
-    const char *notes;          /* what worked and what did not; optional */
-    const char *last;           /* what was wrong with the last reply; optional */
-    const char *hardware;       /* limits and instructions of the device's generation; optional */
-    const char *diagnosis;      /* of a critic, to be followed; optional */
-    const char *flags;          /* what a static scan names in the parent, for critics; optional */
-    const char *other_source;   /* crossover: the other parent */
-    double other_speedup;
-    kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS]; /* the slowest first; of the same task */
+    kf_prompt_task task;
+    /* facts of the device, a few lines */
+    const char *device;
+    /* limits and instructions of the device's generation */
+    const char *hardware;
+    kf_prompt_parent parent;
+    /* Its source only if it is not the parent. */
+    kf_prompt_exemplar best;
+    /* the other parent of a crossover */
+    kf_prompt_exemplar other;
+    /* of the same task, the slowest first */
+    kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS];
     int exemplar_count;
-    /* correct, and slower than what they were made from */
+    /* correct candidates that were slower than their parent */
     kf_prompt_exemplar negatives[KF_PROMPT_EXEMPLARS];
     int negative_count;
-    /* most that the text may have, by kf_prompt_tokens; 0: no limit. What is left out then:
-     * kf_prompt_build */
+    /* what worked and what did not */
+    const char *notes;
+    /* what was wrong with the last reply */
+    const char *last;
+    /* most tokens of the text by kf_prompt_tokens; 0: no limit. kf_prompt_build says what it leaves
+     * out. */
     int64_t tokens;
-    bool edits; /* ask for search/replace edits instead of the whole source */
+    /* Ask for search/replace edits instead of the whole source. */
+    bool edits;
 } kf_prompt_context;
 
 /* "first_draft": the template's file name without ".md". */

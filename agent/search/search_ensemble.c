@@ -26,17 +26,19 @@ static const kf_bandit_rule rule = {.least_cost = JUDGING_USD};
 static int64_t open_pulls(const kf_search *s, int model)
 {
     int64_t count = 0;
-    for (const kf_call *c = s->calls; c; c = c->next) count += c->model == model;
-    for (const kf_call *c = s->replies; c; c = c->next) count += c->model == model;
-    for (const kf_proposal *p = s->in_flight; p; p = p->next) count += p->model == model;
-    for (const kf_proposal *p = s->retries; p; p = p->next) count += p->model == model;
+    for (const kf_call *c = s->calls.in_flight; c; c = c->next) count += c->origin.model == model;
+    for (const kf_call *c = s->calls.replies; c; c = c->next) count += c->origin.model == model;
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        count += p->origin.model == model;
+    for (const kf_proposal *p = s->jobs.retries; p; p = p->next) count += p->origin.model == model;
     return count;
 }
 
 static bool has_role(const kf_search *s, kf_llm_role role)
 {
-    for (size_t i = 0; i < s->model_count; i++)
-        if (!s->models[i].exhausted && (kf_llm_traits_of(s->models[i].llm)->role & role))
+    for (size_t i = 0; i < s->models.count; i++)
+        if (!s->models.items[i].exhausted &&
+            (kf_llm_traits_of(s->models.items[i].llm)->role & role))
             return true;
     return false;
 }
@@ -45,8 +47,8 @@ static bool has_role(const kf_search *s, kf_llm_role role)
  * of an older kforge, all but those that were asked. */
 static bool was_resting(const kf_search *s, uint64_t *models)
 {
-    for (size_t i = 0; i < s->model_count; i++)
-        if (kf_llm_resting(s->models[i].llm, models)) return true;
+    for (size_t i = 0; i < s->models.count; i++)
+        if (kf_llm_resting(s->models.items[i].llm, models)) return true;
     return false;
 }
 
@@ -57,33 +59,40 @@ static bool was_resting(const kf_search *s, uint64_t *models)
  * and no other model of its run has something left. */
 static bool is_pausing(const kf_search *s, size_t model, double now)
 {
-    kf_llm_readiness ready = kf_llm_ready(s->models[model].llm);
+    kf_llm_readiness ready = kf_llm_ready(s->models.items[model].llm);
     uint64_t resting;
     bool others = false;
     if (was_resting(s, &resting)) return resting >> model & 1;
-    for (size_t i = 0; i < s->model_count && ready == KF_LLM_USED_UP; i++) {
-        kf_llm_readiness other = kf_llm_ready(s->models[i].llm);
+    for (size_t i = 0; i < s->models.count && ready == KF_LLM_USED_UP; i++) {
+        kf_llm_readiness other = kf_llm_ready(s->models.items[i].llm);
         others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
     }
     switch (ready) {
-    case KF_LLM_LIVE: return now < s->models[model].not_before;
+    case KF_LLM_LIVE: return now < s->models.items[model].not_before;
     case KF_LLM_NOT_YET: return true;
-    case KF_LLM_USED_UP: return others || !s->idle;
+    case KF_LLM_USED_UP: return others || !s->clock.idle;
     default: return false;
     }
 }
 
-bool kf_ensemble_can_ask(const kf_search *s, size_t model)
+bool kf_ensemble_alive(const kf_models *models)
 {
-    return !s->models[model].exhausted && !(s->resting >> model & 1);
+    for (size_t i = 0; i < models->count; i++)
+        if (!models->items[i].exhausted) return true;
+    return false;
+}
+
+bool kf_ensemble_can_ask(const kf_models *models, size_t model)
+{
+    return !models->items[model].exhausted && !(models->paused >> model & 1);
 }
 
 void kf_ensemble_look(kf_search *s)
 {
     double now = kf_now();
-    s->resting = 0;
-    for (size_t i = 0; i < s->model_count; i++)
-        if (is_pausing(s, i, now)) s->resting |= UINT64_C(1) << i;
+    s->models.paused = 0;
+    for (size_t i = 0; i < s->models.count; i++)
+        if (is_pausing(s, i, now)) s->models.paused |= UINT64_C(1) << i;
 }
 
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)
@@ -91,53 +100,54 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
     kf_bandit_arm arms[KF_SEARCH_MODELS];
     int64_t calls[KF_SEARCH_MODELS];
     bool any = !has_role(s, role); /* somebody has to do it */
-    for (size_t i = 0; i < s->model_count; i++) {
-        const kf_model *model = &s->models[i];
+    for (size_t i = 0; i < s->models.count; i++) {
+        const kf_model *model = &s->models.items[i];
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
         arms[i] = model->arm;
         arms[i].weight = traits->weight;
-        arms[i].closed = !kf_ensemble_can_ask(s, i) || !(any || (traits->role & role));
+        arms[i].closed = !kf_ensemble_can_ask(&s->models, i) || !(any || (traits->role & role));
         arms[i].flying = 0;
         calls[i] = model->calls;
-        for (const kf_call *c = s->calls; c; c = c->next) calls[i] += c->model == (int)i;
+        for (const kf_call *c = s->calls.in_flight; c; c = c->next)
+            calls[i] += c->origin.model == (int)i;
         if (!s->settings->by_share) arms[i].flying = open_pulls(s, (int)i);
     }
-    if (s->settings->by_share) return kf_bandit_share(arms, calls, s->model_count);
+    if (s->settings->by_share) return kf_bandit_share(arms, calls, s->models.count);
     uint64_t chance =
         (s->settings->seed + (uint64_t)s->progress.calls + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    return kf_bandit_choose(arms, s->model_count, &rule, chance ^ chance >> 31);
+    return kf_bandit_choose(arms, s->models.count, &rule, chance ^ chance >> 31);
 }
 
 double kf_ensemble_temperature(const kf_search *s, int model)
 {
-    int64_t calls = s->models[model].calls;
-    for (const kf_call *c = s->calls; c; c = c->next) calls += c->model == model;
-    return kf_llm_temperature(kf_llm_traits_of(s->models[model].llm), calls);
+    int64_t calls = s->models.items[model].calls;
+    for (const kf_call *c = s->calls.in_flight; c; c = c->next) calls += c->origin.model == model;
+    return kf_llm_temperature(kf_llm_traits_of(s->models.items[model].llm), calls);
 }
 
-static void result(kf_search *s, int model, double reward, double cost_usd)
+static void result(kf_models *models, int model, double reward, double cost_usd)
 {
     kf_bandit_arm arms[KF_SEARCH_MODELS];
-    if (model < 0 || model >= (int)s->model_count) return; /* of a session with more models */
-    for (size_t i = 0; i < s->model_count; i++) arms[i] = s->models[i].arm;
-    kf_bandit_result(arms, s->model_count, (size_t)model, reward,
+    if (model < 0 || model >= (int)models->count) return; /* of a session with more models */
+    for (size_t i = 0; i < models->count; i++) arms[i] = models->items[i].arm;
+    kf_bandit_result(arms, models->count, (size_t)model, reward,
                      (cost_usd > 0 ? cost_usd : 0) + JUDGING_USD, &rule);
-    for (size_t i = 0; i < s->model_count; i++) s->models[i].arm = arms[i];
+    for (size_t i = 0; i < models->count; i++) models->items[i].arm = arms[i];
 }
 
-void kf_ensemble_useless(kf_search *s, int model, double cost_usd)
+void kf_ensemble_useless(kf_models *models, int model, double cost_usd)
 {
-    result(s, model, 0, cost_usd);
+    result(models, model, 0, cost_usd);
 }
 
 void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,
                         kf_blame blame, double speedup)
 {
-    if (p->model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
+    if (p->origin.model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
     bool best = !(s->progress.best_speedup.value >= speedup); /* NaN: there was none */
     double reward = known || status != KF_CORRECT ? 0
                     : !(speedup > CLEARLY_FASTER) ? 0.5
                     : best                        ? 1
                                                   : 0.75;
-    result(s, p->model, reward, p->cost_usd);
+    result(&s->models, p->origin.model, reward, p->origin.cost_usd);
 }

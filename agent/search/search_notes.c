@@ -46,8 +46,9 @@ void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
 bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double speedup,
                     int64_t candidate, kf_error *error)
 {
-    const kf_member *parent = p->parent ? kf_population_find(s->population, p->parent) : NULL;
-    if (!*p->move || p->depth > 0 || !parent) return true;
+    const kf_member *parent =
+        p->origin.parent ? kf_population_find(s->selection.population, p->origin.parent) : NULL;
+    if (!*p->move || p->origin.depth > 0 || !parent) return true;
     bool correct = status == KF_CORRECT && speedup > 0;
     double effect = correct ? speedup / parent->speedup : NAN;
     if (correct && effect < PAID && effect > FAILED) return true; /* noise */
@@ -99,7 +100,7 @@ bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_err
                                                   .kind = SUMMARY,
                                                   .text = text.data,
                                                   .effect = NAN,
-                                                  .candidate = call->parent},
+                                                  .candidate = call->origin.parent},
                              error);
 }
 
@@ -147,7 +148,7 @@ static bool show(shown *n, const kf_store_note *note, kf_error *error)
 /* The latest of the run's own notes, or of those that were there before. */
 static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
 {
-    kf_store *store = own || !s->notes_store ? s->store : s->notes_store;
+    kf_store *store = own || !s->notes.store ? s->store : s->notes.store;
     kf_auto(kf_store_cursor) cursor = kf_store_notes(store, kf_task_hash(s->task), error);
     kf_autoresult kf_store_note note = {0};
     int row = cursor ? 1 : -1;
@@ -155,7 +156,7 @@ static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
            (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1) {
         bool is_own = strcmp(note.run, s->progress.run) == 0;
         if (own != (is_own && *note.run)) continue;
-        if (!own && note.created > s->notes_until) continue;
+        if (!own && note.created > s->notes.until) continue;
         n->seen++;
         if (*note.device && s->environment_id && strcmp(note.device, s->environment_id) != 0)
             continue;

@@ -1,14 +1,19 @@
-/* Calls under way. Each is written down before it leaves, with its prompt and its place in the run,
- * and until its reply is stored. So a run that was killed asks the same once more, of the same
- * model, and does nothing else before; the reply is then one that took longer.
+/* Calls in flight. Each call is stored before it is sent, with its prompt and its place in the run,
+ * until its reply is stored. So a run that was killed sends the same request to the same model
+ * again, before it does anything else, as if the reply had only taken longer.
  *
- * A recorded model (`replay:`) also has to know what it was asked in earlier sessions, and when:
- * which of its replies are used up follows from that. */
+ * A recorded model (`replay:`) must also know the requests of earlier sessions, and when they were
+ * sent: this decides which of its replies are used up. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "search_internal.h"
+
+/* seconds before a model that takes no more requests gets another one */
+#define BUSY_PAUSE 0.5
 
 bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error)
 {
@@ -18,7 +23,16 @@ bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error)
            kf_state_commit(s, error);
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
+{
+    kf_model *model = &s->models.items[call->origin.model];
+    if (why->code != KF_ERROR_BUSY && why->code != KF_ERROR_LIMIT) return kf_fail_copy(error, why);
+    if (why->code == KF_ERROR_LIMIT) kf_models_budget_spent(&s->models, call->origin.model, why);
+    model->not_before = kf_now() + BUSY_PAUSE;
+    return kf_choose_again(s, call, error);
+}
+
+/* ---- after a resume -------------------------------------------------------------------------- */
 
 /* A call that its model was asked before, answered or not. */
 typedef struct earlier {
@@ -54,9 +68,9 @@ static bool add(earlier_list *list, earlier item, kf_error *error)
 
 static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error *error)
 {
-    if (!kf_llm_is_recorded(s->models[model].llm)) return true;
+    if (!kf_llm_is_recorded(s->models.items[model].llm)) return true;
     kf_auto(kf_store_cursor) cursor =
-        kf_store_model_calls(s->store, s->progress.run, s->models[model].name, error);
+        kf_store_model_calls(s->store, s->progress.run, s->models.items[model].name, error);
     kf_autoresult kf_store_model_call call = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_model_call(cursor, &call, error) : row) == 1) {
@@ -74,24 +88,24 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
 /* Gives a model that takes no more requests now another chance later. */
 static bool send(kf_search *s, kf_call *call, kf_error *error)
 {
-    kf_llm_request request = {.system = s->system_text,
+    kf_llm_request request = {.system = s->models.system_text,
                               .prompt = call->prompt,
                               .temperature = call->temperature,
                               .tag = call->tag};
     kf_error why = {0};
-    if (kf_llm_submit(s->models[call->model].llm, &request, &why)) {
+    if (kf_llm_submit(s->models.items[call->origin.model].llm, &request, &why)) {
         call->unsent = false;
         return true;
     }
     if (why.code == KF_ERROR_BUSY) return true;
     bool taken_back = kf_call_take_back(s, call, &why, error);
-    kf_call_free(kf_call_unlink(s, call->tag));
+    kf_call_free(kf_call_unlink(&s->calls, call->tag));
     return taken_back;
 }
 
 static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
 {
-    kf_llm *llm = s->models[model].llm;
+    kf_llm *llm = s->models.items[model].llm;
     kf_llm_progress(llm, e->asked);
     if (e->open) return send(s, e->open, error);
     kf_autofree char *prompt =
@@ -106,9 +120,9 @@ static bool go_on(kf_search *s, int model, kf_error *error)
 {
     earlier_list list = {0};
     bool good = read_answered(s, model, &list, error);
-    for (kf_call *call = s->calls; call && good; call = call->next)
-        if (call->model == model)
-            good = add(&list, (earlier){.asked = call->asked, .open = call}, error);
+    for (kf_call *call = s->calls.in_flight; call && good; call = call->next)
+        if (call->origin.model == model)
+            good = add(&list, (earlier){.asked = call->sent_at, .open = call}, error);
     if (good && list.count) qsort(list.items, list.count, sizeof *list.items, compare);
     for (size_t i = 0; i < list.count && good; i++) good = tell(s, model, &list.items[i], error);
     free(list.items);
@@ -118,11 +132,12 @@ static bool go_on(kf_search *s, int model, kf_error *error)
 /* Of a model that this session does without, or whose prompt is lost: what was due stays due. */
 static bool forget(kf_search *s, kf_error *error)
 {
-    for (kf_call *call = s->calls, *next; call; call = next) {
+    for (kf_call *call = s->calls.in_flight, *next; call; call = next) {
         next = call->next;
-        if (call->model >= 0 && call->model < (int)s->model_count && call->prompt) continue;
+        if (call->origin.model >= 0 && call->origin.model < (int)s->models.count && call->prompt)
+            continue;
         bool kept = kf_choose_again(s, call, error);
-        kf_call_free(kf_call_unlink(s, call->tag));
+        kf_call_free(kf_call_unlink(&s->calls, call->tag));
         if (!kept) return false;
     }
     return true;
@@ -131,13 +146,13 @@ static bool forget(kf_search *s, kf_error *error)
 bool kf_pending_call_again(kf_search *s, kf_error *error)
 {
     bool good = forget(s, error);
-    for (int i = 0; i < (int)s->model_count && good; i++) good = go_on(s, i, error);
+    for (int i = 0; i < (int)s->models.count && good; i++) good = go_on(s, i, error);
     return good;
 }
 
 bool kf_pending_call_send(kf_search *s, kf_error *error)
 {
-    for (kf_call *call = s->calls, *next; call; call = next) {
+    for (kf_call *call = s->calls.in_flight, *next; call; call = next) {
         next = call->next;
         if (call->unsent && !send(s, call, error)) return false;
     }

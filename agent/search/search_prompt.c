@@ -317,23 +317,23 @@ static kf_prompt_kind kind_of(kf_step step)
 static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context,
                         kf_buffer *figures, kf_buffer *failure)
 {
-    context->parent_source = p->source;
-    context->parent_speedup = p->candidate.speedup;
+    context->parent.source = p->source;
+    context->parent.speedup = p->candidate.speedup;
     kf_edit_policy edits = s->strategy.edits;
     context->edits = edits == KF_EDIT_ALWAYS ||
                      (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
-    if (s->strategy.figures) {
+    if (s->strategy.context.figures) {
         word_workload_figures(s, p->verdict, figures);
         word_numbers(p->verdict->build, "build: ", figures);
         kf_counters_words(p->verdict->counters, figures);
     }
     word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
-    context->build_log =
+    context->parent.build_log =
         cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
-    context->figures = text_of(figures);
-    context->failure = text_of(failure);
+    context->parent.figures = text_of(figures);
+    context->parent.failure = text_of(failure);
 }
 
 static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent,
@@ -341,7 +341,7 @@ static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, par
 {
     if (!best) return true;
     if (!load_parent(s, best, false, best_parent, error)) return false;
-    context->best_source = best_parent->source;
+    context->best.source = best_parent->source;
     return true;
 }
 
@@ -370,20 +370,21 @@ static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar 
 static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b,
                        kf_error *error)
 {
-    for (int i = 0; i < call->other_count; i++) {
+    for (int i = 0; i < call->origin.other_count; i++) {
         kf_prompt_exemplar exemplar;
-        if (!load_beside(s, b, call->others[i], &exemplar, error)) return false;
-        if (call->step == KF_STEP_CROSSOVER) {
-            context->other_source = exemplar.source;
-            context->other_speedup = exemplar.speedup;
+        if (!load_beside(s, b, call->origin.others[i], &exemplar, error)) return false;
+        if (call->origin.step == KF_STEP_CROSSOVER) {
+            context->other.source = exemplar.source;
+            context->other.speedup = exemplar.speedup;
         } else {
             context->exemplars[context->exemplar_count++] = exemplar;
         }
     }
-    int64_t first = s->negative_count > KF_NEGATIVES ? s->negative_count - KF_NEGATIVES : 0;
-    for (int64_t i = s->negative_count - 1;
-         i >= first && context->negative_count < s->strategy.negatives; i--)
-        if (!load_beside(s, b, s->negatives[i % KF_NEGATIVES],
+    int64_t first =
+        s->selection.negative_count > KF_NEGATIVES ? s->selection.negative_count - KF_NEGATIVES : 0;
+    for (int64_t i = s->selection.negative_count - 1;
+         i >= first && context->negative_count < s->strategy.context.negatives; i--)
+        if (!load_beside(s, b, s->selection.negatives[i % KF_NEGATIVES],
                          &context->negatives[context->negative_count++], error))
             return false;
     return true;
@@ -399,11 +400,11 @@ static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
 
 static bool shows_best(const kf_search *s, const kf_call *call)
 {
-    if (!s->strategy.best || !s->progress.best || s->progress.best == call->parent ||
-        call->step != KF_STEP_IMPROVE)
+    if (!s->strategy.context.best || !s->progress.best || s->progress.best == call->origin.parent ||
+        call->origin.step != KF_STEP_IMPROVE)
         return false;
-    for (int i = 0; i < call->other_count; i++)
-        if (call->others[i] == s->progress.best) return false;
+    for (int i = 0; i < call->origin.other_count; i++)
+        if (call->origin.others[i] == s->progress.best) return false;
     return true;
 }
 
@@ -422,43 +423,44 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     word_libraries(s, &libraries);
     kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware,
                      &hardware);
-    if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes,
-                       error))
+    if (!kf_notes_read(
+            s, call->origin.step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.context.notes,
+            &notes, error))
         return NULL;
     char hash[16] = "";
     const kf_task_file *baseline = /* no candidate of the search where it is a module for PyTorch */
         s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
                               : kf_task_baseline(s->task);
     kf_prompt_context context = {
-        .task = kf_task_name(s->task),
-        .description = kf_task_description(s->task),
-        .entry = kf_task_entry(s->task),
-        .prototype = prototype,
-        .precision = kf_task_precision(s->task),
-        .tolerance = text_of(&tolerance),
-        .libraries = text_of(&libraries),
+        .task.name = kf_task_name(s->task),
+        .task.description = kf_task_description(s->task),
+        .task.entry = kf_task_entry(s->task),
+        .task.prototype = prototype,
+        .task.precision = kf_task_precision(s->task),
+        .task.tolerance = text_of(&tolerance),
+        .task.libraries = text_of(&libraries),
         .device = text_of(&device),
         .hardware = text_of(&hardware),
-        .workloads = text_of(&workloads),
-        .baseline_source = baseline ? baseline->text : NULL,
-        .baseline_module = baseline && baseline->kind == KF_SOURCE_TORCH,
-        .parent_speedup = {NAN, NAN, NAN},
-        .best_speedup = s->progress.best_speedup.value,
+        .task.workloads = text_of(&workloads),
+        .task.baseline_source = baseline ? baseline->text : NULL,
+        .task.baseline_module = baseline && baseline->kind == KF_SOURCE_TORCH,
+        .parent.speedup = {NAN, NAN, NAN},
+        .best.speedup = s->progress.best_speedup.value,
         .notes = text_of(&notes),
         .last = note,
-        .diagnosis = diagnosis,
-        .tokens = s->strategy.tokens,
+        .parent.diagnosis = diagnosis,
+        .tokens = s->strategy.context.tokens,
     };
-    if (call->parent) {
-        if (!load_parent(s, call->parent, true, &p, error)) return NULL;
+    if (call->origin.parent) {
+        if (!load_parent(s, call->origin.parent, true, &p, error)) return NULL;
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
-        context.parent_hash = hash;
+        context.parent.hash = hash;
         word_parent(s, &p, &context, &figures, &failure);
         /* For those who judge, not for those who write: a proposer would learn what to hide. */
-        if (kf_step_is_critic(call->step) && call->step != KF_STEP_SUMMARY &&
+        if (kf_step_is_critic(call->origin.step) && call->origin.step != KF_STEP_SUMMARY &&
             !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
             return NULL;
-        context.flags = text_of(&flags);
+        context.parent.flags = text_of(&flags);
         if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error))
             return NULL;
     }
@@ -466,13 +468,13 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed ||
         figures.failed || failure.failed || notes.failed || flags.failed)
         return no_memory(error), NULL;
-    return kf_prompt_build(kind_of(call->step), &context, s->settings->prompts, error);
+    return kf_prompt_build(kind_of(call->origin.step), &context, s->settings->prompts, error);
 }
 
 char *kf_search_system(kf_search *s, kf_error *error)
 {
-    return kf_prompt_build(
-        KF_PROMPT_SYSTEM,
-        &(kf_prompt_context){.task = kf_task_name(s->task), .entry = kf_task_entry(s->task)},
-        s->settings->prompts, error);
+    return kf_prompt_build(KF_PROMPT_SYSTEM,
+                           &(kf_prompt_context){.task.name = kf_task_name(s->task),
+                                                .task.entry = kf_task_entry(s->task)},
+                           s->settings->prompts, error);
 }

@@ -1,11 +1,11 @@
 /* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes
  * on.
  *
- * An attempt has a beginning, when its source became an arm or its point was handed out by a tuner,
- * and an end, its verdict. With several workers others end in between, and both matter: a tuner
- * takes a point that it was waiting for otherwise than one that it has never handed out, and of two
- * sources that are equally good the one that came first gets the next point. So each attempt is
- * stored with the number that the next one had when it began, and beginnings and ends are gone
+ * An attempt has a beginning, when its source became an tunable or its point was handed out by a
+ * tuner, and an end, its verdict. With several workers others end in between, and both matter: a
+ * tuner takes a point that it was waiting for otherwise than one that it has never handed out, and
+ * of two sources that are equally good the one that came first gets the next point. So each attempt
+ * is stored with the number that the next one had when it began, and beginnings and ends are gone
  * through in the order in which they happened; what was under way when the run was left has but a
  * beginning. */
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct beginning {
     kf_step step;
     char *tunables; /* of a point */
     kf_under_way *work;
-    kf_tunable_source *arm;
+    kf_tunable_source *tunable;
 } beginning;
 
 typedef struct descent {
@@ -141,7 +141,7 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
         const kf_under_way *w = &work[i];
         beginning b = {.began = w->began ? w->began : h->attempts + 1,
                        .number = INT64_MAX,
-                       .call = w->reply ? w->reply->call : INT64_MAX,
+                       .call = w->reply ? w->reply->origin.call : INT64_MAX,
                        .step = w->step,
                        .work = &work[i]};
         if (!add_beginning(h, &b, error)) return false;
@@ -156,44 +156,45 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* The arm of the attempt's source, which is made where the task does not have it; NULL: one of the
- * task's that it does not have any more. */
-static bool source_arm(kf_search *s, beginning *b, kf_error *error)
+/* The tunable of the attempt's source, which is made where the task does not have it; NULL: one of
+ * the task's that it does not have any more. */
+static bool source_of(kf_search *s, beginning *b, kf_error *error)
 {
     size_t size;
     kf_autofree char *source = kf_store_source(s->store, b->candidate, &size, error);
     if (!source) return false;
-    b->arm = kf_tunable_source_find(s, source, size);
-    if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE)
+    b->tunable = kf_tunable_source_find(&s->sources, source, size);
+    if (b->tunable || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED ||
+        b->step == KF_STEP_TUNE)
         return true;
-    b->arm = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
-    return b->arm;
+    b->tunable = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
+    return b->tunable;
 }
 
 static void hand_out(beginning *b, const kf_tune_point *point)
 {
-    if (b->arm->tuner) kf_tuner_handed_out(b->arm->tuner, point);
+    if (b->tunable->tuner) kf_tuner_handed_out(b->tunable->tuner, point);
 }
 
 static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
 {
     if (b->step == KF_STEP_VERIFY) return true;
-    for (size_t i = 0; i < s->arm_count && b->step == KF_STEP_TUNE && b->parent; i++)
-        if (s->arms[i]->base == b->parent) b->arm = s->arms[i];
-    if (!b->arm && !source_arm(s, b, error)) return false;
-    if (!b->arm) return true;
-    kf_tune_point point = b->arm->initial;
-    bool known =
-        b->step != KF_STEP_TUNE || !b->tunables[0] || kf_point_read(b->arm, b->tunables, &point);
+    for (size_t i = 0; i < s->sources.count && b->step == KF_STEP_TUNE && b->parent; i++)
+        if (s->sources.items[i]->base == b->parent) b->tunable = s->sources.items[i];
+    if (!b->tunable && !source_of(s, b, error)) return false;
+    if (!b->tunable) return true;
+    kf_tune_point point = b->tunable->initial;
+    bool known = b->step != KF_STEP_TUNE || !b->tunables[0] ||
+                 kf_point_read(b->tunable, b->tunables, &point);
     if (b->step == KF_STEP_TUNE && known) hand_out(b, &point);
-    if (b->number != b->began) b->arm->in_flight++; /* others end meanwhile */
+    if (b->number != b->began) b->tunable->in_flight++; /* others end meanwhile */
     return true;
 }
 
-static kf_tunable_source *arm_called(const kf_search *s, const char *hash)
+static kf_tunable_source *tunable_called(const kf_search *s, const char *hash)
 {
-    for (size_t i = 0; i < s->arm_count && *hash; i++)
-        if (strncmp(s->arms[i]->hash, hash, strlen(hash)) == 0) return s->arms[i];
+    for (size_t i = 0; i < s->sources.count && *hash; i++)
+        if (strncmp(s->sources.items[i]->hash, hash, strlen(hash)) == 0) return s->sources.items[i];
     return NULL;
 }
 
@@ -202,22 +203,22 @@ static bool begin_work(kf_search *s, beginning *b, kf_error *error)
 {
     kf_under_way *w = b->work;
     if (w->step == KF_STEP_VERIFY) return kf_verify_again(s, w->candidate, &w->proposal, error);
-    b->arm = arm_called(s, w->arm);
+    b->tunable = tunable_called(s, w->digits);
     if (w->reply) {
-        if (!kf_models_propose_again(s, w->reply, w->arm, b->arm, &w->proposal, error))
+        if (!kf_replies_propose_again(s, w->reply, w->digits, b->tunable, &w->proposal, error))
             return false;
-        b->arm = w->proposal ? w->proposal->arm : NULL;
-    } else if (b->arm) {
-        kf_tune_point point = b->arm->initial;
-        if (w->step == KF_STEP_TUNE && !kf_point_read(b->arm, w->point, &point)) return true;
+        b->tunable = w->proposal ? w->proposal->tunable : NULL;
+    } else if (b->tunable) {
+        kf_tune_point point = b->tunable->initial;
+        if (w->step == KF_STEP_TUNE && !kf_point_read(b->tunable, w->point, &point)) return true;
         if (w->step == KF_STEP_TUNE) {
             hand_out(b, &point);
-            b->arm->points++;
+            b->tunable->points++;
         }
-        if (!(w->proposal = kf_proposal_new(w->step, b->arm, &point, error))) return false;
-        if (w->step == KF_STEP_TUNE) w->proposal->parent = w->parent;
+        if (!(w->proposal = kf_proposal_new(w->step, b->tunable, &point, error))) return false;
+        if (w->step == KF_STEP_TUNE) w->proposal->origin.parent = w->parent;
     }
-    if (b->arm && !w->waits) b->arm->in_flight++;
+    if (b->tunable && !w->waits) b->tunable->in_flight++;
     return true;
 }
 
@@ -286,33 +287,33 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
     kf_search *s = h->s;
     bool spoilt;
     if (b->step == KF_STEP_VERIFY) {
-        kf_verify_tried(s, attempt->candidate);
+        kf_verify_tried(&s->verification, attempt->candidate);
         return take(h, attempt, b, error);
     }
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
         attempt->outcome == KF_ATTEMPT_LOST)
         s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE)
-        s->judged_since_verify++;
-    kf_tunable_source *arm = b->arm;
-    if (arm && b->number != b->began) arm->in_flight--;
+        s->verification.judged_since++;
+    kf_tunable_source *tunable = b->tunable;
+    if (tunable && b->number != b->began) tunable->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;
     if (spoilt) return true;
     if (!take(h, attempt, b, error)) return false;
-    if (!arm) return true;
-    kf_tune_point point = arm->initial;
+    if (!tunable) return true;
+    kf_tune_point point = tunable->initial;
     if (attempt->tunables[0] && b->step == KF_STEP_TUNE &&
-        !kf_point_read(arm, attempt->tunables, &point))
+        !kf_point_read(tunable, attempt->tunables, &point))
         return true;
     bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
-    kf_tunable_source_report(arm, &point, timed ? attempt->speedup.value : NAN);
+    kf_tunable_source_report(tunable, &point, timed ? attempt->speedup.value : NAN);
     if (b->step == KF_STEP_TUNE) {
-        arm->points++;
+        tunable->points++;
         return true;
     }
-    arm->settled = true;
-    if (!arm->base) arm->base = attempt->candidate;
-    if (b->step == KF_STEP_BASELINE) s->baseline_candidate = attempt->candidate;
+    tunable->settled = true;
+    if (!tunable->base) tunable->base = attempt->candidate;
+    if (b->step == KF_STEP_BASELINE) s->sources.baseline_candidate = attempt->candidate;
     return true;
 }
 

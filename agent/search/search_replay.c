@@ -136,7 +136,7 @@ static bool read_notes_until(kf_search *s, kf_store *store, const char *run, kf_
     size_t size;
     if (!kf_store_run_state(store, run, &text, &size, error)) return false;
     kf_auto(cJSON) state = size ? cJSON_ParseWithLength(text, size) : NULL;
-    s->notes_until = kf_json_get_number(state, "notes-until", s->notes_until);
+    s->notes.until = kf_json_get_number(state, "notes-until", s->notes.until);
     return true;
 }
 
@@ -145,10 +145,10 @@ bool kf_replay_read(kf_search *s, kf_error *error)
     const kf_search_settings *settings = s->settings;
     kf_autofree char *path = NULL, *run = NULL;
     if (!settings->model_count || !parse(settings->models[0], &path, &run)) return true;
-    kf_store *store = s->notes_store = kf_store_open(path, KF_STORE_READ, error);
+    kf_store *store = s->notes.store = kf_store_open(path, KF_STORE_READ, error);
     kf_autoresult kf_store_run found = {0};
     if (!store || !kf_store_find_run(store, run, &found, error)) return false;
-    s->notes_until = found.started;
+    s->notes.until = found.started;
     return read_run(s, store, &found, error) && read_notes_until(s, store, found.id, error);
 }
 
@@ -170,7 +170,8 @@ bool kf_replay_verdict(kf_search *s, const kf_proposal *p, kf_attempt_outcome ou
                             (size_t)p->flag_count, hex);
     for (size_t i = 0; i < replay->reused_count; i++) {
         const kf_reused_verdict *r = &replay->reused[i];
-        if (r->outcome != outcome || r->number != p->number || strcmp(r->hash, hex) != 0) continue;
+        if (r->outcome != outcome || r->number != p->origin.number || strcmp(r->hash, hex) != 0)
+            continue;
         if (!kf_store_get_candidate(s->store, r->candidate, NULL, known, error)) return false;
         known->verdict = r->verdict;
         known->status = r->status;

@@ -140,50 +140,56 @@ double kf_features_floor(const char *text)
 static bool take_verification(kf_search *s, const kf_outcome *o)
 {
     if (o->status == KF_CORRECT && o->speedup > 0)
-        kf_population_update(s->population, o->candidate, o->speedup);
+        kf_population_update(s->selection.population, o->candidate, o->speedup);
     if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE)
-        kf_population_update(s->population, o->candidate, NAN);
+        kf_population_update(s->selection.population, o->candidate, NAN);
     return true;
 }
 
 /* The measure of a move: its parent, or the best of all for one that has none. */
 static double reference_of(const kf_search *s, const kf_outcome *o)
 {
-    const kf_member *parent = o->parent ? kf_population_find(s->population, o->parent) : NULL;
-    const kf_member *best = kf_population_best(s->population, -1);
+    const kf_member *parent =
+        o->parent ? kf_population_find(s->selection.population, o->parent) : NULL;
+    const kf_member *best = kf_population_best(s->selection.population, -1);
     return parent ? parent->speedup : best ? best->speedup : 1;
 }
 
 static void take_move(kf_search *s, const kf_outcome *o, bool correct)
 {
     double reference = reference_of(s, o);
-    s->moves[o->step].uses++;
-    s->moves[o->step].paid += correct && o->speedup > reference;
-    if (correct) s->round.correct++;
-    if (o->parent) kf_population_child(s->population, o->parent, correct, s->strategy.prune);
+    s->selection.moves[o->step].uses++;
+    s->selection.moves[o->step].paid += correct && o->speedup > reference;
+    if (correct) s->selection.round.correct++;
+    if (o->parent)
+        kf_population_child(s->selection.population, o->parent, correct,
+                            s->strategy.survivors.prune);
     if (correct && o->parent && o->speedup < SLOWER * reference)
-        s->negatives[s->negative_count++ % KF_NEGATIVES] = o->candidate;
+        s->selection.negatives[s->selection.negative_count++ % KF_NEGATIVES] = o->candidate;
 }
 
 static void migrate(kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
-    if (t->islands > 1 && t->migrate > 0 && s->model_candidates % t->migrate == 0)
-        kf_population_migrate(s->population, t->islands);
+    if (t->survivors.islands > 1 && t->survivors.migrate > 0 &&
+        s->selection.model_candidates % t->survivors.migrate == 0)
+        kf_population_migrate(s->selection.population, t->survivors.islands);
 }
 
 /* The first figure of a run is no gain over anything. */
 static void take_gain(kf_search *s, double speedup)
 {
-    double before = s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE;
-    if (s->gain_best > 0)
-        s->gain_mean = before + GAIN_WEIGHT * (log(speedup / s->gain_best) - before);
-    s->gain_best = speedup;
+    double before = s->selection.gain_mean > 0 ? s->selection.gain_mean : GAIN_BEFORE;
+    if (s->selection.gain_best > 0)
+        s->selection.gain_mean =
+            before + GAIN_WEIGHT * (log(speedup / s->selection.gain_best) - before);
+    s->selection.gain_best = speedup;
 }
 
-double kf_selection_expected(const kf_search *s)
+double kf_selection_expected(const kf_selection_state *selection)
 {
-    return (s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE) / (double)(s->since_gain + 2);
+    return (selection->gain_mean > 0 ? selection->gain_mean : GAIN_BEFORE) /
+           (double)(selection->since_gain + 2);
 }
 
 bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
@@ -197,18 +203,18 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
                             .speedup = o->speedup,
                             .island = o->of_model ? o->island : -1};
         if (o->step == KF_STEP_TUNE) { /* where its source lives */
-            const kf_member *parent = kf_population_find(s->population, o->parent);
+            const kf_member *parent = kf_population_find(s->selection.population, o->parent);
             if (parent) member.island = parent->island;
         }
         snprintf(member.cell, sizeof member.cell, "%s", o->cell);
-        if (!kf_population_add(s->population, &member))
+        if (!kf_population_add(s->selection.population, &member))
             return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
     }
-    bool gained = correct && o->speedup > s->gain_best * s->strategy.gain;
+    bool gained = correct && o->speedup > s->selection.gain_best * s->strategy.propose.gain;
     if (gained) take_gain(s, o->speedup);
-    s->since_gain = gained ? 0 : s->since_gain + o->of_model;
-    if (correct && o->speedup >= s->gain_best) s->floor_share = o->floor_share;
-    s->model_candidates += o->of_model;
+    s->selection.since_gain = gained ? 0 : s->selection.since_gain + o->of_model;
+    if (correct && o->speedup >= s->selection.gain_best) s->selection.floor_share = o->floor_share;
+    s->selection.model_candidates += o->of_model;
     if (o->of_model) migrate(s);
     return true;
 }
@@ -216,12 +222,13 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
 const char *kf_selection_stop(const kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
-    if (!s->model_count) return NULL;
-    if (t->stop_floor > 0 && s->floor_share >= t->stop_floor)
+    if (!s->models.count) return NULL;
+    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor)
         return "the best is as fast as the device allows (stop_floor)";
-    if (t->stop_gain > 0 && s->model_candidates > 0 && kf_selection_expected(s) < t->stop_gain)
+    if (t->stop.gain > 0 && s->selection.model_candidates > 0 &&
+        kf_selection_expected(&s->selection) < t->stop.gain)
         return "the next candidate is expected to gain less than stop_gain";
-    if (t->stop_after > 0 && s->since_gain >= t->stop_after)
+    if (t->stop.after > 0 && s->selection.since_gain >= t->stop.after)
         return "no gain for as many candidates as stop_after allows";
     return NULL;
 }

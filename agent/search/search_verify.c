@@ -18,25 +18,25 @@
 #define TRIES 2    /* of one candidate, whose verification the machine may have spoilt */
 #define LOOK 32    /* of the best, to find one that is worth it */
 
-int kf_verify_tries(const kf_search *s, int64_t candidate)
+int kf_verify_tries(const kf_verification *verification, int64_t candidate)
 {
-    for (size_t i = 0; i < s->tries_count; i++)
-        if (s->tries[i].candidate == candidate) return s->tries[i].count;
+    for (size_t i = 0; i < verification->tries_count; i++)
+        if (verification->tries[i].candidate == candidate) return verification->tries[i].count;
     return 0;
 }
 
-void kf_verify_tried(kf_search *s, int64_t candidate)
+void kf_verify_tried(kf_verification *verification, int64_t candidate)
 {
-    s->judged_since_verify = 0;
-    for (size_t i = 0; i < s->tries_count; i++)
-        if (s->tries[i].candidate == candidate) {
-            s->tries[i].count++;
+    verification->judged_since = 0;
+    for (size_t i = 0; i < verification->tries_count; i++)
+        if (verification->tries[i].candidate == candidate) {
+            verification->tries[i].count++;
             return;
         }
-    kf_tries *tries = realloc(s->tries, (s->tries_count + 1) * sizeof *tries);
+    kf_tries *tries = realloc(verification->tries, (verification->tries_count + 1) * sizeof *tries);
     if (!tries) return; /* it will be tried once more: no harm */
-    s->tries = tries;
-    s->tries[s->tries_count++] = (kf_tries){candidate, 1};
+    verification->tries = tries;
+    verification->tries[verification->tries_count++] = (kf_tries){candidate, 1};
 }
 
 /* Measuring again has said what it can: a candidate that seems faster and whose interval still
@@ -55,8 +55,9 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
                       untried ? LOOK : 2, error);
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
-        if (best->id == s->baseline_candidate) continue;
-        if (!untried || (!is_settled(best) && kf_verify_tries(s, best->id) < TRIES)) return 1;
+        if (best->id == s->sources.baseline_candidate) continue;
+        if (!untried || (!is_settled(best) && kf_verify_tries(&s->verification, best->id) < TRIES))
+            return 1;
     }
     return row;
 }
@@ -81,12 +82,12 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
         error);
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1) {
-        if (verified.id == s->baseline_candidate) continue;
+        if (verified.id == s->sources.baseline_candidate) continue;
         if (!doubtful.id) doubtful = (choice){verified.id, verified.speedup, true};
         if (is_settled(&verified)) break;
     }
     if (row < 0) return false;
-    s->verified_best = row == 1 ? verified.speedup.value : 0;
+    s->verification.best = row == 1 ? verified.speedup.value : 0;
     /* In the end only what was measured again is called best, where there is such a one: by the
      * rule that the store reads a run's best by, too (kf_store_run), or `list` and `show` would
      * tell of another. */
@@ -105,11 +106,11 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     p->best_speedup = chosen.speedup;
     p->best_reverified = chosen.reverified;
     if (p->best && p->best_reverified && (p->best != before || !was_verified))
-        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
-                       chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
+        kf_search_notify(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
+                         chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
     else if (p->best && p->best != before)
-        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
-                       chosen.speedup.value);
+        kf_search_notify(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
+                         chosen.speedup.value);
     return true;
 }
 
@@ -119,7 +120,7 @@ bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status stat
     bool lower =
         status != KF_CORRECT || !(speedup > 0) || speedup <= s->progress.best_speedup.value;
     if (!lower || verified || candidate == s->progress.best) return kf_best_refresh(s, error);
-    s->progress.correct = (int64_t)kf_population_size(s->population);
+    s->progress.correct = (int64_t)kf_population_size(s->selection.population);
     return true;
 }
 
@@ -145,8 +146,8 @@ static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_propo
     kf_proposal *p = calloc(1, sizeof *p);
     *result = NULL;
     if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    p->step = KF_STEP_VERIFY;
-    p->model = -1;
+    p->origin.step = KF_STEP_VERIFY;
+    p->origin.model = -1;
     p->candidate = candidate;
     p->source = kf_store_source(s->store, candidate, &p->size, error);
     if (!p->source || !fill_flags(p, flags, error)) {
@@ -169,10 +170,10 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
 {
     kf_autoresult kf_store_candidate best = {0};
     *result = NULL;
-    if (!final && s->verified_best > 0 && s->judged_since_verify < EVERY) return true;
-    for (const kf_proposal *p = s->in_flight; p; p = p->next)
-        if (p->step == KF_STEP_VERIFY) return true;
-    double hurdle = final ? s->verified_best : fmax(1, s->verified_best * AHEAD);
+    if (!final && s->verification.best > 0 && s->verification.judged_since < EVERY) return true;
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        if (p->origin.step == KF_STEP_VERIFY) return true;
+    double hurdle = final ? s->verification.best : fmax(1, s->verification.best * AHEAD);
     if (!(s->progress.best_speedup.value > hurdle)) return true; /* none is higher than the best */
     int found = find_best(s, true, &best, error);
     if (found <= 0) return found == 0;

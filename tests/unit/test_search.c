@@ -266,8 +266,8 @@ static void drafts_repairs_improves(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover =
-        settings.strategy.tune_above = 0;
+    settings.strategy.propose.rethink = settings.strategy.propose.contrast =
+        settings.strategy.propose.crossover = settings.strategy.propose.tune_above = 0;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
@@ -323,7 +323,8 @@ static void models_are_told_what_was_of_no_use(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = 0;
+    settings.strategy.propose.rethink = settings.strategy.propose.contrast =
+        settings.strategy.propose.crossover = 0;
     search(f, &settings);
     for (int64_t call = 3; call <= 5; call++) {
         size_t size;

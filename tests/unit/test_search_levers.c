@@ -95,7 +95,7 @@ static void see(kf_search *s, const double *speedups, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         kf_outcome outcome = {.step = KF_STEP_IMPROVE,
-                              .candidate = s->model_candidates + 1,
+                              .candidate = s->selection.model_candidates + 1,
                               .of_model = true,
                               .status = speedups[i] > 0 ? KF_CORRECT : KF_WRONG_RESULT,
                               .blame = speedups[i] > 0 ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE,
@@ -108,16 +108,16 @@ static void see(kf_search *s, const double *speedups, size_t size)
 static kf_search *new_search(void)
 {
     kf_search *s = calloc(1, sizeof *s);
-    s->population = kf_population_new();
-    s->model_count = 1;
+    s->selection.population = kf_population_new();
+    s->models.count = 1;
     s->strategy = *kf_strategy_named("sample");
-    s->strategy.stop_gain = 0.002;
+    s->strategy.stop.gain = 0.002;
     return s;
 }
 
 static void free_search(kf_search **s)
 {
-    kf_population_free((*s)->population);
+    kf_population_free((*s)->selection.population);
     free(*s);
 }
 #define autosearch __attribute__((cleanup(free_search))) kf_search
@@ -138,16 +138,17 @@ static void expected_gain_follows_its_formula(void **state)
 {
     (void)state;
     autosearch *s = new_search();
-    assert_near(kf_selection_expected(s), 0.223 / 2);
+    assert_near(kf_selection_expected(&s->selection), 0.223 / 2);
     see(s, (double[]){1, 1.2, 1.1, 0}, 4);
     /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no
      * gain. */
     double mean = (0.223 + log(1.2)) / 2;
-    assert_true(fabs(kf_selection_expected(s) - mean / 4) < 1e-9);
+    assert_true(fabs(kf_selection_expected(&s->selection) - mean / 4) < 1e-9);
     see(s, (double[]){1.21}, 1); /* less than `gain`: none */
-    assert_true(fabs(kf_selection_expected(s) - mean / 5) < 1e-9);
+    assert_true(fabs(kf_selection_expected(&s->selection) - mean / 5) < 1e-9);
     see(s, (double[]){2.4}, 1);
-    assert_true(fabs(kf_selection_expected(s) - (mean + log(2.4 / 1.2)) / 2 / 2) < 1e-9);
+    assert_true(fabs(kf_selection_expected(&s->selection) - (mean + log(2.4 / 1.2)) / 2 / 2) <
+                1e-9);
 }
 
 static void stops_when_little_is_expected(void **state)
@@ -167,10 +168,10 @@ static void stops_when_little_is_expected(void **state)
     see(s, (double[400]){0}, 400);
     assert_string_equal(kf_selection_stop(s),
                         "the next candidate is expected to gain less than stop_gain");
-    s->strategy.stop_gain = 0;
+    s->strategy.stop.gain = 0;
     assert_null(kf_selection_stop(s));
-    s->strategy.stop_floor = 0.95;
-    s->floor_share = 0.96;
+    s->strategy.stop.floor = 0.95;
+    s->selection.floor_share = 0.96;
     assert_non_null(kf_selection_stop(s));
 }
 
@@ -190,7 +191,7 @@ static void a_run_ends_for_want_of_gain(void **state)
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     /* (0.223 + log(1.5)) / 2 = 0.314 for the first: n + 2 > 10.5 */
-    settings.strategy.stop_gain = 0.03;
+    settings.strategy.stop.gain = 0.03;
     search(f, &settings);
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_non_null(strstr(f->result.why.text, "stop_gain"));
@@ -227,10 +228,10 @@ static void notes_are_summarised(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
-    settings.strategy.draft = 0;
-    settings.strategy.improve = 1;
-    settings.strategy.notes = 8;
-    settings.strategy.summary = 3;
+    settings.strategy.propose.draft = 0;
+    settings.strategy.propose.improve = 1;
+    settings.strategy.context.notes = 8;
+    settings.strategy.context.summary = 3;
     search(f, &settings);
     /* What it was asked, after three candidates. */
     kf_autofree char *asked = prompt_of(f, 4);
@@ -257,8 +258,8 @@ static void a_summary_that_is_none_is_told(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
-    settings.strategy.notes = 8;
-    settings.strategy.summary = 1;
+    settings.strategy.context.notes = 8;
+    settings.strategy.context.summary = 1;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "summary no_source"), 1);

@@ -48,18 +48,18 @@ static void own_ones_start_from_a_named_one(void **state)
                           "\"tournament\", \"best\": false}",
                           &s, &error));
     assert_string_equal(s.name, "mine");
-    assert_int_equal(s.islands, 7);
-    assert_int_equal(s.parents, KF_PARENTS_TOURNAMENT);
-    assert_false(s.best);
-    assert_int_equal(s.migrate, kf_strategy_named("evolve")->migrate);
+    assert_int_equal(s.survivors.islands, 7);
+    assert_int_equal(s.survivors.parents, KF_PARENTS_TOURNAMENT);
+    assert_false(s.context.best);
+    assert_int_equal(s.survivors.migrate, kf_strategy_named("evolve")->migrate);
     /* Without "like" nothing is asked for but what is named. */
     assert_true(read_text("{\"contrast\": 2, \"exemplars\": 3}", &s, &error));
-    assert_true(s.draft <= 0 && s.improve <= 0 && s.contrast >= 2);
+    assert_true(s.propose.draft <= 0 && s.propose.improve <= 0 && s.propose.contrast >= 2);
     kf_autofree char *folder = kf_directory_temporary("kforge-test-strategy", &error),
                      *path = kf_path_join(folder, "own.json");
     assert_true(kf_file_write(path, "{\"tune\": 3}", 11, &error));
     assert_true(kf_strategy_load(path, &s, &error));
-    assert_int_equal(s.tune, 3);
+    assert_int_equal(s.propose.tune, 3);
     assert_true(kf_directory_remove(folder, &error));
 }
 

@@ -1,4 +1,4 @@
-/* The table of strategies, and the table of the levers that they set. */
+/* The table of strategies, and the table of their levers. */
 #include "strategy.h"
 
 #include <math.h>
@@ -11,42 +11,72 @@
 
 #define FILE_BYTES (1u << 20)
 
-/* ---- the strategies
- * -------------------------------------------------------------------------------------------------------------------------
- * Sources: sample: KernelBench's repeated sampling. evolve: OpenEvolve (islands, MAP-Elites, ring
- * migration) with ShinkaEvolve's power-law parents and its shares of whole, edited and crossed
- * candidates. contrast: CUDA-L1 (two exemplars of distinct buckets). critic: CudaForge (one chain;
- * a judge's JSON before each optimisation and each repair). fsr: CUDA-LLM (rounds of N; the fastest
- * seeds the next). None of these has a tuner; tune has nothing else; auto is what measured best in
- * bench_search. */
+/* ---- the strategies -------------------------------------------------------------------------- */
 
-#define COMMON                                                                               \
-    .gain = 1.02, .tau = 0.5, .width = 0.1, .tokens = 24000, .exponent = 1, .tournament = 3, \
-    .edits = KF_EDIT_LARGE
+/* Sources:
+ *   sample    KernelBench's repeated sampling
+ *   evolve    OpenEvolve (islands, MAP-Elites, ring migration), with ShinkaEvolve's power-law
+ *             parents and its shares of whole, edited and crossed candidates
+ *   contrast  CUDA-L1 (two exemplars of distinct buckets)
+ *   critic    CudaForge (one chain; a judge's JSON before each optimisation and each repair)
+ *   fsr       CUDA-LLM (rounds of N; the fastest seeds the next)
+ *   tune      the tuner alone; the strategies above have no tuner
+ *   auto      the settings that measured best in bench_search */
+
+/* Values that all named strategies share. */
+#define PROPOSE .gain = 1.02, .round = 1, .drafts = 1
+#define CONTEXT .tau = 0.5, .width = 0.1, .tokens = 24000
+#define SURVIVORS .exponent = 1, .tournament = 3
+// clang-format off
+#define ONE_ISLAND {SURVIVORS, .islands = 1}
+// clang-format on
 
 static const struct row {
     kf_strategy strategy;
     const char *summary;
 } rows[] = {
     // clang-format off
-    {{.name = "auto", COMMON, .improve = 0.3, .contrast = 0.2, .crossover = 0.2, .rethink = 0.3, .drafts = 1, .adapt = true, .repairs = 2,
-      .tune = 2, .tune_above = 0.97, .round = 1, .plateau = 3, .exemplars = 2, .negatives = 1, .notes = 8, .summary = 24, .best = true,
-      .figures = true, .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4, .stop_floor = 0.95, .stop_gain = 0.002},
-     "improvement, contrast, crossover and other algorithms by what each has brought; notes, repairs, the tuner for the leaders"},
-    {{.name = "sample", COMMON, .draft = 1, .round = 1, .drafts = 1, .islands = 1},
+    {{.name = "auto", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .improve = 0.3, .contrast = 0.2, .crossover = 0.2, .rethink = 0.3,
+                  .adapt = true, .repairs = 2, .tune = 2, .tune_above = 0.97, .plateau = 3},
+      .context = {CONTEXT, .exemplars = 2, .negatives = 1, .notes = 8, .summary = 24, .best = true,
+                  .figures = true},
+      .survivors = {SURVIVORS, .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4},
+      .stop = {.floor = 0.95, .gain = 0.002}},
+     "improvement, contrast, crossover and other algorithms by what each has brought; notes, "
+     "repairs, the tuner for the leaders"},
+    {{.name = "sample", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .draft = 1},
+      .context = {CONTEXT},
+      .survivors = ONE_ISLAND},
      "independent drafts of the task alone"},
-    {{.name = "evolve", COMMON, .draft = 0.1, .improve = 0.8, .crossover = 0.1, .repairs = 1, .round = 1, .drafts = 1, .exemplars = 2,
-      .best = true, .figures = true, .parents = KF_PARENTS_POWER, .islands = 3, .migrate = 12, .grid = 0.3},
-     "islands with migration, a grid of elites, power-law parents, crossover (OpenEvolve, ShinkaEvolve)"},
-    {{.name = "contrast", COMMON, .contrast = 1, .repairs = 1, .round = 1, .drafts = 1, .exemplars = 2, .figures = true, .islands = 1},
+    {{.name = "evolve", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .draft = 0.1, .improve = 0.8, .crossover = 0.1, .repairs = 1},
+      .context = {CONTEXT, .exemplars = 2, .best = true, .figures = true},
+      .survivors = {SURVIVORS, .parents = KF_PARENTS_POWER, .islands = 3, .migrate = 12,
+                    .grid = 0.3}},
+     "islands with migration, a grid of elites, power-law parents, crossover (OpenEvolve, "
+     "ShinkaEvolve)"},
+    {{.name = "contrast", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .contrast = 1, .repairs = 1},
+      .context = {CONTEXT, .exemplars = 2, .figures = true},
+      .survivors = ONE_ISLAND},
      "two exemplars of different speed, drawn by buckets (CUDA-L1)"},
-    {{.name = "critic", COMMON, .critic = 1, .critic_repairs = true, .repairs = 8, .round = 1, .drafts = 1, .figures = true,
-      .parents = KF_PARENTS_LATEST, .islands = 1},
+    {{.name = "critic", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .critic = 1, .critic_repairs = true, .repairs = 8},
+      .context = {CONTEXT, .figures = true},
+      .survivors = {SURVIVORS, .parents = KF_PARENTS_LATEST, .islands = 1}},
      "one chain; a critic's diagnosis before every optimisation and repair (CudaForge)"},
-    {{.name = "fsr", COMMON, .improve = 1, .repairs = 2, .repair_rounds = true, .round = 4, .drafts = 1, .figures = true, .beam = 1,
-      .islands = 1},
+    {{.name = "fsr", .edits = KF_EDIT_LARGE,
+      .propose = {.gain = 1.02, .drafts = 1, .improve = 1, .repairs = 2, .repair_rounds = true,
+                  .round = 4},
+      .context = {CONTEXT, .figures = true},
+      .survivors = {SURVIVORS, .beam = 1, .islands = 1}},
      "rounds of four; the fastest seeds the next, repairs when a whole round failed (CUDA-LLM)"},
-    {{.name = "tune", COMMON, .tune = 1, .round = 1, .drafts = 1, .islands = 1},
+    {{.name = "tune", .edits = KF_EDIT_LARGE,
+      .propose = {PROPOSE, .tune = 1},
+      .context = {CONTEXT},
+      .survivors = ONE_ISLAND},
      "no model: the tuner on the baseline and the seeds"},
     // clang-format on
 };
@@ -71,76 +101,80 @@ static const char *const edits_words[] = {"never", "large", "always", NULL};
 
 #define AT(FIELD) offsetof(kf_strategy, FIELD)
 static const lever levers[] = {
-    {"proposers", "draft", NUMBER, AT(draft), 0, 1e6, NULL,
+    {"proposers", "draft", NUMBER, AT(propose.draft), 0, 1e6, NULL,
      "weight of a first draft, from the task alone"},
-    {"proposers", "improve", NUMBER, AT(improve), 0, 1e6, NULL, "weight of improving a parent"},
-    {"proposers", "contrast", NUMBER, AT(contrast), 0, 1e6, NULL,
+    {"proposers", "improve", NUMBER, AT(propose.improve), 0, 1e6, NULL,
+     "weight of improving a parent"},
+    {"proposers", "contrast", NUMBER, AT(propose.contrast), 0, 1e6, NULL,
      "weight of writing a candidate after comparing exemplars of different speed"},
-    {"proposers", "crossover", NUMBER, AT(crossover), 0, 1e6, NULL,
+    {"proposers", "crossover", NUMBER, AT(propose.crossover), 0, 1e6, NULL,
      "weight of joining two parents"},
-    {"proposers", "rethink", NUMBER, AT(rethink), 0, 1e6, NULL,
+    {"proposers", "rethink", NUMBER, AT(propose.rethink), 0, 1e6, NULL,
      "weight of asking for another algorithm"},
-    {"proposers", "critic", NUMBER, AT(critic), 0, 1e6, NULL,
+    {"proposers", "critic", NUMBER, AT(propose.critic), 0, 1e6, NULL,
      "weight of an improvement after a critic's diagnosis (two calls)"},
-    {"proposers", "drafts", INTEGER, AT(drafts), 1, 1000, NULL,
+    {"proposers", "drafts", INTEGER, AT(propose.drafts), 1, 1000, NULL,
      "first drafts, before anything else is asked for"},
-    {"proposers", "adapt", BOOLEAN, AT(adapt), 0, 0, NULL,
+    {"proposers", "adapt", BOOLEAN, AT(propose.adapt), 0, 0, NULL,
      "weights are multiplied by the share of each kind's candidates that beat what they came from"},
-    {"proposers", "repairs", INTEGER, AT(repairs), 0, 16, NULL,
+    {"proposers", "repairs", INTEGER, AT(propose.repairs), 0, 16, NULL,
      "repairs of a failing candidate, of its repair, and so on"},
-    {"proposers", "repair_rounds", BOOLEAN, AT(repair_rounds), 0, 0, NULL,
+    {"proposers", "repair_rounds", BOOLEAN, AT(propose.repair_rounds), 0, 0, NULL,
      "repair only when a whole round failed"},
-    {"proposers", "critic_repairs", BOOLEAN, AT(critic_repairs), 0, 0, NULL,
+    {"proposers", "critic_repairs", BOOLEAN, AT(propose.critic_repairs), 0, 0, NULL,
      "a critic says what is wrong before a repair"},
-    {"proposers", "tune", INTEGER, AT(tune), 0, 1000, NULL,
+    {"proposers", "tune", INTEGER, AT(propose.tune), 0, 1000, NULL,
      "points of the tuner between two candidates of models"},
-    {"proposers", "tune_above", NUMBER, AT(tune_above), 0, 1, NULL,
+    {"proposers", "tune_above", NUMBER, AT(propose.tune_above), 0, 1, NULL,
      "tune only sources that reach this share of the best"},
-    {"proposers", "round", INTEGER, AT(round), 1, 64, NULL,
+    {"proposers", "round", INTEGER, AT(propose.round), 1, 64, NULL,
      "requests that start from the same parent"},
-    {"proposers", "plateau", INTEGER, AT(plateau), 0, 1000000, NULL,
+    {"proposers", "plateau", INTEGER, AT(propose.plateau), 0, 1000000, NULL,
      "candidates of models without a gain before another algorithm is asked for; 0: never"},
-    {"proposers", "gain", NUMBER, AT(gain), 1, 10, NULL,
+    {"proposers", "gain", NUMBER, AT(propose.gain), 1, 10, NULL,
      "what counts as a gain: the new best over the old"},
-    {"context", "exemplars", INTEGER, AT(exemplars), 0, KF_EXEMPLARS, NULL,
+    {"context", "exemplars", INTEGER, AT(context.exemplars), 0, KF_EXEMPLARS, NULL,
      "earlier candidates with their speedups that a prompt shows"},
-    {"context", "tau", NUMBER, AT(tau), 1e-6, 1e6, NULL,
+    {"context", "tau", NUMBER, AT(context.tau), 1e-6, 1e6, NULL,
      "temperature of the choice of exemplars, in octaves of speedup"},
-    {"context", "width", NUMBER, AT(width), 1e-3, 16, NULL,
+    {"context", "width", NUMBER, AT(context.width), 1e-3, 16, NULL,
      "width of a bucket of speedups, in octaves"},
-    {"context", "negatives", INTEGER, AT(negatives), 0, KF_EXEMPLARS, NULL,
+    {"context", "negatives", INTEGER, AT(context.negatives), 0, KF_EXEMPLARS, NULL,
      "candidates shown that came out slower than their parent"},
-    {"context", "notes", INTEGER, AT(notes), 0, 64, NULL,
+    {"context", "notes", INTEGER, AT(context.notes), 0, 64, NULL,
      "notes shown of moves that paid or failed"},
-    {"context", "summary", INTEGER, AT(summary), 0, 1000000, NULL,
+    {"context", "summary", INTEGER, AT(context.summary), 0, 1000000, NULL,
      "candidates of models between two summaries, which a model is asked to make of the notes; 0: "
      "never"},
-    {"context", "best", BOOLEAN, AT(best), 0, 0, NULL,
+    {"context", "best", BOOLEAN, AT(context.best), 0, 0, NULL,
      "show the best candidate beside another parent"},
-    {"context", "figures", BOOLEAN, AT(figures), 0, 0, NULL,
+    {"context", "figures", BOOLEAN, AT(context.figures), 0, 0, NULL,
      "show what was measured of the parent"},
-    {"context", "tokens", INTEGER, AT(tokens), 100, 10000000, NULL,
+    {"context", "tokens", INTEGER, AT(context.tokens), 100, 10000000, NULL,
      "most tokens of a prompt; blocks are dropped to keep it"},
     {"edits", "edits", WORD, AT(edits), 0, 0, edits_words,
      "search/replace edits: never, where the parent is large, always"},
-    {"survivors", "parents", WORD, AT(parents), 0, 0, parents_words, "how a parent is drawn"},
-    {"survivors", "exponent", NUMBER, AT(exponent), 0, 16, NULL,
+    {"survivors", "parents", WORD, AT(survivors.parents), 0, 0, parents_words,
+     "how a parent is drawn"},
+    {"survivors", "exponent", NUMBER, AT(survivors.exponent), 0, 16, NULL,
      "of power: P(rank k) is proportional to k^-exponent"},
-    {"survivors", "tournament", INTEGER, AT(tournament), 1, 64, NULL, "size of a tournament"},
-    {"survivors", "beam", INTEGER, AT(beam), 0, 1000000, NULL,
+    {"survivors", "tournament", INTEGER, AT(survivors.tournament), 1, 64, NULL,
+     "size of a tournament"},
+    {"survivors", "beam", INTEGER, AT(survivors.beam), 0, 1000000, NULL,
      "parents come from the best so many; 0: from all"},
-    {"survivors", "islands", INTEGER, AT(islands), 1, 64, NULL, "populations that breed apart"},
-    {"survivors", "migrate", INTEGER, AT(migrate), 0, 1000000, NULL,
+    {"survivors", "islands", INTEGER, AT(survivors.islands), 1, 64, NULL,
+     "populations that breed apart"},
+    {"survivors", "migrate", INTEGER, AT(survivors.migrate), 0, 1000000, NULL,
      "candidates of models between two migrations; 0: never"},
-    {"survivors", "grid", NUMBER, AT(grid), 0, 1, NULL,
+    {"survivors", "grid", NUMBER, AT(survivors.grid), 0, 1, NULL,
      "share of parents drawn from the elites of the feature grid"},
-    {"survivors", "prune", INTEGER, AT(prune), 0, 1000, NULL,
+    {"survivors", "prune", INTEGER, AT(survivors.prune), 0, 1000, NULL,
      "failing children in a row that end a parent; 0: never"},
-    {"stop", "stop_floor", NUMBER, AT(stop_floor), 0, 1, NULL,
+    {"stop", "stop_floor", NUMBER, AT(stop.floor), 0, 1, NULL,
      "stop when the best reaches this share of the physical limit; 0: never"},
-    {"stop", "stop_after", INTEGER, AT(stop_after), 0, 1000000, NULL,
+    {"stop", "stop_after", INTEGER, AT(stop.after), 0, 1000000, NULL,
      "stop after so many candidates of models without a gain; 0: never"},
-    {"stop", "stop_gain", NUMBER, AT(stop_gain), 0, 1, NULL,
+    {"stop", "stop_gain", NUMBER, AT(stop.gain), 0, 1, NULL,
      "stop when the next candidate is expected to make the best faster by less than this share of "
      "it; 0: never"},
 };
@@ -159,10 +193,17 @@ const kf_strategy *kf_strategy_named(const char *name)
     return row ? &row->strategy : NULL;
 }
 
-bool kf_strategy_is_independent(const kf_strategy *t)
+bool kf_strategy_is_independent(const kf_strategy *strategy)
 {
-    double others = t->improve + t->contrast + t->crossover + t->rethink + t->critic;
-    return t->draft > 0 && !(others > 0) && t->tune == 0 && t->repairs == 0 && t->plateau == 0;
+    const kf_proposer_levers *p = &strategy->propose;
+    double others = p->improve + p->contrast + p->crossover + p->rethink + p->critic;
+    return p->draft > 0 && !(others > 0) && p->tune == 0 && p->repairs == 0 && p->plateau == 0;
+}
+
+bool kf_strategy_calls_models(const kf_strategy *strategy)
+{
+    const kf_proposer_levers *p = &strategy->propose;
+    return p->draft + p->improve + p->contrast + p->crossover + p->rethink + p->critic > 0;
 }
 
 const char *kf_strategy_summary(const char *name)
@@ -243,12 +284,6 @@ static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *stra
 _Static_assert(sizeof(kf_parents) == sizeof(int) && sizeof(kf_edit_policy) == sizeof(int),
                "words are read and written as int");
 
-static bool is_useful(const kf_strategy *s)
-{
-    return s->draft + s->improve + s->contrast + s->crossover + s->rethink + s->critic > 0 ||
-           s->tune > 0;
-}
-
 bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strategy, kf_error *error)
 {
     kf_json_reader reader = kf_json_object(json, where, "", error);
@@ -261,12 +296,12 @@ bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strateg
                                 near ? "; did you mean " : "", near ? near : "");
     }
     *strategy = *base;
-    if (!like) strategy->draft = 0; /* what is left out is not asked for */
+    if (!like) strategy->propose.draft = 0; /* what is left out is not asked for */
     const char *name = kf_json_string_or(&reader, "name", "");
     snprintf(strategy->name, sizeof strategy->name, "%s", *name ? name : "own");
     for (size_t i = 0; i < LEVERS; i++) read_lever(&reader, &levers[i], strategy);
     if (!kf_json_finish(&reader)) return false;
-    return is_useful(strategy) ||
+    return kf_strategy_calls_models(strategy) || strategy->propose.tune > 0 ||
            kf_json_complain(&reader, NULL,
                             "nothing is ever proposed: give one of draft, improve, contrast, "
                             "crossover, rethink, critic, tune");
