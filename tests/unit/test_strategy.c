@@ -51,7 +51,7 @@ static void own_ones_start_from_a_named_one(void **state)
     assert_int_equal(s.survivors.islands, 7);
     assert_int_equal(s.survivors.parents, KF_PARENTS_TOURNAMENT);
     assert_false(s.context.best);
-    assert_int_equal(s.survivors.migrate, kf_strategy_named("evolve")->migrate);
+    assert_int_equal(s.survivors.migrate, kf_strategy_named("evolve")->survivors.migrate);
     /* Without "like" nothing is asked for but what is named. */
     assert_true(read_text("{\"contrast\": 2, \"exemplars\": 3}", &s, &error));
     assert_true(s.propose.draft <= 0 && s.propose.improve <= 0 && s.propose.contrast >= 2);
