@@ -95,7 +95,7 @@ static int is_template(const char *directory, const char *file, kf_error *error)
     kf_autofree char *stem = strndup(file, length - 3);
     kf_autobuffer all = {0};
     for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i ? ", " : "", names[i]);
-    if (!stem || all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory") - 1;
+    if (!stem || all.failed) return kf_fail_memory(error, "a prompt") - 1;
     if ((near = kf_nearest(stem, names, count)))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s/%s: no prompt template is called so; did you mean %s.md?", directory,
@@ -135,7 +135,7 @@ static char *load_template(const char *stem, const char *directory, char *name, 
         snprintf(file, sizeof file, "%s.md", stem);
         kf_autofree char *path = kf_path_join(directory, file);
         if (!path) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "a prompt");
             return NULL;
         }
         snprintf(name, name_size, "%s", path);
@@ -149,7 +149,7 @@ static char *load_template(const char *stem, const char *directory, char *name, 
         if (text)
             memcpy(text, builtin->text, builtin->size), text[builtin->size] = '\0';
         else
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "a prompt");
         *size = builtin->size;
         return text;
     }
@@ -233,7 +233,7 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
     char parent_speedup[96], best_speedup[32] = "", other_speedup[32] = "";
     __attribute__((cleanup(blocks_clear))) blocks b = {0};
     if (!make_blocks(context, &b)) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a prompt");
         return NULL;
     }
     word_interval(&context->parent.speedup, parent_speedup, sizeof parent_speedup);

@@ -215,7 +215,7 @@ static bool render(renderer *r, const char *text, size_t size)
         if (r->writing) kf_buffer_append(&r->out, text + at, copy_to - at);
         if (open) {
             kf_autofree char *inside = strndup(open + 2, (size_t)(close - open) - 2);
-            if (!inside) return kf_fail(r->error, KF_ERROR_MEMORY, "out of memory");
+            if (!inside) return kf_fail_memory(r->error, "a prompt");
             r->line = line;
             if (!handle_tag(r, inside)) return false;
         }
@@ -243,7 +243,7 @@ char *kf_template_render(const char *name, const char *text, size_t size,
         return NULL;
     }
     if (r.out.failed && r.out.size < KF_PROMPT_BYTES)
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", name);
+        kf_fail_memory(error, "a prompt");
     else if (r.out.failed)
         kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes", name,
                 KF_PROMPT_BYTES);

@@ -194,7 +194,7 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
 {
     s->environment_id =
         kf_search_environment_id(kf_workers_environment_id(s->workers), s->settings->baseline);
-    if (!s->environment_id) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s->environment_id) return kf_fail_memory(error, "a search");
     if (!kf_tunable_sources_start(s, error)) return false;
     skip_defaults(s);
     if (run) {
@@ -206,7 +206,7 @@ static bool begin_run(kf_search *s, const char *run, kf_error *error)
     kf_autofree char *text = bundle ? cJSON_PrintUnformatted(bundle) : NULL,
                      *options = kf_search_options_json(s->settings);
     kf_autofree char *state = kf_state_json(s);
-    if (!text || !options || !state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text || !options || !state) return kf_fail_memory(error, "a search");
     const char *hash = kf_task_hash(s->task);
     return kf_store_put_task(s->store, hash, kf_task_name(s->task), text, strlen(text), error) &&
            kf_store_begin_run(s->store,
@@ -259,7 +259,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
                    kf_search_result *result, kf_error *error)
 {
     kf_autofree kf_search *s = calloc(1, sizeof *s);
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s) return kf_fail_memory(error, "a search");
     *s = (kf_search){.store = store,
                      .task = task,
                      .settings = settings,
@@ -272,7 +272,7 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
     bool begun = false;
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
     bool ran = s->selection.population ? run_all(s, run, result, &begun, error)
-                                       : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                       : kf_fail_memory(error, "a search");
     /* an attempt that could not be stored whole */
     if (kf_store_in_group(store)) kf_store_rollback(store);
     s->ended = ran;

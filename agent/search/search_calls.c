@@ -48,7 +48,7 @@ static void tell_progress(kf_search *s)
 static bool begin_call(kf_search *s, int model, kf_error *error)
 {
     kf_call *call = calloc(1, sizeof *call);
-    if (!call) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model call");
+    if (!call) return kf_fail_memory(error, "a model call");
     call->origin.model = model;
     call->tag = ++s->jobs.last_ticket;
     call->sent_at = kf_search_position(s);
@@ -123,7 +123,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
 {
     kf_model *model = &s->models.items[call->origin.model];
     kf_autofree char *settings = settings_of(s, call, reply, after);
-    if (!settings) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a model's call");
+    if (!settings) return kf_fail_memory(error, "a model call");
     s->clock.idle = false;
     call->origin.cost_usd = reply->cost_usd;
     /* Its candidate is not to wait for a disk. */

@@ -21,7 +21,7 @@
 static bool make_due(kf_search *s, const kf_due *what, bool first, kf_error *error)
 {
     kf_due *due = malloc(sizeof *due), **end = &s->calls.dues;
-    if (!due) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!due) return kf_fail_memory(error, "a request");
     *due = *what;
     while (*end && !first) end = &(*end)->next;
     due->next = *end;

@@ -11,8 +11,7 @@ bool kf_jobs_prepare(kf_search *s, kf_error *error)
 {
     kf_auto(cJSON) bundle = kf_task_bundle(s->task);
     kf_task *task = bundle ? kf_task_from_bundle(bundle, error) : NULL;
-    if (!task)
-        return bundle ? false : kf_fail(error, KF_ERROR_MEMORY, "out of memory for the task");
+    if (!task) return bundle ? false : kf_fail_memory(error, "the task");
     s->jobs.template = kf_job_new("template", task, "x", 1, NULL, 0, error);
     if (!s->jobs.template) return false;
     const kf_search_settings *settings = s->settings;
@@ -23,12 +22,12 @@ bool kf_jobs_prepare(kf_search *s, kf_error *error)
     if (settings->device && *settings->device) {
         free(s->jobs.template->device);
         s->jobs.template->device = strdup(settings->device);
-        if (!s->jobs.template->device) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!s->jobs.template->device) return kf_fail_memory(error, "a job");
     }
     if (settings->baseline && !(o->baseline = strdup(settings->baseline)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a job");
     if (settings->counters && !(o->counters = strdup(settings->counters)))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "a job");
     uint32_t chance;
     if (!kf_random(&chance, sizeof chance))
         return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");

@@ -77,7 +77,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
             free(model->note);
             *model = (kf_model){.spec = strdup(settings->models[i])};
         }
-        if (!model->spec) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!model->spec) return kf_fail_memory(error, "a model");
         model->llm = kf_llm_open(model->spec, error);
         if (!model->llm) return false;
         if (kf_llm_is_none(model->llm)) {
@@ -86,7 +86,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
         }
         kf_llm_set_budget(model->llm, &s->models.budget);
         model->name = kf_search_model_name(model->spec);
-        if (!model->name) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!model->name) return kf_fail_memory(error, "a model");
         s->models.count++;
     }
     /* Another budget is another chance; and one of the models may be another. */

@@ -133,7 +133,7 @@ static bool show(shown *n, const kf_store_note *note, kf_error *error)
 {
     if (strcmp(note->kind, SUMMARY) == 0) {
         n->summary = strdup(note->text);
-        return n->summary || kf_fail(error, KF_ERROR_MEMORY, "out of memory for notes");
+        return n->summary || kf_fail_memory(error, "notes");
     }
     if (strcmp(note->kind, "paid") == 0) {
         keep_best(n->paid, &n->paid_count, n->most, note);

@@ -55,12 +55,8 @@ typedef struct earlier_list {
 
 static bool add(earlier_list *list, earlier item, kf_error *error)
 {
-    earlier *grown =
-        list->count & (list->count - 1)
-            ? list->items /* grows at powers of two */
-            : realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the calls of a run");
-    list->items = grown;
+    if (!kf_list_grow(&list->items, list->count))
+        return kf_fail_memory(error, "the calls of a run");
     item.order = (int64_t)list->count;
     list->items[list->count++] = item;
     return true;

@@ -53,7 +53,7 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
                        kf_search_preview_text *text, kf_error *error)
 {
     kf_autofree kf_search *s = calloc(1, sizeof *s);
-    if (!s) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!s) return kf_fail_memory(error, "a search");
     *s = (kf_search){.store = store,
                      .task = task,
                      .settings = settings,
@@ -67,7 +67,7 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
     kf_call call = {0};
     bool ready = s->selection.population ? kf_prompt_check(settings->prompts, error) &&
                                                kf_tunable_sources_defaults(s, error)
-                                         : kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+                                         : kf_fail_memory(error, "a search");
     if (ready && run) {
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         ready = kf_state_restore(s, error) && kf_best_refresh(s, error);

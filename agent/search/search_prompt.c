@@ -15,11 +15,6 @@
 #define FINDINGS 12              /* most that a prompt lists */
 #define WHOLE_SOURCE_BYTES 12000 /* a larger parent is edited, not rewritten */
 
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a prompt");
-}
-
 /* ---- the task -------------------------------------------------------------------------------- */
 
 /* "cuda" or "cpu" of "cuda:0". */
@@ -416,7 +411,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
     kf_autofree char *prototype = kf_task_prototype(s->task, false),
                      *diagnosis = diagnosis_of(s, call, error);
-    if (!prototype || !diagnosis) return no_memory(error), NULL;
+    if (!prototype || !diagnosis) return kf_fail_memory(error, "a prompt"), NULL;
     word_workloads(s, &workloads);
     word_tolerance(s, &tolerance);
     word_device(s, &device);
@@ -467,7 +462,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     if (!add_others(s, call, &context, &others, error)) return NULL;
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed ||
         figures.failed || failure.failed || notes.failed || flags.failed)
-        return no_memory(error), NULL;
+        return kf_fail_memory(error, "a prompt"), NULL;
     return kf_prompt_build(kind_of(call->origin.step), &context, s->settings->prompts, error);
 }
 

@@ -20,7 +20,7 @@ kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *tunable, const kf_
     if (proposal) proposal->source = malloc(tunable->size + 1);
     if (!proposal || !proposal->source) {
         kf_proposal_free(proposal);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a candidate");
+        kf_fail_memory(error, "a candidate");
         return NULL;
     }
     memcpy(proposal->source, tunable->source, tunable->size + 1);

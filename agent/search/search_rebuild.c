@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/list.h"
 #include "search_internal.h"
 
 /* Of an attempt that is stored, or of a proposal that is under way. */
@@ -57,17 +58,6 @@ static void history_clear(history *h)
     free(h->flakes);
 }
 
-/* Room for one more in a list that grows at powers of two; NULL: there is no memory. */
-static void *grown(void *list, size_t count, size_t size)
-{
-    return count & (count - 1) ? list : realloc(list, (count ? 2 * count : 1) * size);
-}
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the history of a run");
-}
-
 /* ---- what has begun, and when ---------------------------------------------------------------- */
 
 static bool read_family(history *h, kf_error *error)
@@ -77,9 +67,8 @@ static bool read_family(history *h, kf_error *error)
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
         if (strcmp(edge.role, "tuned") != 0 && strcmp(edge.role, "base") != 0) continue;
-        descent *family = grown(h->family, h->family_count, sizeof *family);
-        if (!family) return no_memory(error);
-        h->family = family;
+        if (!kf_list_grow(&h->family, h->family_count))
+            return kf_fail_memory(error, "the history of a run");
         h->family[h->family_count++] = (descent){edge.attempt, edge.parent};
     }
     return row == 0;
@@ -96,9 +85,8 @@ static int64_t parent_of(history *h, int64_t attempt)
 
 static bool add_beginning(history *h, const beginning *b, kf_error *error)
 {
-    beginning *list = grown(h->beginnings, h->count, sizeof *list);
-    if (!list) return no_memory(error);
-    h->beginnings = list;
+    if (!kf_list_grow(&h->beginnings, h->count))
+        return kf_fail_memory(error, "the history of a run");
     h->beginnings[h->count++] = *b;
     return true;
 }
@@ -117,7 +105,8 @@ static bool read_beginnings(history *h, kf_error *error)
                        .parent = parent_of(h, a.number)};
         h->attempts = a.number;
         if (!a.candidate || !kf_step_parse(a.step, &b.step)) continue;
-        if (b.step == KF_STEP_TUNE && !(b.tunables = strdup(a.tunables))) return no_memory(error);
+        if (b.step == KF_STEP_TUNE && !(b.tunables = strdup(a.tunables)))
+            return kf_fail_memory(error, "the history of a run");
         if (!add_beginning(h, &b, error)) {
             free(b.tunables);
             return false;
@@ -148,7 +137,7 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
     }
     if (h->count) qsort(h->beginnings, h->count, sizeof *h->beginnings, compare);
     h->of_attempt = calloc((size_t)h->attempts + 1, sizeof *h->of_attempt);
-    if (!h->of_attempt) return no_memory(error);
+    if (!h->of_attempt) return kf_fail_memory(error, "the history of a run");
     for (size_t i = 0; i < h->count; i++)
         if (!h->beginnings[i].work) h->of_attempt[h->beginnings[i].number - 1] = i + 1;
     return true;
@@ -253,9 +242,8 @@ static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt,
             h->flakes[i].call == attempt->model_call)
             return *spoilt = aside, true;
     if (!*spoilt) return *spoilt = aside, true;
-    flake *flakes = grown(h->flakes, h->flake_count, sizeof *flakes);
-    if (!flakes) return no_memory(error);
-    h->flakes = flakes;
+    if (!kf_list_grow(&h->flakes, h->flake_count))
+        return kf_fail_memory(error, "the history of a run");
     h->flakes[h->flake_count++] = (flake){attempt->candidate, attempt->model_call};
     return true;
 }

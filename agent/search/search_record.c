@@ -256,7 +256,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     char cell[KF_CELL_TEXT];
     double floor_share;
     kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
-    if (!features) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!features) return kf_fail_memory(error, "an attempt");
     attempt.features = features;
     if (p->origin.step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
@@ -270,7 +270,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         *again = postpone(s, p, verdict->message);
     }
     if (!flake && *verdict->code_hash && !kf_job_add_known(s->jobs.template, verdict->code_hash))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        return kf_fail_memory(error, "an attempt");
     if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value,
                             recorded.candidate, cell, floor_share, error)) ||

@@ -44,7 +44,7 @@ static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
         model->note = *note ? strdup(note) : NULL;
         s->progress.calls += model->calls;
         if (!model->spec || (*note && !model->note))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            return kf_fail_memory(error, "the state of a run");
     }
     return true;
 }
@@ -58,7 +58,7 @@ static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
         kf_step step;
         if (!kf_step_parse(text_of(entry, "step"), &step)) continue;
         *end = calloc(1, sizeof **end);
-        if (!*end) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!*end) return kf_fail_memory(error, "the state of a run");
         **end = (kf_due){.step = step,
                          .candidate = (int64_t)number_of(entry, "candidate"),
                          .critic = (int64_t)number_of(entry, "critic"),
@@ -79,7 +79,7 @@ static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_err
     *result = NULL;
     if (!kf_step_parse(text_of(entry, "step"), &step)) return true;
     kf_call *c = *result = calloc(1, sizeof *c);
-    if (!c) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!c) return kf_fail_memory(error, "the state of a run");
     c->origin = (kf_origin){.call = (int64_t)number_of(entry, "call"),
                             .number = (int64_t)number_of(entry, "number"),
                             .model = (int)number_of(entry, "model"),
@@ -149,7 +149,7 @@ static bool read_work(kf_search *s, const cJSON *entry, kf_under_way *w, kf_erro
     w->waits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(entry, "waits"));
     snprintf(w->digits, sizeof w->digits, "%s", text_of(entry, "arm"));
     w->point = strdup(text_of(entry, "point"));
-    if (!w->point) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!w->point) return kf_fail_memory(error, "the state of a run");
     return !reply || read_call(s, reply, &w->reply, error);
 }
 
@@ -180,7 +180,7 @@ static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
     const cJSON *entry, *list = cJSON_GetObjectItemCaseSensitive(json, "under-way");
     size_t count = 0, most = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
     kf_autofree kf_under_way *work = calloc(most + 1, sizeof *work);
-    bool good = work || kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    bool good = work || kf_fail_memory(error, "the state of a run");
     cJSON_ArrayForEach(entry, list)
     {
         if (good && kf_step_parse(text_of(entry, "step"), &work[count].step))

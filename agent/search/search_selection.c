@@ -208,7 +208,7 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
         }
         snprintf(member.cell, sizeof member.cell, "%s", o->cell);
         if (!kf_population_add(s->selection.population, &member))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
+            return kf_fail_memory(error, "the population");
     }
     bool gained = correct && o->speedup > s->selection.gain_best * s->strategy.propose.gain;
     if (gained) take_gain(s, o->speedup);

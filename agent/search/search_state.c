@@ -186,7 +186,7 @@ char *kf_state_json(const kf_search *s)
 bool kf_state_commit(kf_search *s, kf_error *error)
 {
     kf_autofree char *state = kf_state_json(s);
-    if (!state) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the state of the run");
+    if (!state) return kf_fail_memory(error, "the state of the run");
     return kf_store_save_state(s->store, s->progress.run, state, strlen(state), error) &&
            kf_store_commit(s->store, error);
 }

@@ -120,7 +120,7 @@ static bool add_tuner(const kf_search *s, kf_tunable_source *tunable, kf_error *
     bool exact;
     if (kf_tune_space_size(tunable->space, &exact) > 1) {
         tunable->tuner = kf_tuner_new(tunable->space, seed_of(s, tunable), EXHAUSTIVE);
-        if (!tunable->tuner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a tuner");
+        if (!tunable->tuner) return kf_fail_memory(error, "a tuner");
     }
     tunable->exhausted = !tunable->tuner;
     return true;
@@ -140,7 +140,7 @@ kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const c
     if (tunable) tunable->name = strdup(name), tunable->source = malloc(size + 1);
     if (!tunable || !tunable->name || !tunable->source) {
         kf_tunable_source_free(tunable);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a source");
+        kf_fail_memory(error, "a source");
         return NULL;
     }
     memcpy(tunable->source, source, size);

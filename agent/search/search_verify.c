@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "search_internal.h"
 
 #define AHEAD 1.10 /* of what was verified last, for another verification while searching */
@@ -33,9 +34,8 @@ void kf_verify_tried(kf_verification *verification, int64_t candidate)
             verification->tries[i].count++;
             return;
         }
-    kf_tries *tries = realloc(verification->tries, (verification->tries_count + 1) * sizeof *tries);
-    if (!tries) return; /* it will be tried once more: no harm */
-    verification->tries = tries;
+    /* Without memory the candidate is measured once more than needed. */
+    if (!kf_list_grow(&verification->tries, verification->tries_count)) return;
     verification->tries[verification->tries_count++] = (kf_tries){candidate, 1};
 }
 
@@ -133,8 +133,7 @@ static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
     {
         if (!cJSON_IsString(flag) || proposal->flag_count == KF_MAX_TUNE_FLAGS) continue;
         proposal->flags[proposal->flag_count] = strdup(flag->valuestring);
-        if (!proposal->flags[proposal->flag_count])
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!proposal->flags[proposal->flag_count]) return kf_fail_memory(error, "a candidate");
         proposal->flag_count++;
     }
     return true;
@@ -145,7 +144,7 @@ static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_propo
 {
     kf_proposal *p = calloc(1, sizeof *p);
     *result = NULL;
-    if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!p) return kf_fail_memory(error, "a candidate");
     p->origin.step = KF_STEP_VERIFY;
     p->origin.model = -1;
     p->candidate = candidate;

@@ -166,7 +166,7 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
         kf_buffer_format(&flags, "%s%s", count > 1 ? " " : "", word);
     }
     char *alternative = kf_buffer_take(&flags);
-    if (!alternative) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!alternative) return kf_fail_memory(error, "tunables");
     for (int i = 0; i < axis->count; i++) {
         if (strcmp(axis->alternatives[i], alternative) != 0) continue;
         free(alternative);
@@ -185,7 +185,7 @@ static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_err
         return kf_fail(error, KF_ERROR_LIMIT, "more than %d tunables and `flags` lines together",
                        KF_MAX_TUNE_AXES);
     kf_autofree char *copy = strdup(alternatives);
-    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!copy) return kf_fail_memory(error, "tunables");
     /* Counted as soon as it exists, so that freeing the space frees what was read. */
     kf_flag_axis *axis = &space->flags[space->flag_count++];
     *axis = (kf_flag_axis){0};
@@ -355,14 +355,13 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     size_t size = strcspn(rest, (const char[]){KF_LINE_COMMENT, '\r', '\0'});
     while (size && (rest[size - 1] == ' ' || rest[size - 1] == '\t')) size--;
     kf_autofree char *text = strndup(rest, size);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "tunables");
     space->defined[index] = true;
     space->value_at[index] = offset + (size_t)(rest - line);
     space->value_size[index] = size;
     int64_t value;
     bool known;
-    if (!evaluate_default(text, &value, &known))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!evaluate_default(text, &value, &known)) return kf_fail_memory(error, "tunables");
     return !known || add_default(&space->tunables[index], value, number, error);
 }
 
@@ -527,7 +526,7 @@ kf_tune_space *kf_tune_space_read(const char *source, kf_error *error)
     kf_autofree char *text = strdup(source);
     kf_autofree char *blank = kf_code_blank(source, size);
     if (!space || !text || !blank) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading tunables");
+        kf_fail_memory(error, "tunables");
         return NULL;
     }
     space->source_size = size;
@@ -565,7 +564,7 @@ int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, 
     }
     if (!failed) return count;
     while (count) free(flags[--count]);
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_fail_memory(error, "tunables");
     return -1;
 }
 
@@ -660,6 +659,6 @@ char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point
     }
     kf_buffer_string(&out, source + copied);
     char *text = kf_buffer_take(&out);
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) kf_fail_memory(error, "tunables");
     return text;
 }
