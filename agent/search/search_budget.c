@@ -1,7 +1,7 @@
 /* The budgets of a run: which one is spent, and what the search still waits for then. */
 #include "search_internal.h"
 
-/* Is a candidate that a model was paid for still to be judged? */
+/* True if a paid reply or its candidate still has no verdict. */
 static bool owes_verdicts(const kf_search *s)
 {
     if (s->calls.replies || s->jobs.retries) return true;
@@ -10,7 +10,7 @@ static bool owes_verdicts(const kf_search *s)
     return false;
 }
 
-/* All the samples of a benchmark have been drawn and judged. */
+/* True if all samples of a benchmark have been drawn and judged. */
 static bool sampled(const kf_search *s)
 {
     return s->settings->samples && s->calls.answered >= s->settings->samples && !owes_verdicts(s);
@@ -25,7 +25,6 @@ const char *kf_search_models_spent(const kf_search *s)
     return NULL;
 }
 
-/* Which budget is spent, in words; NULL: none. `ahead`: what is in flight counts as judged. */
 const char *kf_search_spent(const kf_search *s, bool ahead)
 {
     const kf_search_budget *budget = &s->settings->budget;
@@ -36,16 +35,16 @@ const char *kf_search_spent(const kf_search *s, bool ahead)
     if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
-    /* A candidate under way is expected to take as long as others did. */
+    /* Expect that a candidate in flight takes as long as the others did. */
     double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
     if (budget->device_seconds > 0 &&
         s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
         return "the device's time is up";
-    /* What is paid for is judged; a search asks for nothing more, but samples under way are waited
-     * for. */
+    /* Paid replies are still judged. A search sends no further requests. Samples in flight are
+     * waited for. */
     bool waiting = owes_verdicts(s) || (s->settings->samples && s->calls.in_flight);
     if (!waiting && kf_search_models_spent(s)) return kf_search_models_spent(s);
-    /* No model has room for another request, and what others had reserved has come back. */
+    /* No model has room for another request, and all reservations were returned. */
     if (s->models.budget_spent && !s->calls.in_flight && !owes_verdicts(s) &&
         !kf_ensemble_alive(&s->models))
         return s->models.why.text;

@@ -24,12 +24,12 @@ static bool call_is_due(const kf_search *s)
     size_t limit =
         s->settings->calls > 0 ? (size_t)s->settings->calls : kf_workers_devices(s->workers);
     size_t busy = (size_t)kf_calls_count(&s->calls, -1);
-    /* busy: in flight so far. */
+    /* `busy` are the calls in flight so far. */
     if (s->settings->samples &&
         (s->calls.answered + (int64_t)busy >= s->settings->samples || kf_search_models_spent(s)))
         return false;
     for (const kf_call *c = s->calls.replies; c; c = c->next) {
-        /* it decides what is asked next, and using it does not move the clock on */
+        /* It decides the next request. Using it does not change the position. */
         if (kf_step_is_critic(c->origin.step)) return false;
         busy++;
     }
@@ -38,7 +38,7 @@ static bool call_is_due(const kf_search *s)
     return busy < (limit ? limit : 1);
 }
 
-/* Tells the models how far the run is. */
+/* Gives the models the position of the run. */
 static void tell_progress(kf_search *s)
 {
     for (size_t i = 0; i < s->models.count; i++)
@@ -57,7 +57,7 @@ static bool begin_call(kf_search *s, int model, kf_error *error)
     kf_choose(s, call);
     kf_model *m = &s->models.items[call->origin.model];
     call->temperature = kf_ensemble_temperature(s, call->origin.model);
-    /* Samples that know of each other would not be independent. */
+    /* Samples must be independent, so they get no hint from another reply. */
     bool alone = s->settings->samples && kf_strategy_is_independent(&s->strategy);
     call->prompt = kf_search_prompt(s, call, alone ? NULL : m->note, error);
     kf_llm_request request = {.system = s->models.system_text,
@@ -90,12 +90,12 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
                                                    : kf_prompt_tokens(reply->size));
 }
 
-/* Which of several models it was, and which were left alone when the call was begun: which of them
- * it went to depends on that, and that on the clock on the wall. */
+/* Adds which model got the call, and which were paused then. A replay needs both, since pauses
+ * depend on the time. */
 static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
 {
     if (s->models.count < 2) return true;
-    /* two models may have one name */
+    /* Two models may have the same name. */
     if (!cJSON_AddNumberToObject(json, "seat", call->origin.model)) return false;
     cJSON *list = cJSON_AddArrayToObject(json, "resting");
     for (size_t i = 0; i < s->models.count; i++)
@@ -103,7 +103,7 @@ static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
     return list;
 }
 
-/* What the provider was told, and when in the search that was; malloc'd. */
+/* Returns the settings for the provider and the positions of request and reply, malloc'd. */
 static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_reply *reply,
                          int64_t after)
 {
@@ -116,8 +116,8 @@ static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_r
     return good ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-/* Stores the call and, in the same transaction, that its reply waits. One that does not wait leaves
- * the transaction open for what follows from that. */
+/* Stores the call and, in the same transaction, that its reply waits. Without `waits` the
+ * transaction stays open for the caller. */
 static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, bool waits,
                        int64_t after, kf_error *error)
 {
@@ -126,7 +126,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     if (!settings) return kf_fail_memory(error, "a model call");
     s->clock.idle = false;
     call->origin.cost_usd = reply->cost_usd;
-    /* Its candidate is not to wait for a disk. */
+    /* A waiting reply is committed without fsync, so that its candidate starts at once. */
     if (!(waits ? kf_store_begin_quick(s->store, error) : kf_store_begin(s->store, error)))
         return false;
     call->origin.call =
@@ -168,8 +168,8 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
     return !waits || kf_state_commit(s, error);
 }
 
-/* A command is not made to say what its replies cost, and money that nobody counts comes to no
- * limit: a search that counts on it would not end. */
+/* Warns that a command does not report the cost of its replies. Then a limit of money does not end
+ * the search. */
 static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply *reply)
 {
     const kf_model *model = &s->models.items[call->origin.model];
@@ -204,12 +204,14 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
     if (usable) {
         s->models.items[index].failures = 0;
         call->text = kf_steal(&reply->text);
-        reply->text = call->text; /* lent while it is stored */
+        /* Lent until it is stored. */
+        reply->text = call->text;
         call->size = reply->size;
         call->truncated = reply->outcome == KF_LLM_TRUNCATED;
     }
     bool stored = store_call(s, call, reply, usable, kf_search_position(s) + 1,
-                             error); /* it is no longer in flight, and not counted yet */
+                             /* The call is no longer in flight and not counted yet, hence the 1. */
+                             error);
     if (usable) reply->text = NULL;
     if (stored) tell_costless(s, call, reply);
     if (usable && stored) return true;
@@ -233,7 +235,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
     return stored;
 }
 
-/* The next reply that is there, of whichever model. *any: there was one. */
+/* Handles the next reply of any model. *any: there was one. */
 static bool collect(kf_search *s, bool *any, kf_error *error)
 {
     *any = false;
@@ -258,7 +260,8 @@ bool kf_calls_step(kf_search *s, bool start, bool *moved, kf_error *error)
     if (!start || !s->models.count || s->models.gone || !call_is_due(s)) return true;
     kf_ensemble_look(s);
     int model = kf_ensemble_next(s, KF_LLM_PROPOSER);
-    *moved = model >= 0; /* also where it took no request: then it is another one's turn */
+    /* Also if it took no request: then another model gets the next call. */
+    *moved = model >= 0;
     return model < 0 || begin_call(s, model, error);
 }
 
@@ -273,8 +276,8 @@ size_t kf_calls_watch(const kf_search *s, struct pollfd *fds, size_t most, doubl
 
 /* ---- the end of the run ---------------------------------------------------------------------- */
 
-/* A call that was ended with the run. Stored whether or not it has left: while it was in flight it
- * decided what else was done, and a replay has to know of it. */
+/* Stores a call that the end of the run cancelled. While it was in flight it influenced decisions,
+ * so a replay needs it. */
 static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error *error)
 {
     bool is_live = kf_llm_ready(s->models.items[call->origin.model].llm) == KF_LLM_LIVE;
@@ -289,7 +292,8 @@ static bool end_call(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_error 
 bool kf_calls_stop(kf_search *s, kf_error *error)
 {
     s->clock.idle = false;
-    for (bool any = true; any;) /* what has come is used when the run goes on */
+    /* A reply that has arrived is used after a resume. */
+    for (bool any = true; any;)
         if (!collect(s, &any, error)) return false;
     for (size_t i = 0; i < s->models.count; i++) {
         kf_llm_reply reply;
@@ -302,7 +306,8 @@ bool kf_calls_stop(kf_search *s, kf_error *error)
             if (!ended) return false;
         }
     }
-    while (s->calls.in_flight) { /* of providers that end what they do when they are closed */
+    /* Some providers drop their calls when they are closed. */
+    while (s->calls.in_flight) {
         kf_call *call = s->calls.in_flight;
         kf_llm_reply none = {.outcome = KF_LLM_FAILED,
                              .prompt_tokens = -1,

@@ -1,12 +1,12 @@
-/* What a model is asked for next: the strategy's levers at work.
+/* What a call asks for.
  *
- * In this order: what is due (a repair, a candidate that follows a critic's diagnosis); a first
- * draft, as long as there is nothing of a model's; another algorithm, once the best has not gained
- * for `plateau` candidates; the rest of a round from one parent; else a draw by weight among
- * drafts, improvements, contrast, crossover, rethinking and the critic. All random numbers of a
- * call come from the run's seed and the number of calls before it, so a call that a crash has
- * swallowed asks for the same once more.
- */
+ * Options in this order: a due request (a repair, a candidate that follows a diagnosis); a first
+ * draft, until there is one; another algorithm, once the best has not gained for `plateau`
+ * candidates; the rest of a round from one parent; else a draw by weight among drafts,
+ * improvements, contrast, crossover, rethinking and the critic.
+ *
+ * All random numbers of a call come from the run's seed and the number of earlier calls. So a call
+ * that a crash has lost is chosen in the same way again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,6 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
                     false, error);
 }
 
-/* The best candidate is shown; the summary itself goes to the notes (search_notes.c). */
 bool kf_choose_summary(kf_search *s, kf_error *error)
 {
     const kf_strategy *t = &s->strategy;
@@ -101,14 +100,14 @@ bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_er
                     &(kf_due){.step = step,
                               .candidate = call->origin.parent,
                               .critic = call->origin.call,
-                              /* whose turn it is: the critic may be one that writes no code */
+                              /* Any model: the critic may be one that writes no code. */
                               .model = -1,
                               .depth = call->origin.depth,
                               .island = call->origin.island},
                     true, error);
 }
 
-/* The first one that is due, to the model that it is for as long as that one answers. */
+/* Takes the first due request, with the model it names if that one can be called. */
 static bool take_due(kf_search *s, kf_call *call)
 {
     kf_due *due = s->calls.dues;
@@ -159,8 +158,8 @@ static void add_exemplars(kf_search *s, kf_call *call, kf_draws *draws)
 
 /* ---- the draw -------------------------------------------------------------------------------- */
 
-/* A weight as it is, or times the share of its candidates that beat what they came from; (paid + 1)
- * / (uses + 2), twice, so that a kind that was never tried keeps its weight. */
+/* Returns the weight, multiplied with `adapt` by the share of its candidates that beat their
+ * parent: 2 (paid + 1) / (uses + 2). An untried kind keeps its weight. */
 static double weight_of(const kf_search *s, double weight, kf_step step)
 {
     const kf_move_count *m = &s->selection.moves[step];
@@ -174,7 +173,8 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
     const struct {
         double weight;
         kf_step step;
-        size_t members; /* that it needs */
+        /* least size of the population */
+        size_t members;
     } kinds[] = {
         {t->propose.draft, KF_STEP_DRAFT, 0},       {t->propose.improve, KF_STEP_IMPROVE, 1},
         {t->propose.contrast, KF_STEP_CONTRAST, 1}, {t->propose.crossover, KF_STEP_CROSSOVER, 2},
@@ -197,8 +197,7 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
     return chosen;
 }
 
-/* Several requests from one parent (CUDA-LLM's rounds): what the round asks for was settled at its
- * first. */
+/* Chooses within a round: all its requests have the parent and step of the first one. */
 static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
@@ -223,12 +222,12 @@ static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 static bool on_plateau(const kf_search *s)
 {
     int plateau = s->strategy.propose.plateau;
-    /* Again after as many candidates more. */
+    /* It applies again after each further `plateau` candidates. */
     return plateau > 0 && s->selection.since_gain > 0 && s->selection.since_gain % plateau == 0 &&
            kf_population_size(s->selection.population) > 0;
 }
 
-/* Models that are critics are asked for diagnoses, where there are such. */
+/* Gives a diagnosis to a model with the role of a critic, if there is one. */
 static void choose_critic(const kf_search *s, kf_call *call)
 {
     int critic = kf_step_is_critic(call->origin.step) ? kf_ensemble_next(s, KF_LLM_CRITIC) : -1;
@@ -255,7 +254,7 @@ static void choose(kf_search *s, kf_call *call)
         choose_round(s, call, &draws);
         return;
     }
-    /* each model drafts first, so that none only follows another */
+    /* Each model drafts first, so that no model only follows another one. */
     int64_t before = s->models.items[call->origin.model].calls;
     for (const kf_call *c = s->calls.in_flight; c; c = c->next)
         before += c->origin.model == call->origin.model;
@@ -264,7 +263,7 @@ static void choose(kf_search *s, kf_call *call)
     if (call->origin.step == KF_STEP_DRAFT) return;
     if (call->origin.step == KF_STEP_CONTRAST) {
         add_exemplars(s, call, &draws);
-        /* the fastest is what edits would be made to */
+        /* Edits apply to the fastest one. */
         if (call->origin.other_count)
             call->origin.parent = call->origin.others[--call->origin.other_count];
         return;

@@ -1,28 +1,26 @@
-/* Several models: whose turn it is, and what came of it.
+/* Which of several models gets the next call, and how its results count.
  *
- * The bandit (bandit.h) weighs a model's reward by the dollar. A reply's reward is that of its
- * candidate, milestones as in "CUDA Agent", which found them a better signal than raw speedup:
- * incorrect or no candidate 0, correct 1/2, over 5 % faster than the baseline 3/4, the best of the
- * run until then 1. A candidate that was known already earns nothing: else repeating the best would
- * pay. What the machine spoilt is no result at all.
+ * A bandit (bandit.h) weighs reward by cost. Rewards are milestones, as in "CUDA Agent", which
+ * found them a better signal than raw speedup: 0 for an incorrect or missing candidate, 1/2 for a
+ * correct one, 3/4 for one over 5 % faster than the baseline, 1 for the best of the run so far. A
+ * known candidate earns nothing, since repeating the best must not pay. A verdict that blames the
+ * machine does not count.
  *
- * Money is what a reply cost, and beside it a fixed amount for what every reply costs whoever wrote
- * it: judging its candidate takes some seconds of a device. So a model of one's own, for which no
- * money is paid, is cheap but not infinitely so, and choices don't depend on how fast the machine
- * was: with the same seed, verdicts and costs a run repeats itself.
- */
+ * The cost is that of the reply plus a fixed amount for judging the candidate. So a free local
+ * model is cheap, but not infinitely good. Measured judging times do not count, so that a replay
+ * makes the same choices. */
 #include <math.h>
 
 #include "kforge/file.h"
 #include "search_internal.h"
 
-#define JUDGING_USD 0.002 /* 3 s of a device at $2.40 an hour */
+/* 3 s of a device at $2.40 an hour */
+#define JUDGING_USD 0.002
 #define CLEARLY_FASTER 1.05
 
 static const kf_bandit_rule rule = {.least_cost = JUDGING_USD};
 
-/* A model's calls in flight, replies that wait and candidates under way: pulls whose end is not
- * known. */
+/* Returns how many calls, replies and candidates of the model have no result yet. */
 static int64_t open_pulls(const kf_search *s, int model)
 {
     int64_t count = 0;
@@ -43,8 +41,8 @@ static bool has_role(const kf_search *s, kf_llm_role role)
     return false;
 }
 
-/* A call that is repeated was begun now: which models were left alone then? Without that, in runs
- * of an older kforge, all but those that were asked. */
+/* True if a replayed call was sent at this position; *models: which models were paused then. Older
+ * runs do not store it. */
 static bool was_resting(const kf_search *s, uint64_t *models)
 {
     for (size_t i = 0; i < s->models.count; i++)
@@ -52,11 +50,11 @@ static bool was_resting(const kf_search *s, uint64_t *models)
     return false;
 }
 
-/* After a failure a model is left alone for a while; a recorded one is asked when it was asked.
- * What it said is all recorded, what it was still thinking about when its run ended included: once
- * that is used up it was not asked again before that end, perhaps because it was left alone just
- * then. So it is asked once more, and found to have nothing left, only when nothing else goes on
- * and no other model of its run has something left. */
+/* True if the model is paused: after a failure, or, if it is recorded, until the position of its
+ * next request.
+ *
+ * A recorded model without further replies may have been paused at the end of its run. So it gets
+ * another request only when nothing else goes on and no other model of its run has replies left. */
 static bool is_pausing(const kf_search *s, size_t model, double now)
 {
     kf_llm_readiness ready = kf_llm_ready(s->models.items[model].llm);
@@ -99,7 +97,8 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
 {
     kf_bandit_arm arms[KF_SEARCH_MODELS];
     int64_t calls[KF_SEARCH_MODELS];
-    bool any = !has_role(s, role); /* somebody has to do it */
+    /* Without a model in this role any model takes it. */
+    bool any = !has_role(s, role);
     for (size_t i = 0; i < s->models.count; i++) {
         const kf_model *model = &s->models.items[i];
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
@@ -128,7 +127,8 @@ double kf_ensemble_temperature(const kf_search *s, int model)
 static void result(kf_models *models, int model, double reward, double cost_usd)
 {
     kf_bandit_arm arms[KF_SEARCH_MODELS];
-    if (model < 0 || model >= (int)models->count) return; /* of a session with more models */
+    /* It belongs to a session with more models. */
+    if (model < 0 || model >= (int)models->count) return;
     for (size_t i = 0; i < models->count; i++) arms[i] = models->items[i].arm;
     kf_bandit_result(arms, models->count, (size_t)model, reward,
                      (cost_usd > 0 ? cost_usd : 0) + JUDGING_USD, &rule);
@@ -144,7 +144,8 @@ void kf_ensemble_judged(kf_search *s, const kf_proposal *p, bool known, kf_statu
                         kf_blame blame, double speedup)
 {
     if (p->origin.model < 0 || (blame == KF_BLAME_MACHINE || blame == KF_BLAME_JUDGE)) return;
-    bool best = !(s->progress.best_speedup.value >= speedup); /* NaN: there was none */
+    /* NaN without a best */
+    bool best = !(s->progress.best_speedup.value >= speedup);
     double reward = known || status != KF_CORRECT ? 0
                     : !(speedup > CLEARLY_FASTER) ? 0.5
                     : best                        ? 1

@@ -14,7 +14,8 @@ void kf_search_notify(kf_search *s, kf_search_event event, const char *format, .
 {
     char text[1200];
     va_list arguments;
-    if (!s->workers) return; /* a preview has nobody to tell */
+    /* A preview has no observer. */
+    if (!s->workers) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

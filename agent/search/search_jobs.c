@@ -35,7 +35,7 @@ bool kf_jobs_prepare(kf_search *s, kf_error *error)
     return true;
 }
 
-/* The job of a proposal: the template with the proposal's own text lent to it. */
+/* Submits the common job with the proposal's source and flags. */
 static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
 {
     char id[64];
@@ -48,10 +48,12 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     job.flags = (char **)(uintptr_t)p->flags;
     job.flag_count = (size_t)p->flag_count;
     job.options.verify = p->origin.step == KF_STEP_VERIFY;
-    if (job.options.verify || p->retries) job.known_count = 0; /* this one is to be measured */
+    /* A known verdict must not replace this measurement. */
+    if (job.options.verify || p->retries) job.known_count = 0;
     job.options.seconds = settings->timing_seconds > 0 ? settings->timing_seconds : 0.6;
     if (job.options.verify) {
-        static char all[] = "all"; /* what bounds the best one is worth a second */
+        /* The counters of the best candidate are worth one more second. */
+        static char all[] = "all";
         const char *device = kf_workers_device(s->workers);
         if (!job.options.counters && device && strncmp(device, "cuda", 4) == 0)
             job.options.counters = all;
@@ -61,7 +63,7 @@ static bool submit_job(kf_search *s, const kf_proposal *p, kf_error *error)
     return kf_workers_submit(s->workers, &job, p->ticket, error);
 }
 
-/* Refused here rather than by a worker: what is no source, or flags that no candidate may have. */
+/* True if the source and the flags are allowed in a candidate. */
 static bool acceptable(const kf_proposal *p, kf_error *why)
 {
     if (!kf_source_check(p->source, p->size, "candidate", why)) return false;
@@ -123,7 +125,8 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error)
             at = &p->next;
         }
     }
-    while (restored) { /* the latest comes first */
+    /* The latest one comes first in the list. */
+    while (restored) {
         kf_proposal **first = &restored;
         for (kf_proposal **at = &restored; *at; at = &(*at)->next)
             if ((*at)->ticket < (*first)->ticket) first = at;
@@ -132,7 +135,7 @@ bool kf_jobs_submit_again(kf_search *s, kf_error *error)
         p->next = s->jobs.in_flight;
         s->jobs.in_flight = p;
         p->started = kf_now();
-        /* else of one that this session does without, as replies are */
+        /* Otherwise this session lacks its model. */
         bool with_model = p->origin.model < (int)s->models.count;
         if (with_model && !submit_job(s, p, error)) {
             for (kf_proposal *rest; (rest = restored);)
@@ -153,8 +156,7 @@ bool kf_jobs_handle(kf_search *s, kf_workers_result *result, kf_error *error)
     return recorded;
 }
 
-/* Jobs that nobody has begun are taken back. Should the run go on, points are proposed again; what
- * a model was paid for is kept for then. */
+/* Points of the tuner are proposed again after a resume. Candidates of paid replies are kept. */
 void kf_jobs_withdraw(kf_search *s)
 {
     int64_t tickets[KF_WORKERS_MAX];

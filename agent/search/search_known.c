@@ -15,8 +15,8 @@ char *kf_search_environment_id(const char *judged, const char *baseline)
     return asprintf(&text, "%s, against baseline %s", judged, baseline) < 0 ? NULL : text;
 }
 
-/* A verdict that settles the candidate wherever it comes up again: not one that blames the machine,
- * not one without a time. */
+/* True if the verdict counts whenever the candidate comes up again: it has a time, or blames the
+ * candidate. */
 static bool usable(const kf_store_candidate *known)
 {
     if (!known->verdict) return false;
@@ -24,8 +24,8 @@ static bool usable(const kf_store_candidate *known)
                                        : known->blame == KF_BLAME_CANDIDATE;
 }
 
-/* May this run count by what is stored of the candidate? One that is to judge everything itself
- * only by what it has judged. */
+/* Sets *counts to whether this run may use the stored verdict. With `anew` only verdicts of this
+ * run count. */
 static bool counts_here(kf_search *s, int64_t candidate, bool *counts, kf_error *error)
 {
     kf_autoresult kf_store_candidate here = {0};

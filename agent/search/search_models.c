@@ -20,7 +20,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What the run's models may use in all, less what earlier sessions used. */
+/* Returns the budget of the models, minus what earlier sessions spent. */
 static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
 {
     const kf_search_budget *limit = &settings->budget;
@@ -42,7 +42,7 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error)
     return true;
 }
 
-/* Frozen prices are of no interest where a spec is shown. */
+/* Returns the spec without frozen prices, malloc'd. */
 static char *without_prices(const char *spec)
 {
     kf_autobuffer text = {0};
@@ -56,7 +56,7 @@ static char *without_prices(const char *spec)
 
 char *kf_search_model_name(const char *spec)
 {
-    /* Not the whole command line of an exec: it may hold secrets. */
+    /* The command line of an exec may hold secrets. */
     kf_autofree char *shown = without_prices(spec);
     const char *exec = shown ? strstr(shown, "exec") : NULL;
     bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
@@ -67,11 +67,11 @@ bool kf_models_open(kf_search *s, kf_error *error)
 {
     const kf_search_settings *settings = s->settings;
     s->models.budget = budget_of(settings, &s->progress);
-    /* the tuner alone, whatever models there are */
+    /* The strategy uses the tuner alone. */
     if (!kf_strategy_calls_models(&s->strategy)) return true;
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_model *model = &s->models.items[s->models.count];
-        /* What the state of the run says of it holds when it is the same model. */
+        /* The stored state applies only to the same model. */
         if (!model->spec || strcmp(model->spec, settings->models[i]) != 0) {
             free(model->spec);
             free(model->note);
@@ -89,7 +89,7 @@ bool kf_models_open(kf_search *s, kf_error *error)
         if (!model->name) return kf_fail_memory(error, "a model");
         s->models.count++;
     }
-    /* Another budget is another chance; and one of the models may be another. */
+    /* With another budget or another model, calls may be possible again. */
     const kf_amount *limit = &s->models.budget.limit;
     const int64_t limits[] = {limit->nanodollars, limit->tokens, limit->requests};
     if (s->models.budget_spent && memcmp(limits, s->models.spent_limits, sizeof limits) != 0) {
@@ -139,7 +139,7 @@ void kf_models_count_useless(kf_search *s, int index, const char *why)
     model->note = NULL;
     if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
         model->note = NULL;
-    /* a sample is a sample */
+    /* In a benchmark each reply is a sample. */
     if (++model->useless < MODEL_USELESS || s->settings->samples) return;
     snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s",
              model->useless, why);
@@ -158,8 +158,8 @@ void kf_models_count_failure(kf_search *s, int index, const char *why)
     give_up(s, index, text);
 }
 
-/* A candidate that was judged before costs a call and tells nothing: its model is told so, and one
- * that only repeats itself is given up. */
+/* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.
+ * A model that only repeats itself gets no more calls. */
 static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_status status,
                          double speedup)
 {
@@ -180,7 +180,7 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
                  p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
         model->note = NULL;
     if (model->repeats < MODEL_REPEATS || model->exhausted || s->settings->samples) return;
-    /* No failure: it has nothing new to say, as if its recorded replies were used up. */
+    /* It is no failure: the model has nothing new, like a recorded model at its end. */
     model->exhausted = true;
     kf_error why = {0};
     kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates were known already",

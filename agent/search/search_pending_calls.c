@@ -34,11 +34,13 @@ bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_erro
 
 /* ---- after a resume -------------------------------------------------------------------------- */
 
-/* A call that its model was asked before, answered or not. */
+/* An earlier request to a model, answered or not. */
 typedef struct earlier {
     int64_t asked, order;
-    int64_t call;  /* stored; 0: in flight */
-    kf_call *open; /* in flight */
+    /* the stored call; 0: in flight */
+    int64_t call;
+    /* the call in flight; NULL: it was answered */
+    kf_call *open;
 } earlier;
 
 static int compare(const void *a, const void *b)
@@ -81,7 +83,7 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
     return row == 0;
 }
 
-/* Gives a model that takes no more requests now another chance later. */
+/* Sends the request. A busy model gets it again later. */
 static bool send(kf_search *s, kf_call *call, kf_error *error)
 {
     kf_llm_request request = {.system = s->models.system_text,
@@ -111,7 +113,7 @@ static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
     return true;
 }
 
-/* In the order in which they were asked: identical prompts get different replies. */
+/* Sends the requests in their original order, since identical prompts get different replies. */
 static bool go_on(kf_search *s, int model, kf_error *error)
 {
     earlier_list list = {0};
@@ -125,7 +127,7 @@ static bool go_on(kf_search *s, int model, kf_error *error)
     return good;
 }
 
-/* Of a model that this session does without, or whose prompt is lost: what was due stays due. */
+/* Drops calls without a model in this session or without a prompt. Due requests stay due. */
 static bool forget(kf_search *s, kf_error *error)
 {
     for (kf_call *call = s->calls.in_flight, *next; call; call = next) {

@@ -1,5 +1,4 @@
-/* What a prompt says: the task in words, and what was really measured of the candidate under
- * discussion. */
+/* What a prompt says: the task in words, and the measurements of the parent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +10,16 @@
 #include "hardware_card.h"
 #include "search_internal.h"
 
-#define SUMMARISED 60            /* notes that a summary is made of */
-#define FINDINGS 12              /* most that a prompt lists */
-#define WHOLE_SOURCE_BYTES 12000 /* a larger parent is edited, not rewritten */
+/* notes for a summary */
+#define SUMMARISED 60
+/* most findings of a prompt */
+#define FINDINGS 12
+/* A larger parent is edited instead of rewritten. */
+#define WHOLE_SOURCE_BYTES 12000
 
 /* ---- the task -------------------------------------------------------------------------------- */
 
-/* "cuda" or "cpu" of "cuda:0". */
+/* Copies the family of the device: "cuda" of "cuda:0". */
 static void device_family(const kf_search *s, char family[16])
 {
     const char *device = s->workers ? kf_workers_device(s->workers) : s->settings->device;
@@ -102,8 +104,7 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 
 /* ---- the candidate under discussion ---------------------------------------------------------- */
 
-/* Models are not told of hidden workloads: neither their names nor anything that their shapes could
- * be read from. */
+/* True if models must not see anything of this workload, not even its name. */
 static bool is_hidden(const kf_search *s, const char *workload)
 {
     char family[16];
@@ -160,7 +161,7 @@ static void word_findings(const kf_finding *findings, size_t count, const char *
     }
 }
 
-/* Where a mistake that begins there is likely to lie. */
+/* Returns where an error with this first index is likely to lie. */
 static const char *place_of(int64_t index, int64_t count)
 {
     return index == 0           ? " (the very first)"
@@ -169,7 +170,7 @@ static const char *place_of(int64_t index, int64_t count)
                                 : "";
 }
 
-/* What such figures most often mean; a hint, said to be one. */
+/* Adds the most likely meaning of the figures, marked as a guess. */
 static void word_hint(const kf_error_figures *f, kf_buffer *out)
 {
     double share = (double)f->mismatched / (double)(f->compared > 0 ? f->compared : 1);
@@ -243,7 +244,7 @@ static void parent_clear(parent *p)
     free(p->source);
 }
 
-/* Its source with the values that its tunables had. */
+/* Returns the candidate's source with the values of its tunables, malloc'd. */
 static char *source_as_judged(kf_store *store, const kf_store_candidate *candidate, kf_error *error)
 {
     kf_autofree char *source = kf_store_source(store, candidate->id, NULL, error);
@@ -263,7 +264,7 @@ char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *e
                : NULL;
 }
 
-/* `figures`: with its verdict. */
+/* Loads a candidate; with `figures` also its verdict. */
 static bool load_parent(kf_search *s, int64_t id, bool figures, parent *p, kf_error *error)
 {
     if (!kf_store_get_candidate(s->store, id, s->progress.run, &p->candidate, error)) return false;
@@ -340,7 +341,7 @@ static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, par
     return true;
 }
 
-/* Sources beside the parent; they live as long as the list. */
+/* Further candidates of a prompt, which live as long as the list. */
 typedef struct beside {
     parent list[1 + 2 * KF_EXEMPLARS];
     size_t count;
@@ -361,7 +362,7 @@ static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar 
     return true;
 }
 
-/* Exemplars, the other parent of a crossover, and the latest negative examples. */
+/* Adds exemplars, the other parent of a crossover, and the latest negative examples. */
 static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b,
                        kf_error *error)
 {
@@ -385,7 +386,7 @@ static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *con
     return true;
 }
 
-/* What a critic said, with or without words around the JSON. */
+/* Returns the critic's reply, malloc'd. */
 static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
 {
     size_t size;
@@ -423,9 +424,10 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
             &notes, error))
         return NULL;
     char hash[16] = "";
-    const kf_task_file *baseline = /* no candidate of the search where it is a module for PyTorch */
-        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
-                              : kf_task_baseline(s->task);
+    /* A baseline that is a PyTorch module is no candidate of the search. */
+    const kf_task_file *baseline = s->settings->baseline
+                                       ? kf_task_baseline_named(s->task, s->settings->baseline)
+                                       : kf_task_baseline(s->task);
     kf_prompt_context context = {
         .task.name = kf_task_name(s->task),
         .task.description = kf_task_description(s->task),
@@ -451,7 +453,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
         context.parent.hash = hash;
         word_parent(s, &p, &context, &figures, &failure);
-        /* For those who judge, not for those who write: a proposer would learn what to hide. */
+        /* Only critics see the findings of the scan: a proposer would learn what to hide. */
         if (kf_step_is_critic(call->origin.step) && call->origin.step != KF_STEP_SUMMARY &&
             !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
             return NULL;

@@ -12,13 +12,14 @@ bool kf_defaults_settled(const kf_tunable_sources *sources)
     return true;
 }
 
-/* The next default; NULL when all were proposed. */
+/* Proposes the next default; NULL if all were proposed. */
 static bool propose_default(kf_search *s, kf_proposal **proposal, kf_error *error)
 {
     while (s->sources.next_default < s->sources.defaults) {
         size_t index = s->sources.next_default++;
         kf_tunable_source *tunable = s->sources.items[index];
-        if (tunable->settled || tunable->in_flight) continue; /* in flight: of a run that goes on */
+        /* It is in flight after a resume. */
+        if (tunable->settled || tunable->in_flight) continue;
         *proposal = kf_proposal_new(index == 0 ? KF_STEP_BASELINE : KF_STEP_SEED, tunable,
                                     &tunable->initial, error);
         return *proposal;
@@ -33,8 +34,8 @@ size_t kf_free_capacity(const kf_search *s)
     return capacity > taken ? capacity - taken : 0;
 }
 
-/* The tuner may fill the time of a call, but what the call brings is not to wait behind all its
- * points: as long as every device has a job, there is room for each reply to come. */
+/* True if the tuner may fill the time of a call. If every device has a job, free places are
+ * reserved for the replies to come. */
 static bool has_room_for_points(const kf_search *s)
 {
     size_t calls = 0, jobs = 0;
@@ -59,13 +60,14 @@ bool kf_propose(kf_search *s, kf_proposal **proposal, kf_error *error)
         if (!kf_tunable_sources_propose(s, proposal, error)) return false;
         if (*proposal && s->sources.quota > 0) s->sources.quota--;
         if (!*proposal) s->sources.quota = 0;
-        return true; /* without a turn of the tuner a call may be due, before a reply is used */
+        /* Without a point of the tuner a call may be due, before a reply is used. */
+        return true;
     }
     const kf_call *reply = s->calls.replies;
     if (!kf_replies_propose(s, proposal, error)) return false;
     if (*proposal || reply || !s->calls.in_flight || !s->strategy.propose.tune ||
         !has_room_for_points(s))
         return true;
-    /* all that could be asked was, and a worker is idle */
+    /* All possible calls are in flight, and a worker is idle. */
     return kf_tunable_sources_propose(s, proposal, error);
 }
