@@ -25,29 +25,27 @@ static int interrupts(const kf_search *s)
     return s->interrupts ? *s->interrupts : 0;
 }
 
-/* Gives every free worker something to do. *stuck: there was nothing.
+/* Gives each free worker a job. *stuck: there was none.
  *
- * One step at a time, and between two of them everything is looked at again, in the same order: a
- * reply that has come, a call that is due, a proposal. So what is done follows from the state and
- * from what a run writes down (when replies came, calls were begun and rooms changed), never from
- * how long the search happened to wait in between; and what a run waits for, it waits for with
- * nothing left to do. What changes without moving the run on (the tuner's turn is over, a diagnosis
- * was read) comes to the same before the next reply is there and after. */
+ * It takes one step at a time. Before each step it looks at everything again, in the same
+ * order: a reply that has come, a call that is due, a proposal. So decisions follow from the
+ * state and from what the run stores (when replies came and calls were sent), never from the
+ * time that the search waited. */
 static bool fill(kf_search *s, bool *stuck, kf_error *error)
 {
     *stuck = false;
     while (kf_free_capacity(s) && !kf_search_spent(s, true) && !interrupts(s) && !s->models.gone) {
         kf_proposal *proposal = NULL;
         bool moved = false;
-        /* A call is due before the tuner may fill the time until its reply. */
+        /* Send due calls before the tuner fills the time until their replies. */
         if (kf_defaults_settled(&s->sources) && !kf_calls_step(s, true, &moved, error))
             return false;
         if (moved) continue;
         const kf_call *waiting = s->calls.replies;
         int quota = s->sources.quota;
         if (!kf_propose(s, &proposal, error)) return false;
-        /* The tuner had nothing for its turn, or the reply was a diagnosis or of no use: a call is
-         * due now. */
+        /* The tuner had no point for its turn, or the reply was a diagnosis or useless. Then a
+         * call is due now. */
         if (!proposal && ((quota && !s->sources.quota) || s->calls.replies != waiting)) continue;
         if (!proposal) {
             *stuck = !s->calls.in_flight && !s->calls.replies;
@@ -60,13 +58,13 @@ static bool fill(kf_search *s, bool *stuck, kf_error *error)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Waits for one thing to happen, a little. */
+/* Waits for a short time until something happens, and handles it. */
 static bool wait_some(kf_search *s, kf_error *error)
 {
     kf_workers_result result;
     struct pollfd fds[WATCHED];
     double wake = INFINITY;
-    /* Twice in a row there was nothing to do. */
+    /* The search is idle if it had nothing to do twice in a row. */
     int64_t mark = s->progress.attempts + s->jobs.last_ticket;
     s->clock.idle = !s->jobs.in_flight && mark == s->clock.idle_mark;
     s->clock.idle_mark = mark;
@@ -83,8 +81,8 @@ static bool wait_some(kf_search *s, kf_error *error)
     return got == 0 || kf_jobs_handle(s, &result, error);
 }
 
-/* Of a run that goes on: what is under way was begun by then, or would have been taken back by
- * then. */
+/* True after a resume while jobs of the earlier session are in flight. They had been started,
+ * or they would have been withdrawn then. */
 static bool has_begun(const kf_search *s)
 {
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
@@ -113,8 +111,8 @@ static bool await_hello(kf_search *s, kf_error *error)
     return true;
 }
 
-/* What is tried first should not depend on which worker of a machine came up first; those that take
- * long are not waited for. */
+/* Waits a little for the other workers, so that the first candidates do not depend on which
+ * worker connects first. */
 static bool await_others(kf_search *s, kf_error *error)
 {
     double until = kf_now() + OTHERS_SECONDS;
@@ -174,7 +172,8 @@ static bool verify_best(kf_search *s, kf_error *error)
 
 /* ---- beginning and ending -------------------------------------------------------------------- */
 
-/* What no prompt shows and no tuner needs is not measured. */
+/* Skips baseline and seeds in a benchmark of independent drafts, which need no measurement of
+ * them. */
 static void skip_defaults(kf_search *s)
 {
     if (!s->settings->samples || !kf_strategy_is_independent(&s->strategy)) return;
@@ -273,12 +272,12 @@ bool kf_search_run(kf_store *store, const kf_task *task, const char *run,
     *result = (kf_search_result){.end = KF_SEARCH_STOPPED};
     bool ran = s->selection.population ? run_all(s, run, result, &begun, error)
                                        : kf_fail_memory(error, "a search");
-    /* an attempt that could not be stored whole */
+    /* Drop an attempt that could not be stored completely. */
     if (kf_store_in_group(store)) kf_store_rollback(store);
     s->ended = ran;
     if (begun) {
-        /* After a failure what was stored last is whole, and what is in memory may be an attempt
-         * ahead that could not be stored. */
+        /* After a failure the stored state is consistent, while the state in memory may include
+         * an attempt that was not stored. */
         kf_autofree char *state = ran ? kf_state_json(s) : NULL;
         kf_run_status status = !ran || result->end == KF_SEARCH_STOPPED ? KF_RUN_FAILED
                                : result->end == KF_SEARCH_INTERRUPTED   ? KF_RUN_INTERRUPTED

@@ -18,7 +18,8 @@ char *kf_search_options_json(const kf_search_settings *settings)
         cJSON_AddItemToArray(models, cJSON_CreateString(settings->models[i]));
     cJSON_AddBoolToObject(json, "by-share", settings->by_share);
     cJSON_AddBoolToObject(json, "anew", settings->anew);
-    cJSON_AddStringToObject(json, "seed", seed); /* more digits than a double holds */
+    /* A double cannot hold all its digits. */
+    cJSON_AddStringToObject(json, "seed", seed);
     if (*settings->strategy.name)
         cJSON_AddItemToObject(json, "strategy", kf_strategy_json(&settings->strategy));
     if (settings->prompts) cJSON_AddStringToObject(json, "prompts", settings->prompts);
@@ -77,7 +78,7 @@ bool kf_search_options_read(const char *text, kf_search_settings *settings,
     settings->half_width = kf_json_number_or(&reader, "half-width", 0, 1, 0);
     settings->timeout_seconds = kf_json_number_or(&reader, "timeout", 0, 1e6, 0);
     settings->strict_sandbox = kf_json_boolean_or(&reader, "strict-sandbox", false);
-    /* runs of before there were others */
+    /* Older runs have only declared flags. */
     settings->declared_flags = kf_json_boolean_or(&reader, "declared-flags", true);
     settings->samples = kf_json_integer_or(&reader, "samples", 0, INT64_C(1) << 50, 0);
     settings->bench = kf_json_object_or_null(&reader, "bench");

@@ -1,5 +1,4 @@
-/* What would be sent: the next request of a run, or of a run that would begin now, without sending
- * it. */
+/* Shows the next request of a run, or of a new run, without sending it. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "kforge/judge.h"
 #include "search_internal.h"
 
-/* The step that is asked for, with parents as the strategy draws them. */
+/* Fills in the call for the given step, with parents as the strategy draws them. */
 static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *error)
 {
     kf_step wanted;
@@ -72,7 +71,7 @@ bool kf_search_preview(kf_store *store, const kf_task *task, const char *run,
         snprintf(s->progress.run, sizeof s->progress.run, "%s", run);
         ready = kf_state_restore(s, error) && kf_best_refresh(s, error);
     }
-    /* from here on: sources need no tuners here */
+    /* Set only now, so that the sources got no tuners. */
     s->environment_id = kf_search_environment_id(hardware, settings->baseline);
     if (ready && choose(s, step, &call, error)) {
         text->step = kf_step_name(call.origin.step);

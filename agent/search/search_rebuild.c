@@ -1,13 +1,12 @@
-/* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes
- * on.
+/* Rebuilds a run's sources, tuners, population and counters from its stored attempts, after a
+ * resume.
  *
- * An attempt has a beginning, when its source became an tunable or its point was handed out by a
- * tuner, and an end, its verdict. With several workers others end in between, and both matter: a
- * tuner takes a point that it was waiting for otherwise than one that it has never handed out, and
- * of two sources that are equally good the one that came first gets the next point. So each attempt
- * is stored with the number that the next one had when it began, and beginnings and ends are gone
- * through in the order in which they happened; what was under way when the run was left has but a
- * beginning. */
+ * An attempt has a start, when its source was added or its point was handed out by a tuner, and
+ * an end, its verdict. With several jobs in flight others end in between. Both matter: a tuner
+ * treats a point that it handed out differently from an unknown one, and of two equally good
+ * sources the earlier one gets the next point. So each attempt is stored with the number that
+ * the next attempt had at its start. Starts and ends are replayed in their original order. Work
+ * that was in flight when the run was left has a start only. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +14,18 @@
 #include "kforge/list.h"
 #include "search_internal.h"
 
-/* Of an attempt that is stored, or of a proposal that is under way. */
+/* The start of a stored attempt, or of a proposal that was under way. */
 typedef struct beginning {
-    int64_t began;  /* the number that the next attempt had */
-    int64_t number; /* of the attempt; INT64_MAX under way */
-    int64_t call;   /* whose reply it is; INT64_MAX none */
+    /* the number that the next attempt had */
+    int64_t began;
+    /* of the attempt; INT64_MAX: it was under way */
+    int64_t number;
+    /* of the reply; INT64_MAX: no reply */
+    int64_t call;
     int64_t candidate, parent;
     kf_step step;
-    char *tunables; /* of a point */
+    /* JSON of a point */
+    char *tunables;
     kf_under_way *work;
     kf_tunable_source *tunable;
 } beginning;
@@ -31,18 +34,20 @@ typedef struct descent {
     int64_t attempt, parent;
 } descent;
 
-/* A verdict that blames the machine, and what it was about: it is not the last word on that. */
+/* A verdict that blames the machine, and its subject. The candidate is judged again. */
 typedef struct flake {
     int64_t candidate, call;
 } flake;
 
 typedef struct history {
     kf_search *s;
-    descent *family; /* the parent that a candidate was made from, in order of attempts */
+    /* the parents of candidates, in the order of attempts */
+    descent *family;
     size_t family_count, next_parent;
-    beginning *beginnings; /* in the order in which they happened */
+    /* in the order in which they happened */
+    beginning *beginnings;
     size_t count, next;
-    /* by number - 1: index among the beginnings, plus 1; 0 it yielded no candidate */
+    /* by number of the attempt, less 1: index of its start, plus 1; 0: it has no candidate */
     size_t *of_attempt;
     int64_t attempts;
     flake *flakes;
@@ -74,7 +79,7 @@ static bool read_family(history *h, kf_error *error)
     return row == 0;
 }
 
-/* The parent of an attempt, 0 none; asked for in order of attempts. */
+/* Returns the parent of an attempt, or 0. Must be called in the order of attempts. */
 static int64_t parent_of(history *h, int64_t attempt)
 {
     while (h->next_parent < h->family_count && h->family[h->next_parent].attempt < attempt)
@@ -97,7 +102,7 @@ static bool read_beginnings(history *h, kf_error *error)
     kf_autoresult kf_store_attempt a = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &a, error) : row) == 1) {
-        /* runs of an older kforge do not say it */
+        /* Runs of an older version do not store it. */
         beginning b = {.began = a.began ? a.began : a.number,
                        .number = a.number,
                        .call = a.model_call ? a.model_call : INT64_MAX,
@@ -115,7 +120,7 @@ static bool read_beginnings(history *h, kf_error *error)
     return row == 0;
 }
 
-/* Replies are used in the order in which they came. */
+/* Replies start in the order in which they came. */
 static int compare(const void *a, const void *b)
 {
     const beginning *x = a, *y = b;
@@ -145,8 +150,8 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* The tunable of the attempt's source, which is made where the task does not have it; NULL: one of
- * the task's that it does not have any more. */
+/* Finds the tunable source of the attempt, or adds it. It stays NULL if it belonged to the task
+ * and the task has changed. */
 static bool source_of(kf_search *s, beginning *b, kf_error *error)
 {
     size_t size;
@@ -176,7 +181,8 @@ static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
     bool known = b->step != KF_STEP_TUNE || !b->tunables[0] ||
                  kf_point_read(b->tunable, b->tunables, &point);
     if (b->step == KF_STEP_TUNE && known) hand_out(b, &point);
-    if (b->number != b->began) b->tunable->in_flight++; /* others end meanwhile */
+    /* Others end meanwhile. */
+    if (b->number != b->began) b->tunable->in_flight++;
     return true;
 }
 
@@ -187,7 +193,7 @@ static kf_tunable_source *tunable_called(const kf_search *s, const char *hash)
     return NULL;
 }
 
-/* What was under way becomes a proposal again; none where its source is not to be had any more. */
+/* Makes a proposal of work that was under way. There is none if its source is lost. */
 static bool begin_work(kf_search *s, beginning *b, kf_error *error)
 {
     kf_under_way *w = b->work;
@@ -211,7 +217,7 @@ static bool begin_work(kf_search *s, beginning *b, kf_error *error)
     return true;
 }
 
-/* All that had begun when attempt `number` ended. */
+/* Replays all starts up to the end of attempt `number`. */
 static bool begin_until(history *h, int64_t number, kf_error *error)
 {
     for (; h->next < h->count && h->beginnings[h->next].began <= number; h->next++) {
@@ -229,8 +235,8 @@ static bool is_fault(const kf_store_attempt *attempt)
            attempt->blame == KF_BLAME_MACHINE;
 }
 
-/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its
- * last word, and on a sample of a bench none is that finds the machine at fault. */
+/* Sets *spoilt to whether the verdict does not count, as in kf_record_result: the first one
+ * that blames machine or judge, and in a benchmark every one that blames the machine. */
 static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
 {
     bool aside = h->s->settings->samples && attempt->model_call &&
@@ -248,7 +254,7 @@ static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt,
     return true;
 }
 
-/* What the attempt meant for those that followed. */
+/* Gives the result of the attempt to the selection. */
 static bool take(history *h, const kf_store_attempt *attempt, const beginning *b, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
@@ -311,7 +317,7 @@ static bool end_attempts(history *h, kf_error *error)
     kf_autoresult kf_store_attempt attempt = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
-        if (attempt.number > h->attempts) break; /* somebody else's, since: there is none */
+        if (attempt.number > h->attempts) break;
         if (!begin_until(h, attempt.number, error)) return false;
         size_t index = h->of_attempt[attempt.number - 1];
         h->s->progress.attempts = attempt.number;

@@ -26,8 +26,8 @@ static const char *strategy_of(const kf_search *s)
     return s->models.count ? s->strategy.name : "tune";
 }
 
-/* What an attempt on `proposal` has in common, however it ended. `parents` is storage for the
- * lineage. */
+/* Returns the part of an attempt that does not depend on its outcome. `parents` is storage for
+ * the lineage. */
 static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
                                        kf_store_parent parents[1 + KF_EXEMPLARS])
 {
@@ -56,8 +56,8 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
     return attempt;
 }
 
-/* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal
- * must have left the lists that the state tells of. */
+/* Stores the attempt in the open transaction, or begins one that `finish` ends. The proposal
+ * must no longer be in the lists of the state. */
 static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *tunable,
                   const kf_tune_point *point, kf_store_recorded *recorded, kf_error *error)
 {
@@ -71,13 +71,13 @@ static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_
     return true;
 }
 
-/* What the attempt has changed in the search goes into the same transaction. */
+/* Stores the changed state in the same transaction. */
 static bool finish(kf_search *s, kf_error *error)
 {
     return kf_state_commit(s, error);
 }
 
-/* What an attempt means for its tunable and its model. Measuring again means nothing to either. */
+/* Gives the result to the tunable source and the model. Measuring again affects neither. */
 static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame,
                    double speedup, int64_t candidate, const char *cell, double floor_share,
                    kf_error *error)
@@ -133,7 +133,7 @@ static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome,
                          message);
 }
 
-/* The attempt counts by a verdict that is stored already. */
+/* Records the attempt with a stored verdict. */
 static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcome,
                          const kf_store_candidate *known, kf_error *error)
 {
@@ -142,7 +142,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     kf_store_recorded recorded = {0};
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
-    /* what it means is looked up there when the run goes on */
+    /* A resume reads the features from there. */
     attempt.features = *known->features ? known->features : NULL;
     if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate,
@@ -178,8 +178,7 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     return true;
 }
 
-/* A sample of a bench counts by a verdict on itself, whatever became of the machine meanwhile: it
- * is kept for when the run goes on. */
+/* Keeps a sample of a benchmark until the run is resumed: it counts only by a verdict on itself. */
 static bool postpone(kf_search *s, kf_proposal *p, const char *why)
 {
     if (!s->settings->samples || p->origin.model < 0) return false;
@@ -190,7 +189,8 @@ static bool postpone(kf_search *s, kf_proposal *p, const char *why)
     return true;
 }
 
-/* No verdict, or none that counts. *kept: the proposal is not the caller's any more. */
+/* Records an attempt without a verdict that counts. *kept: the caller must not free the
+ * proposal. */
 static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result,
                         const char *why, bool *kept, kf_error *error)
 {
@@ -226,8 +226,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     if (result->outcome != KF_WORKERS_JUDGED)
         return record_lost(s, p, result, result->error.text, again, error);
     const kf_verdict *verdict = result->verdict;
-    /* It was in time before: a busy machine is the likelier reason, so the first time this does not
-     * unseat it. */
+    /* It was fast enough before, so a busy machine is the likelier reason. The first time it
+     * keeps its place. */
     if (p->origin.step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT &&
         kf_verify_tries(&s->verification, p->candidate) == 0)
         return record_lost(s, p, result, "measured again it took too long; it is tried once more",
@@ -258,11 +258,13 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
     if (!features) return kf_fail_memory(error, "an attempt");
     attempt.features = features;
-    if (p->origin.step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
+    /* Measuring again does not change the cell. */
+    if (p->origin.step != KF_STEP_VERIFY) attempt.cell = cell;
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
     *again = flake && p->origin.step != KF_STEP_VERIFY && p->retries < RETRIES;
     attempt.device = s->environment_id;
-    if (*again) { /* before the state is written */
+    /* The state below includes it. */
+    if (*again) {
         p->retries++;
         p->next = s->jobs.retries;
         s->jobs.retries = p;

@@ -1,4 +1,4 @@
-/* The candidate of a reply. */
+/* Makes a candidate of a reply. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "kforge/file.h"
 #include "search_internal.h"
 
-/* The reply's source; NULL with *outcome and the reason. */
+/* Returns the reply's source, malloc'd; NULL with *outcome and the reason. */
 static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *outcome,
                        kf_error *why)
 {
@@ -22,7 +22,7 @@ static char *source_of(kf_search *s, const kf_call *call, kf_attempt_outcome *ou
     return kf_extract_source(call->text, call->size, kf_task_entry(s->task), why);
 }
 
-/* The note and that its reply no longer waits are one transaction. */
+/* Stores the note, and in the same transaction that its reply no longer waits. */
 static bool use_summary(kf_search *s, const kf_call *call, kf_error *why, kf_error *error)
 {
     if (!kf_store_begin_quick(s->store, error)) return false;
@@ -48,9 +48,8 @@ static bool use_diagnosis(kf_search *s, const kf_call *call, kf_error *error)
     return kf_record_failure(s, call, KF_ATTEMPT_NO_SOURCE, why.text, error);
 }
 
-/* The tunable of a reply's source. One that only renames or reformats what was judged before is not
- * judged: the earlier source stands for it, so that a verdict never goes to a source that was not
- * judged. */
+/* Returns the tunable source of a reply. If the source only renames or reformats a judged one,
+ * the judged one replaces it, so that a verdict never goes to a source that was not judged. */
 static kf_tunable_source *tunable_for(kf_search *s, const kf_call *call, char **source,
                                       bool *rewritten, kf_error *error)
 {
@@ -87,14 +86,15 @@ static bool propose_of(const kf_call *call, kf_tunable_source *tunable, bool rew
     return true;
 }
 
-/* True with *proposal NULL: the reply was of no use, which is recorded. */
+/* Proposes the candidate of a reply. True with *proposal NULL: the reply was useless, which is
+ * recorded. */
 static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **proposal,
                           kf_error *error)
 {
     kf_error why = {0};
     kf_attempt_outcome outcome;
     *proposal = NULL;
-    /* of a model that this session does without */
+    /* Its model is not part of this session. */
     if (call->origin.model < 0 || call->origin.model >= (int)s->models.count) return true;
     if (kf_step_is_critic(call->origin.step)) return use_diagnosis(s, call, error);
     kf_autofree char *source = source_of(s, call, &outcome, &why);
@@ -115,7 +115,7 @@ static bool propose_reply(kf_search *s, const kf_call *call, kf_proposal **propo
     return true;
 }
 
-/* Is the source's hash the one that begins with these digits? */
+/* True if the source's hash starts with these digits. */
 static bool is_called(const char *source, const char *digits)
 {
     char hex[KF_HASH_HEX];

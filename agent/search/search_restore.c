@@ -22,7 +22,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* Models are opened later (search_model.c); what is known of them is left for that by position. */
+/* Reads the models by position. search_models.c opens them later. */
 static bool read_models(kf_search *s, const cJSON *json, kf_error *error)
 {
     const cJSON *entry;
@@ -70,8 +70,8 @@ static bool read_dues(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
-/* A reply that is stored already, or, with no `call`, a request. *result NULL: it is of a kind that
- * this kforge does not know. */
+/* Reads a stored reply, or with `call` 0 a request. *result NULL: this version does not know
+ * its step. */
 static bool read_call(kf_search *s, const cJSON *entry, kf_call **result, kf_error *error)
 {
     const cJSON *other;
@@ -114,7 +114,7 @@ static bool read_replies(kf_search *s, const cJSON *json, kf_error *error)
     return true;
 }
 
-/* What was in flight: asked again once the models are open (search_pending_calls.c). */
+/* Reads the calls in flight. search_pending_calls.c sends them again once the models are open. */
 static bool read_calls(kf_search *s, const cJSON *json, kf_error *error)
 {
     const cJSON *entry;
@@ -153,8 +153,8 @@ static bool read_work(kf_search *s, const cJSON *entry, kf_under_way *w, kf_erro
     return !reply || read_call(s, reply, &w->reply, error);
 }
 
-/* To where they were, in the same order. A reply whose proposal can't be made again waits to be
- * used. */
+/* Puts the proposals back into their lists in the same order. A reply that yields no proposal
+ * waits again. */
 static void put_back(kf_search *s, kf_under_way *work, size_t count)
 {
     for (size_t i = count; i-- > 0;) {
@@ -187,7 +187,8 @@ static bool rebuild(kf_search *s, const cJSON *json, kf_error *error)
             good = read_work(s, entry, &work[count++], error);
     }
     good = good && kf_rebuild(s, work, count, error);
-    if (work) put_back(s, work, count); /* freed with the search, whatever went wrong */
+    /* The search frees them, even after an error. */
+    if (work) put_back(s, work, count);
     for (size_t i = 0; i < count; i++) {
         free(work[i].point);
         kf_call_free(work[i].reply);
@@ -255,7 +256,7 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     read_exhausted(s, json);
     read_end(s, json);
     read_round(s, json);
-    /* What could not be made a proposal again comes before the replies that waited behind it. */
+    /* Replies without a proposal come before the replies that waited behind them. */
     kf_call *first = s->calls.replies, **end = &first;
     s->calls.replies = NULL;
     bool good = read_models(s, json, error) && read_dues(s, json, error) &&

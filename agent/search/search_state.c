@@ -19,7 +19,8 @@ static void add_models(const kf_search *s, cJSON *json)
         cJSON_AddStringToObject(entry, "spec", model->spec);
         cJSON_AddNumberToObject(entry, "calls", (double)model->calls);
         cJSON_AddNumberToObject(entry, "useless", model->useless);
-        if (!s->ended) { /* somebody who has a run go on wants its models tried again */
+        /* A user who resumes an ended run wants its models tried again. */
+        if (!s->ended) {
             cJSON_AddNumberToObject(entry, "failures", model->failures);
             cJSON_AddNumberToObject(entry, "repeats", model->repeats);
             cJSON_AddBoolToObject(entry, "exhausted", model->exhausted);
@@ -98,8 +99,8 @@ static void add_work(cJSON *list, const kf_proposal *p, bool waits)
     cJSON_AddItemToArray(list, entry);
 }
 
-/* Which arms have nothing left: a tuner that has nothing now may have something again when it is
- * told what is under way, and is not asked again all the same. */
+/* Adds which sources have no points left, a bit each. Their tuners might have some again after
+ * a resume, and must not be used. */
 static void add_exhausted(const kf_search *s, cJSON *json)
 {
     char digits[KF_TUNABLE_SOURCES / 4 + 1];
@@ -114,7 +115,7 @@ static void add_exhausted(const kf_search *s, cJSON *json)
     cJSON_AddStringToObject(json, "exhausted", digits);
 }
 
-/* Why nothing more is asked for, where that is so. */
+/* Adds why no model gets calls, if so. */
 static void add_end(const kf_search *s, cJSON *json)
 {
     if (s->ended || !s->models.why.text[0]) return;
@@ -124,7 +125,7 @@ static void add_end(const kf_search *s, cJSON *json)
     cJSON_AddBoolToObject(end, "gone", s->models.gone);
 }
 
-/* The limits under which no model had room for another request. */
+/* Adds the limits under which no model had room for another request. */
 static void add_limits(const kf_search *s, cJSON *json)
 {
     const kf_amount *limit = &s->models.budget.limit;
@@ -172,8 +173,8 @@ char *kf_state_json(const kf_search *s)
     for (const kf_call *c = s->calls.in_flight; c; c = c->next) add_call(calls, c);
     for (const kf_due *d = s->calls.dues; d; d = d->next)
         add_due(dues, d->step, d->candidate, d->critic, d->model, d->depth, d->island);
-    /* A run that was ended in order measures what nobody had to pay for another time; that is not
-     * under way any more. */
+    /* After an orderly end, jobs in flight are no longer under way, except for those that a
+     * model was paid for. */
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
         if (!s->ended || p->origin.call) add_work(work, p, false);
     for (const kf_proposal *p = s->jobs.retries; p; p = p->next) add_work(work, p, true);

@@ -50,7 +50,6 @@ kf_tunable_source *kf_tunable_source_find(const kf_tunable_sources *sources, con
     return NULL;
 }
 
-/* Found when it is first asked for: many sources are never compared. */
 bool kf_tunable_source_form(kf_tunable_source *tunable, kf_error *error)
 {
     if (!tunable->formed &&
@@ -72,7 +71,8 @@ bool kf_tunable_source_like(const kf_tunable_sources *sources, const char *sourc
     return true;
 }
 
-/* A tuner's order depends on the run's seed and the source alone, whenever the source came. */
+/* Returns the seed of a tuner. It depends on the run's seed and the source alone, not on when
+ * the source came. */
 static uint64_t seed_of(const kf_search *s, const kf_tunable_source *tunable)
 {
     char digits[17] = "";
@@ -80,7 +80,7 @@ static uint64_t seed_of(const kf_search *s, const kf_tunable_source *tunable)
     return s->settings->seed ^ strtoull(digits, NULL, 16);
 }
 
-/* The worst tunable that nothing is running for gives way. */
+/* Removes the worst source without a job in flight. */
 static bool make_room(kf_search *s)
 {
     size_t worst = s->sources.count;
@@ -99,9 +99,9 @@ static bool make_room(kf_search *s)
     return true;
 }
 
-/* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags
- * leaves out what a source sets itself. There is no flag for nvcc that unrolls loops; sources
- * declare a tunable for `#pragma unroll`. */
+/* Flags that are tried at the best point of each source. kf_tune_space_add_flags leaves out
+ * those that a source sets itself. nvcc has no flag that unrolls loops. Sources declare a
+ * tunable for `#pragma unroll`. */
 static const char *const cuda_flags[] = {
     "| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
 
@@ -112,7 +112,8 @@ static bool add_tuner(const kf_search *s, kf_tunable_source *tunable, kf_error *
     bool cpu = strncmp(kf_workers_hardware(s->workers), "cpu ", 4) == 0;
     for (const char *const *flags = cpu ? cpu_flags : cuda_flags;
          *flags && !s->settings->declared_flags; flags++) {
-        kf_error full = {0}; /* a source with so many axes of its own can do without */
+        /* A source with this many axes of its own needs no more. */
+        kf_error full = {0};
         if (!kf_tune_space_add_flags(tunable->space, *flags, &full) && full.code != KF_ERROR_LIMIT)
             return *error = full, false;
     }
@@ -183,7 +184,7 @@ bool kf_tunable_sources_defaults(kf_search *s, kf_error *error)
     if (!baseline)
         return kf_fail(error, KF_ERROR_INPUT, "%s has no baseline \"%s\"", kf_task_name(s->task),
                        s->settings->baseline);
-    /* A problem file is no candidate; the search then begins with seeds and models. */
+    /* A problem file is no candidate. The search then begins with seeds and models. */
     if (baseline->kind == KF_SOURCE_CUDA &&
         !kf_tunable_source_add(s, "baseline", baseline->text, baseline->size, true, error))
         return false;
@@ -215,7 +216,7 @@ static double highest(const kf_search *s)
     return best;
 }
 
-/* The tunable with the highest bound among those not in `passed`; NULL when none is left. */
+/* Returns the source with the highest bound among those not in `passed`, or NULL. */
 static kf_tunable_source *choose(kf_search *s, const bool *passed, size_t *index)
 {
     double best = highest(s), highest_bound = 0;
@@ -227,7 +228,7 @@ static kf_tunable_source *choose(kf_search *s, const bool *passed, size_t *index
         if (tunable->exhausted || passed[i]) continue;
         bool any = !isnan(best);
         if (any && (isnan(tunable->best) || tunable->best * HOPELESS < best)) continue;
-        /* models find better use for the time */
+        /* Models use the time better. */
         if (any && s->models.count && tunable->best < s->strategy.propose.tune_above * best)
             continue;
         double bound = (any ? log(tunable->best) : 0) +
@@ -250,7 +251,8 @@ bool kf_tunable_sources_propose(kf_search *s, kf_proposal **proposal, kf_error *
         if (!kf_tuner_next(tunable->tuner, &point)) {
             passed[index] = true;
             tunable->exhausted =
-                tunable->in_flight == 0; /* a report of what is in flight may bring more */
+                /* Reports of points in flight may bring more. */
+                tunable->in_flight == 0;
             continue;
         }
         *proposal = kf_proposal_new(KF_STEP_TUNE, tunable, &point, error);

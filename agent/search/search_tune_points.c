@@ -6,7 +6,7 @@
 #include "search_internal.h"
 
 /* {"BLOCK":256,"flags":["-maxrregcount=64"]}: values in order, then one text for each line of
- * compiler flags. NULL when there is nothing. */
+ * compiler flags. */
 char *kf_point_json(const kf_tunable_source *tunable, const kf_tune_point *point)
 {
     char text[8192], *at = text;
@@ -36,8 +36,8 @@ char *kf_point_json(const kf_tunable_source *tunable, const kf_tune_point *point
     return json ? cJSON_PrintUnformatted(json) : NULL;
 }
 
-/* A space read from the source alone lacks the axes that kf_tunable_sources_start added: their
- * flags, the last ones, are passed over. */
+/* Reads a point. A space that was read from the source alone lacks the axes that
+ * kf_tunable_sources_start adds, and their flags, the last ones, are skipped. */
 bool kf_point_read(const kf_tunable_source *tunable, const char *text, kf_tune_point *point)
 {
     kf_auto(cJSON) json = *text ? kf_json_parse(text, strlen(text), 0, "tunables", NULL) : NULL;

@@ -1,11 +1,10 @@
-/* The best, and measuring it again.
+/* The best candidate, and measuring it again.
  *
- * The highest of many noisy measurements is high partly by luck (the winner's curse): what is
- * called best is measured once more, in fresh processes and longer, and stands with that figure.
- * Should it fall behind the next one, that one is measured again too, until the highest standing
- * figure is a re-verified one. While searching this is done only when a candidate is clearly ahead
- * of the last one that was verified, and not often, since it takes the time of several candidates.
- */
+ * The highest of many noisy measurements is partly luck (the winner's curse). So the best is
+ * measured once more, in fresh processes and longer, and that figure counts. If it falls behind
+ * another one, that one is measured again too, until the highest figure is a verified one.
+ * During the search only a candidate clearly ahead of the last verified one is measured again,
+ * and not often, since it takes the time of several candidates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,14 @@
 #include "kforge/list.h"
 #include "search_internal.h"
 
-#define AHEAD 1.10 /* of what was verified last, for another verification while searching */
-#define EVERY 10   /* candidates judged in between */
-#define TRIES 2    /* of one candidate, whose verification the machine may have spoilt */
-#define LOOK 32    /* of the best, to find one that is worth it */
+/* least speedup over the last verified candidate to measure another one during the search */
+#define AHEAD 1.10
+/* least candidates judged in between */
+#define EVERY 10
+/* most tries of one candidate, since the machine may spoil one */
+#define TRIES 2
+/* number of best candidates to choose from */
+#define LOOK 32
 
 int kf_verify_tries(const kf_verification *verification, int64_t candidate)
 {
@@ -39,15 +42,15 @@ void kf_verify_tried(kf_verification *verification, int64_t candidate)
     verification->tries[verification->tries_count++] = (kf_tries){candidate, 1};
 }
 
-/* Measuring again has said what it can: a candidate that seems faster and whose interval still
- * reaches below 1 may be tried once more. */
+/* True if measuring again would not help. A candidate that seems faster, with an interval that
+ * reaches below 1, may be tried once more. */
 static bool is_settled(const kf_store_candidate *candidate)
 {
     return candidate->reverified && (candidate->speedup.low > 1 || candidate->speedup.value <= 1);
 }
 
-/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best
- * that is not settled and may be tried. */
+/* Finds the best candidate except for the baseline: 1 found, 0 none, -1 error. With `untried`:
+ * the best that is not settled and may be tried. */
 static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -63,14 +66,16 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
 }
 
 typedef struct choice {
-    int64_t id; /* 0: none */
+    /* 0: no candidate */
+    int64_t id;
     kf_interval speedup;
     bool reverified;
 } choice;
 
 bool kf_best_refresh(kf_search *s, kf_error *error)
 {
-    choice doubtful = {0}; /* the fastest that was measured again, whatever its interval says */
+    /* The fastest that was measured again, even if its interval reaches below 1. */
+    choice doubtful = {0};
     kf_autoresult kf_store_candidate best = {0}, verified = {0};
     kf_autoresult kf_store_run run = {0};
     if (!kf_store_find_run(s->store, s->progress.run, &run, error)) return false;
@@ -88,9 +93,8 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     }
     if (row < 0) return false;
     s->verification.best = row == 1 ? verified.speedup.value : 0;
-    /* In the end only what was measured again is called best, where there is such a one: by the
-     * rule that the store reads a run's best by, too (kf_store_run), or `list` and `show` would
-     * tell of another. */
+    /* At the end a verified candidate is called best, if there is one. kf_store_run has the
+     * same rule, so `list` and `show` agree. */
     choice chosen = found ? (choice){best.id, best.speedup, best.reverified}
                           : (choice){0, {NAN, NAN, NAN}, false};
     if (s->over && found && !is_settled(&best)) {
@@ -173,7 +177,8 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
     for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
         if (p->origin.step == KF_STEP_VERIFY) return true;
     double hurdle = final ? s->verification.best : fmax(1, s->verification.best * AHEAD);
-    if (!(s->progress.best_speedup.value > hurdle)) return true; /* none is higher than the best */
+    /* No candidate is above the best. */
+    if (!(s->progress.best_speedup.value > hurdle)) return true;
     int found = find_best(s, true, &best, error);
     if (found <= 0) return found == 0;
     return !(best.speedup.value > hurdle) || propose(s, best.id, best.flags, result, error);
