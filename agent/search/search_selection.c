@@ -1,30 +1,28 @@
-/* What judged attempts mean for those that follow: the population, which kinds of request paid, how
- * long the best has not gained. Called for every attempt when it is stored, and for every stored
- * attempt in order when a run goes on: both come to the same state.
+/* How judged attempts affect later requests: the population, the success of each kind of request,
+ * and the time since the last gain. It takes every attempt when it is stored, and after a resume
+ * every stored attempt in order. Both lead to the same state.
  *
  * The grid of elites has a cell for each combination of
- *   the share of the physical limit reached (what bounds it: near the limit or far from it)     b0
- * unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 over registers a thread, as ptxas reports them r0
- * unknown, r1 up to 32, r2 64, r3 128, r4 more shared memory s0 none, s1 up to 16 KiB, s2 more
- *   tensor cores                                                                                 t0
- * no, t1 the source names their instructions structure: the smallest hash of the source's 4-token
- * shingles, its last 3 bits (MinHash: Broder 1997); sources that share most shingles mostly share
- * it                                                                     h0 … h7
+ *   b  share of the physical limit reached: b0 unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 more
+ *   r  registers of a thread, from ptxas: r0 unknown, r1 up to 32, r2 64, r3 128, r4 more
+ *   s  shared memory: s0 none, s1 up to 16 KiB, s2 more
+ *   t  tensor cores: t0 no, t1 the source names their instructions
+ *   h  structure, h0 to h7: the last 3 bits of the smallest hash of the source's 4-token shingles
+ *      (MinHash: Broder 1997). Sources that share most shingles mostly share it.
  *
- * When to stop. What the next candidate of a model is expected to add to the best is
+ * When to stop. The next candidate of a model is expected to improve the best by
  *
  *     P(it gains) · E[log of the gain]  =  1 / (n + 2) · m
  *
- * n: candidates of models since the last gain (a new best that is `gain` times the old one). After
- * n failures in a row and no success, Laplace's rule of succession puts the chance of the next at
- * 1/(n + 2); for independent draws from one distribution the chance that the (n+1)th is a record is
- * 1/(n + 1) (Rényi 1962), which is the same but for the prior. Unlike a fit to all of the history
- * it holds for a search that learns or runs dry, since it only looks back to the last gain. m:
- * exponentially weighted mean of log(new best / old best) over the gains, the latest counting half;
- * before the first one log(1.25), so that a run that has not begun to gain is given time: with the
- * default threshold of 0.002 it stops after 110 candidates without any gain, after gains of 5 %
- * each sooner, after a doubling later. For small values the log is the relative gain.
- */
+ * n: candidates of models since the last gain (a new best of at least `gain` times the old one).
+ *    After n failures without a success, Laplace's rule of succession puts the chance of the next
+ *    one at 1/(n + 2). For independent draws from one distribution, the chance that draw n+1 is a
+ *    record is 1/(n + 1) (Rényi 1962), the same except for the prior. Unlike a fit to the whole
+ *    history, it also holds for a search that learns or that runs out of ideas.
+ * m: exponentially weighted mean of log(new best / old best) over the gains; the latest counts
+ *    half. Before the first gain it is log(1.25), which gives a new run time: with the default
+ *    threshold of 0.002 it stops after 110 candidates without a gain. After gains of 5 % each it
+ *    stops sooner, after a doubling later. For small values the log is the relative gain. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>

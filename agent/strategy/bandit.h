@@ -1,24 +1,22 @@
-/* Who is asked next, when several can be: a bandit over arms whose pulls cost different amounts.
- * Pure arithmetic; what an arm stands for (a model, a kind of step, a strategy) is the caller's
- * business.
+/* A bandit over arms whose pulls cost different amounts: chooses which of several models is called
+ * next. Pure arithmetic; the caller decides what an arm stands for.
  *
  * The index of an arm is reward per cost with an optimistic reward, as in fractional KUBE
  * (Tran-Thanh, Chapman, Rogers, Jennings, "Knapsack based optimal policies for budget-limited
- * multi-armed bandits", AAAI 2012, eq. 3), which is UCB1 (Auer, Cesa-Bianchi, Fischer, "Finite-time
+ * multi-armed bandits", AAAI 2012, eq. 3). That is UCB1 (Auer, Cesa-Bianchi, Fischer, "Finite-time
  * analysis of the multiarmed bandit problem", Machine Learning 47, 2002) over the cost of a pull:
  *
  *     index = weight · min(1, r + sqrt(E · ln(N) / n)) / c
  *
  * r: mean reward, in [0, 1]; c: mean cost; n: pulls of the arm; N: of all arms; E: `exploration`
- * (UCB1: 2). Costs are not known beforehand but observed. An arm that was never pulled comes first.
- * Pulls under way count in n and N, so that many at once don't all go to one arm.
+ * (UCB1: 2). Costs are observed, not known beforehand. An arm without pulls comes first. Pulls in
+ * flight count in n and N, so that concurrent pulls do not all go to one arm.
  *
- * What is rewarded gets rarer while a search goes on (a new best, say), so old results fade: every
- * result multiplies what was known by `discount` (Garivier, Moulines, "On upper-confidence bound
+ * Rewards become rarer during a search, since a new best does. So old results fade: each result
+ * multiplies the earlier ones by `discount` (Garivier, Moulines, "On upper-confidence bound
  * policies for switching bandit problems", ALT 2011).
  *
- * An arm is plain numbers: stored with the state of a run, it goes on as if it had not been
- * interrupted.
+ * An arm is plain numbers, which a run stores with its state.
  */
 #ifndef KFORGE_BANDIT_H
 #define KFORGE_BANDIT_H

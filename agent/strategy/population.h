@@ -1,26 +1,26 @@
-/* Who survives: the correct candidates of a run in memory, and how parents and exemplars are drawn
- * from them.
+/* The correct candidates of a run in memory, and how parents and exemplars are drawn from them.
  *
- * Pure: what is drawn depends on what was added, in its order, and on the random numbers given, so
- * that a run that is rebuilt from its stored attempts draws what it would have drawn. Members are
- * kept sorted by speedup, the fastest first; among equals the older one comes first. Adding costs
- * O(n) moves of 4 bytes; drawing looks at the best KF_POPULATION_VIEW only, so that it costs the
- * same however long a run has been.
+ * Pure: draws depend on the added members, their order, and the given random numbers. So a run that
+ * is rebuilt from its stored attempts draws the same. Members are sorted by speedup, the fastest
+ * first. Among equals the older one comes first. Adding moves O(n) times 4 bytes. Drawing looks at
+ * the best KF_POPULATION_VIEW members only, so its cost does not grow with the run.
  *
- * A *view* of a population is what a choice is made from: one island or all, without pruned
- * members, at most the best `beam`, and never more than the best KF_POPULATION_VIEW.
+ * A draw chooses from a *view*: one island or all, without pruned members, at most the best `beam`,
+ * and at most the best KF_POPULATION_VIEW.
  *
- *   rank        member k of the view with probability 2^-(k+1) (the rest to the last) power P(k) =
- * (k+1)^-exponent / sum                                                         ShinkaEvolve's
- * power law tournament  the best of `size` uniform draws with replacement: P(k) = ((n-k)/n)^size -
- * ((n-k-1)/n)^size grid        a uniform choice of an occupied cell, then the best of its members
- * MAP-Elites (Mouret, Clune 2015) latest      the member that was added last uniform     P(k) = 1/n
+ *   rank        member k of the view with probability 2^-(k+1), the rest to the last
+ *   power       P(k) = (k+1)^-exponent / sum (ShinkaEvolve's power law)
+ *   tournament  the best of `size` uniform draws with replacement:
+ *               P(k) = ((n-k)/n)^size - ((n-k-1)/n)^size
+ *   grid        a uniform choice of an occupied cell, then the best of its members
+ *               (MAP-Elites: Mouret, Clune 2015)
+ *   latest      the member that was added last
+ *   uniform     P(k) = 1/n
  *
- * Contrast (CUDA-L1): scores are cut into buckets of `width`; bucket i is drawn with P ∝
- * exp((mean_i - mu)/tau), mean_i the mean score of its members and mu the mean of these over the
- * buckets; `count` distinct buckets, then a uniform member of each. A score is the log2 of a
- * speedup: on speedups themselves one tau would be greedy where they reach 20 and blind where they
- * reach 1.2.
+ * Contrast (CUDA-L1) cuts scores into buckets of `width`. It draws `count` distinct buckets, bucket
+ * i with P ∝ exp((mean_i - mu)/tau), and a uniform member of each. mean_i is the mean score of the
+ * bucket's members, and mu the mean of these over the buckets. A score is the log2 of a speedup. On
+ * speedups themselves one tau would be greedy where they reach 20 and blind where they reach 1.2.
  */
 #ifndef KFORGE_AGENT_POPULATION_H
 #define KFORGE_AGENT_POPULATION_H

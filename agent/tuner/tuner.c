@@ -1,19 +1,19 @@
-/* Searching a tune space.
+/* Searches a tune space.
  *
- * Small spaces are enumerated; then the machine below starts at the best point, with no neighbours
- * but along the late axes, and ends at the first local optimum. Large ones are searched by iterated
- * local search (Lourenço, Martin, Stützle: "Iterated Local Search", in Handbook of Metaheuristics,
- * 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum
- * a perturbation of a few axes, accepted when the optimum it leads to is better; after several that
- * are not, a restart elsewhere.
+ * A small space is enumerated. Then the machine below starts at the best point, with neighbours
+ * along the late axes only, and ends at the first local optimum. A large space is searched by
+ * iterated local search (Lourenço, Martin, Stützle: "Iterated Local Search", in Handbook of
+ * Metaheuristics, 2003): first-improvement descent over one-axis changes, nearest values first. At
+ * a local optimum a few axes are perturbed, and the next optimum is accepted if it is better. After
+ * several perturbations without success the search restarts elsewhere.
  *
- * The search is a machine that every report moves on as far as it can go; then it is stalled on
- * points whose scores nobody knows, and `next` hands those out: the neighbours of where it stands,
- * in its order of preference. So its state is a function of the seed, the reports and what was
- * handed out before each: a new tuner that is told a stored history runs through the same states
- * without measuring anything. Any neighbour that turns out better is taken when it comes, so that
- * many may be measured at once. When all neighbours are outstanding, `next` lets a copy of the
- * machine run on as if they had failed, and hands out what the copy wants.
+ * The search is a state machine. Each report moves it on as far as possible, until it needs unknown
+ * scores. kf_tuner_next hands out those points: the neighbours of the current point, in the
+ * machine's order of preference. So its state is a function of the seed, the reports, and the
+ * points handed out before each. A new tuner that gets a stored history passes through the same
+ * states without measuring anything. A better neighbour is accepted as soon as it is reported, so
+ * many may be measured at once. When all neighbours are outstanding, kf_tuner_next lets a copy of
+ * the machine run on as if they had failed, and hands out the copy's points.
  */
 #include "tuner.h"
 

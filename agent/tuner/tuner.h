@@ -1,28 +1,42 @@
-/* The tuner: reads tunables out of a source and searches them. Pure but for the time budget;
- * seeded, resumable.
+/* The tuner: reads tunables from a source and searches their values. Pure except for the time
+ * budget; seeded and resumable.
  *
  *   // kforge: tune BLOCK_SIZE 64 128 256 512
  *   // kforge: require BLOCK_X * BLOCK_Y <= 1024
- *   // kforge: flags -maxrregcount=64 | --use_fast_math | (empty alternative: none)
+ *   // kforge: flags -maxrregcount=64 | --use_fast_math | (empty alternative: no flag)
  *   #ifndef BLOCK_SIZE
  *   #define BLOCK_SIZE 256
  *   #endif
  *
- * Declarations are line comments of their own; in a string or a block comment they are none. A
+ * A declaration is a line comment on a line of its own. Inside a string or a block comment it does
+ * not count. #ifndef must guard a tunable's #define, so that -D takes effect. A default that is not
+ * among the values becomes one of them. Constraints use the tunables' names. Without an empty
+ * alternative the first one of a `flags` line is the default. The tuner checks the shape of flags.
+ * The judge decides which are allowed.
+ *
+ * A space of at most `exhaustive` points is enumerated: the source's defaults first, then a seeded
+ * random order. Then the search continues along the flags that the caller added
+ * (kf_tune_space_add_flags). A larger space is searched by iterated local search (Lourenço, Martin,
+ * Stützle 2003) with restarts. The state of the search depends only on the seed and on the order of
+ * points handed out and reported. So a new tuner that gets a stored history (kf_tuner_handed_out,
+ * kf_tuner_report) continues exactly. Many points may be outstanding. A point without a report
+ * counts as failed once KF_TUNER_PATIENCE later points have been reported.
+ */
+#ifndef BLOCK_SIZE
+*#define BLOCK_SIZE 256 * #endif **Declarations are line comments of their own; in a string or a block comment they are none. A
  * tunable's #define must be guarded by #ifndef, so that -D takes effect; a default that is not
  * among the values becomes one of them. Constraints use the tunables' names. Without an empty
  * alternative the first one of a `flags` line is the default. Flags are checked for shape here;
- * which are allowed is the judge's rule.
- *
- * A space of at most `exhaustive` points is enumerated (the source's defaults first, then in a
- * seeded random order) and then searched along the flags that the caller added
- * (kf_tune_space_add_flags); a larger one is searched by iterated local search (Lourenço, Martin,
- * Stützle 2003) with restarts. The search's state depends only on the seed, and on what was handed
- * out and reported in that order: telling a new tuner a stored history (kf_tuner_handed_out,
- * kf_tuner_report) resumes the search exactly. Many may be outstanding. A point that is never
- * reported counts as failed once KF_TUNER_PATIENCE others have been reported after it was handed
- * out.
- */
+*which are allowed is the judge's rule. **A space of at most `exhaustive` points is
+    enumerated(the source's defaults first, then in a *seeded random order) and
+    then searched along the flags that the caller added *(kf_tune_space_add_flags);
+a larger one is searched by iterated local search(Lourenço, Martin, *Stützle 2003) with restarts
+        .The search's state depends only on the seed, and on what was handed *out and reported in
+    that order : telling a new tuner a stored
+                 history(kf_tuner_handed_out,
+                         *kf_tuner_report) resumes the search exactly.Many may be outstanding
+        .A point that is never *reported counts as failed once
+                 KF_TUNER_PATIENCE others have been reported after it was handed *out.* /
 #ifndef KFORGE_TUNER_H
 #define KFORGE_TUNER_H
 
@@ -41,7 +55,7 @@
 #define KF_MAX_TUNE_FLAGS (KF_MAX_TUNABLES + 8) /* compiler flags of one point */
 #define KF_TUNER_PATIENCE 32
 
-typedef struct kf_tunable {
+    typedef struct kf_tunable {
     char name[64];
     int64_t values[KF_MAX_TUNABLE_VALUES];
     int count;
