@@ -1,5 +1,5 @@
-/* Which template a prompt uses and what its placeholders hold: one table, so that a template may
- * use any of them. */
+/* Fills the templates of prompts. One table holds the values of all placeholders, so that each
+ * template may use all of them. */
 #include "prompt.h"
 
 #include <dirent.h>
@@ -17,16 +17,17 @@
 #include "prompt_template.h"
 
 #define TEMPLATE_BYTES (1u << 20)
-/* bytes of a build log from its start: the first error is the one that counts */
+/* bytes kept from the start of a build log, since the first error counts */
 #define LOG_HEAD 4500
 #define LOG_TAIL 1500
-/* Most tokens of a block. */
+/* most tokens of a block */
 #define NOTES_TOKENS 1500
 #define HARDWARE_TOKENS 1500
 #define FIGURES_TOKENS 2000
 #define DIAGNOSIS_TOKENS 1000
 #define FLAGS_TOKENS 400
-#define EXEMPLAR_TOKENS 6000 /* of one source; longer ones are left out */
+/* of one source; longer ones are left out */
+#define EXEMPLAR_TOKENS 6000
 
 static const char *const kind_names[KF_PROMPT_KIND_COUNT] = {
     [KF_PROMPT_SYSTEM] = "system",
@@ -52,7 +53,7 @@ int64_t kf_prompt_tokens(size_t bytes)
     return (int64_t)ceil((double)bytes / 3.6);
 }
 
-/* "1.52 (95 % interval 1.49 to 1.55)". */
+/* Writes "1.520 (95 % interval 1.490 to 1.550)". */
 static void word_interval(const kf_interval *speedup, char *text, size_t size)
 {
     text[0] = '\0';
@@ -64,7 +65,7 @@ static void word_interval(const kf_interval *speedup, char *text, size_t size)
                  speedup->high);
 }
 
-/* Long logs lose their middle, at line breaks. */
+/* Returns the log without its middle if it is long, cut at line breaks; malloc'd. */
 static char *shorten_log(const char *log)
 {
     size_t size = strlen(log);
@@ -79,8 +80,8 @@ static char *shorten_log(const char *log)
     return kf_buffer_take(&out);
 }
 
-/* 1: `file` is NAME.md of a template; 0: it is nothing of ours; -1: it looks like one, and no
- * template is called so. */
+/* Returns 1 if `file` is NAME.md of a template, 0 if it is another kind of file, -1 if it is a
+ * NAME.md of no template. */
 static int is_template(const char *directory, const char *file, kf_error *error)
 {
     const char *names[64], *near;
@@ -126,7 +127,7 @@ bool kf_prompt_check(const char *directory, kf_error *error)
                 directory));
 }
 
-/* `stem` is the file name without ".md"; *name becomes what errors call it. */
+/* Reads a template. `stem` is the file name without ".md". Errors use *name. */
 static char *load_template(const char *stem, const char *directory, char *name, size_t name_size,
                            size_t *size, kf_error *error)
 {
@@ -168,7 +169,7 @@ static char *render_file(const char *stem, const char *directory, const kf_templ
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The text, or what of it fits, cut at a line; malloc'd. */
+/* Returns the text, or the part that fits, cut at a line; malloc'd. */
 static char *cut(const char *text, int64_t tokens)
 {
     size_t size = text ? strlen(text) : 0, most = (size_t)((double)tokens * 3.6);
@@ -180,8 +181,8 @@ static char *cut(const char *text, int64_t tokens)
     return kf_buffer_take(&out);
 }
 
-/* Sources with their speedups, each between fences that it can't close: what comes of it may be
- * inserted as it is. */
+/* Returns the sources with their speedups, malloc'd. Each is between fences that it cannot
+ * close, so the result may be inserted as it is. */
 static char *word_exemplars(const kf_prompt_exemplar *list, int count, const char *title)
 {
     kf_autobuffer out = {0};
@@ -220,7 +221,7 @@ static bool make_blocks(const kf_prompt_context *context, blocks *b)
            b->exemplars && b->negatives;
 }
 
-/* Parts stand in lines of their own, which end already. */
+/* Removes line breaks at the end: the tag's own line has one. */
 static void trim(char *text)
 {
     size_t size = strlen(text);
@@ -272,7 +273,8 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"notes", b.notes, true},
         {"last", context->last, true},
         {"edits", context->edits ? "yes" : "", false},
-        /* Parts that several templates share, last so that they can't use each other. */
+        /* Parts that several templates share. They are last, so that they cannot contain each
+         * other. */
         {"task_sheet", NULL, false},
         {"answer_format", NULL, false},
         {"notes_part", NULL, false},
@@ -300,8 +302,7 @@ static void drop_slowest(kf_prompt_context *context)
             (size_t)--context->exemplar_count * sizeof *context->exemplars);
 }
 
-/* Leaves the next block out; false when there is none. The order is part of kf_prompt_build's
- * contract. */
+/* Leaves out the next block; false without one. kf_prompt_build promises the order. */
 static bool drop_one(kf_prompt_context *context)
 {
     const char **texts[] = {&context->notes, &context->hardware};

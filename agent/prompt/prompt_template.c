@@ -1,6 +1,5 @@
-/* One pass over the template: text is copied, a tag is looked at. Conditions are a stack of bits; a
- * part that is left out is still checked, so that an error does not wait for the day its condition
- * holds. */
+/* Renders a template in one pass: it copies text and handles tags. Conditions are a stack. A
+ * part that is left out is still checked, so that its errors show at once. */
 #include "prompt_template.h"
 
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 #include "kforge/json.h"
 
 typedef struct condition {
-    bool holds, outer; /* outer: the part around it is written */
+    /* `outer`: the part around it is written */
+    bool holds, outer;
     bool has_else;
     int line;
 } condition;
@@ -32,7 +32,7 @@ static const kf_template_value *find_value(renderer *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(r->values[i].name, name) == 0) return &r->values[i];
-    /* without it there is no advice */
+    /* Without memory there is no suggestion. */
     kf_autofree const char **known = malloc((r->count + 1) * sizeof *known);
     for (size_t i = 0; known && i < r->count; i++) known[i] = r->values[i].name;
     const char *near = known ? kf_nearest(name, known, r->count) : NULL;
@@ -41,8 +41,8 @@ static const kf_template_value *find_value(renderer *r, const char *name)
     return NULL;
 }
 
-/* The longest run of `mark` that starts a line (behind blanks). Carriage returns are left out of
- * what is written, so they are none of either. */
+/* Returns the longest run of `mark` at the start of a line, after blanks. Carriage returns do
+ * not count, since they are not written. */
 static size_t longest_fence(const char *text, char mark)
 {
     size_t longest = 0;
@@ -58,8 +58,7 @@ static size_t longest_fence(const char *text, char mark)
     return longest;
 }
 
-/* Data goes between fences it can't close; control characters, which could hide text from a reader,
- * become '?'. */
+/* Control characters, which could hide text from a reader, become '?'. */
 void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 {
     size_t fence = longest_fence(text, '`') + 1;
@@ -131,7 +130,7 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
     return true;
 }
 
-/* Splits a tag's text, trimmed, into up to three words; more is an error of the caller's. */
+/* Splits a tag's text into up to three words; the caller rejects more. */
 static int split_words(char *text, char *words[4])
 {
     int count = 0;
@@ -141,7 +140,7 @@ static int split_words(char *text, char *words[4])
     return count;
 }
 
-/* `text` is what stands between the braces. */
+/* Handles a tag; `text` is between the braces. */
 static bool handle_tag(renderer *r, char *text)
 {
     if (text[0] == '!') return true;
@@ -160,7 +159,7 @@ static bool handle_tag(renderer *r, char *text)
                    r->name, r->line, count ? words[0] : "", count > 1 ? " …" : "");
 }
 
-/* Tags that shape the text and put nothing in. */
+/* True if the tag inserts nothing. */
 static bool is_silent(const char *tag, size_t size)
 {
     while (size && (*tag == ' ' || *tag == '\t')) tag++, size--;
@@ -168,8 +167,8 @@ static bool is_silent(const char *tag, size_t size)
                     (size >= 4 && memcmp(tag, "else", 4) == 0 && (size == 4 || tag[4] == ' ')));
 }
 
-/* A silent tag alone on its line takes the line with it: where the line starts and where the next
- * begins, or false. */
+/* True if a silent tag is alone on its line: *start is the start of the line, *next that of the
+ * next line. */
 static bool alone_on_line(const char *text, size_t size, size_t open, size_t behind, size_t *start,
                           size_t *next)
 {

@@ -31,15 +31,18 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define GAIN_BEFORE 0.223 /* log(1.25): what a gain is taken to bring before there was one */
-#define GAIN_WEIGHT 0.5   /* of the latest gain in the mean */
+/* log(1.25): the assumed gain before the first one */
+#define GAIN_BEFORE 0.223
+/* weight of the latest gain in the mean */
+#define GAIN_WEIGHT 0.5
 #define SHINGLE 4
-#define SLOWER 0.97 /* of the parent's speedup: a negative example */
+/* share of the parent's speedup below which a candidate is a negative example */
+#define SLOWER 0.97
 
 /* ---- features -------------------------------------------------------------------------------- */
 
-/* The next token of C at *at: a word, a number or one other character; comments and white space are
- * passed over. 0 at the end. */
+/* Returns the size of the next token at *at: a word, a number or one other character. Skips
+ * comments and white space. 0 at the end. */
 static size_t next_token(const char **at)
 {
     for (;;) {
@@ -144,7 +147,7 @@ static bool take_verification(kf_search *s, const kf_outcome *o)
     return true;
 }
 
-/* The measure of a move: its parent, or the best of all for one that has none. */
+/* Returns the speedup to compare a candidate with: its parent's, or the best one's. */
 static double reference_of(const kf_search *s, const kf_outcome *o)
 {
     const kf_member *parent =
@@ -174,7 +177,7 @@ static void migrate(kf_search *s)
         kf_population_migrate(s->selection.population, t->survivors.islands);
 }
 
-/* The first figure of a run is no gain over anything. */
+/* Counts a gain. The first speedup of a run is no gain. */
 static void take_gain(kf_search *s, double speedup)
 {
     double before = s->selection.gain_mean > 0 ? s->selection.gain_mean : GAIN_BEFORE;
@@ -194,13 +197,15 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
 {
     if (o->step == KF_STEP_VERIFY) return take_verification(s, o);
     bool correct = o->status == KF_CORRECT && o->speedup > 0;
-    if (!correct && o->blame != KF_BLAME_CANDIDATE) return true; /* says nothing of the candidate */
+    /* It says nothing about the candidate. */
+    if (!correct && o->blame != KF_BLAME_CANDIDATE) return true;
     if (o->of_model) take_move(s, o, correct);
     if (correct) {
         kf_member member = {.candidate = o->candidate,
                             .speedup = o->speedup,
                             .island = o->of_model ? o->island : -1};
-        if (o->step == KF_STEP_TUNE) { /* where its source lives */
+        /* It stays on the island of its source. */
+        if (o->step == KF_STEP_TUNE) {
             const kf_member *parent = kf_population_find(s->selection.population, o->parent);
             if (parent) member.island = parent->island;
         }

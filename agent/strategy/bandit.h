@@ -26,37 +26,42 @@
 #include <stdint.h>
 
 typedef struct kf_bandit_arm {
-    double weight;              /* of the user; 0 counts as 1 */
-    double pulls, reward, cost; /* sums, faded; not whole numbers */
-    int64_t flying;             /* pulls whose result is not known yet */
-    bool closed;                /* not to be chosen now */
+    /* the user's weight; 0 counts as 1 */
+    double weight;
+    /* faded sums, no whole numbers */
+    double pulls, reward, cost;
+    /* pulls without a result yet */
+    int64_t flying;
+    /* It must not be chosen now. */
+    bool closed;
 } kf_bandit_arm;
 
 typedef struct kf_bandit_rule {
     double exploration; /* E; 0: KF_BANDIT_EXPLORATION */
     double discount;    /* in (0, 1]; 0: KF_BANDIT_DISCOUNT */
-    double least_cost; /* of a pull, whatever was observed: what everything around it costs, so that
-                          a free arm is not infinitely good; > 0 */
+    /* least cost of a pull, > 0, so that a free arm is not infinitely good */
+    double least_cost;
 } kf_bandit_rule;
 
-/* with rewards in [0, 1] and some hundred pulls in all, 2 would still explore at the end */
+/* With rewards in [0, 1] and some hundred pulls in all, 2 would still explore at the end. */
 #define KF_BANDIT_EXPLORATION 0.5
-#define KF_BANDIT_DISCOUNT 0.98 /* half is forgotten after 34 results */
+/* Half is forgotten after 34 results. */
+#define KF_BANDIT_DISCOUNT 0.98
 
-/* The open arm with the highest index; -1: all are closed. Equal ones are told apart by `chance`,
- * 64 random bits. */
+/* Returns the open arm with the highest index, or -1 if all are closed. `chance`, 64 random
+ * bits, decides between equal ones. */
 int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_rule *rule,
                      uint64_t chance);
-/* The index above, for showing; infinity before the first pull. */
+/* Returns the index above, for display; infinity before the first pull. */
 double kf_bandit_index(const kf_bandit_arm *arms, size_t count, size_t arm,
                        const kf_bandit_rule *rule);
-/* A pull of `arm` ended. Rewards are cut to [0, 1]; costs that are negative or no numbers count as
- * 0. `flying` is the caller's. */
+/* Adds the result of a pull. Rewards are limited to [0, 1]. Negative costs and NaN count as 0.
+ * The caller updates `flying`. */
 void kf_bandit_result(kf_bandit_arm *arms, size_t count, size_t arm, double reward, double cost,
                       const kf_bandit_rule *rule);
-/* The open arm that has had the least of its share: pulls, flying ones included, over weight; equal
- * ones in order. -1: all are closed. Here `pulls` of an arm are what the caller counts in `taken`.
- */
+/* Returns the open arm with the least pulls, those in flight included, relative to its weight,
+ * or -1 if all are closed. Among equal ones the first one wins. The caller counts the pulls in
+ * `taken`. */
 int kf_bandit_share(const kf_bandit_arm *arms, const int64_t *taken, size_t count);
 
 #endif

@@ -44,35 +44,41 @@ double kf_draw_fraction(kf_draws *draws); /* in [0, 1) */
 typedef struct kf_member {
     int64_t candidate;
     double speedup;
-    int island;              /* -1: at home on all */
-    int also;                /* 1 + another island that it has come to, 0 none */
-    char cell[KF_CELL_TEXT]; /* "" none */
-    int failures;            /* children that failed, in a row */
+    /* -1: on all islands */
+    int island;
+    /* 1 + a second island; 0: it has one island */
+    int also;
+    /* "": it has no cell */
+    char cell[KF_CELL_TEXT];
+    /* failed children in a row */
+    int failures;
     bool pruned;
 } kf_member;
 
 typedef struct kf_population kf_population;
 
-kf_population *kf_population_new(void); /* NULL only when out of memory */
+/* NULL only without memory */
+kf_population *kf_population_new(void);
 void kf_population_free(kf_population *population);
 KF_DEFINE_AUTO(kf_population, kf_population_free)
 
-/* A candidate that is a member already stays what it is. False when out of memory. */
+/* Adds a member, unless the candidate is one already. False without memory. */
 bool kf_population_add(kf_population *population, const kf_member *member);
-/* Measured again: another speedup; NaN or less than 0 takes it out. */
+/* Sets the speedup of a candidate that was measured again. NaN or less than 0 removes it. */
 void kf_population_update(kf_population *population, int64_t candidate, double speedup);
-/* A child of `parent` was judged. `most` failures in a row prune the parent (0: never). The best
- * member is never pruned. */
+/* Counts a judged child of `parent`. `most` failures in a row prune the parent (0: never). The
+ * best member is never pruned. */
 void kf_population_child(kf_population *population, int64_t parent, bool correct, int most);
-/* The best of each island comes to the next one, too (a ring, as in OpenEvolve). */
+/* Copies the best of each island to the next one (a ring, as in OpenEvolve). */
 void kf_population_migrate(kf_population *population, int islands);
 const kf_member *kf_population_find(const kf_population *population, int64_t candidate);
 size_t kf_population_size(const kf_population *population);
-/* Member by rank, 0 the fastest; valid until the next change. NULL past the end. */
+/* Returns a member by rank, 0 the fastest, or NULL past the end; valid until the next change. */
 const kf_member *kf_population_at(const kf_population *population, size_t rank);
-/* The fastest of an island (-1: of all); NULL none. */
+/* Returns the fastest of an island (-1: of all), or NULL. */
 const kf_member *kf_population_best(const kf_population *population, int island);
-size_t kf_population_cells(const kf_population *population); /* occupied */
+/* Returns the number of occupied cells. */
+size_t kf_population_cells(const kf_population *population);
 
 typedef enum kf_parents {
     KF_PARENTS_RANK,
@@ -86,14 +92,19 @@ typedef enum kf_parents {
 
 typedef struct kf_choice {
     kf_parents parents;
-    int island;      /* -1 all */
-    size_t beam;     /* 0 all */
-    double exponent; /* power */
-    int size;        /* tournament */
-    int64_t not ;    /* a candidate that is not drawn (the other parent of a crossover); 0 none */
+    /* -1: all */
+    int island;
+    /* 0: all */
+    size_t beam;
+    /* for KF_PARENTS_POWER */
+    double exponent;
+    /* for KF_PARENTS_TOURNAMENT */
+    int size;
+    /* a candidate that must not be drawn (the other parent of a crossover); 0: all may be drawn */
+    int64_t not ;
 } kf_choice;
 
-/* A parent; 0 when the view is empty. */
+/* Draws a parent; 0 if the view is empty. */
 int64_t kf_population_draw(const kf_population *population, const kf_choice *choice,
                            kf_draws *draws);
 
@@ -102,7 +113,7 @@ typedef struct kf_contrast {
     int count;
 } kf_contrast;
 
-/* Exemplars, the slowest first; their number. */
+/* Draws exemplars, the slowest first, and returns their number. */
 int kf_population_contrast(const kf_population *population, const kf_contrast *contrast,
                            kf_draws *draws, int64_t *candidates);
 

@@ -275,7 +275,8 @@ static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *stra
         break;
     case BOOLEAN: *(bool *)at = kf_json_boolean_or(reader, l->name, *(bool *)at); break;
     case WORD: {
-        int value = *(const int *)at; /* enums of C are ints here: both are checked below */
+        /* Enums are ints here, as the assertion below checks. */
+        int value = *(const int *)at;
         if (read_word(reader, l, &value)) *(int *)at = value;
         break;
     }
@@ -296,7 +297,8 @@ bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strateg
                                 near ? "; did you mean " : "", near ? near : "");
     }
     *strategy = *base;
-    if (!like) strategy->propose.draft = 0; /* what is left out is not asked for */
+    /* A missing weight means no such requests. */
+    if (!like) strategy->propose.draft = 0;
     const char *name = kf_json_string_or(&reader, "name", "");
     snprintf(strategy->name, sizeof strategy->name, "%s", *name ? name : "own");
     for (size_t i = 0; i < LEVERS; i++) read_lever(&reader, &levers[i], strategy);
