@@ -22,21 +22,6 @@
  * kf_tuner_report) continues exactly. Many points may be outstanding. A point without a report
  * counts as failed once KF_TUNER_PATIENCE later points have been reported.
  */
-#ifndef BLOCK_SIZE
-*#define BLOCK_SIZE 256 * #endif **Declarations are line comments of their own; in a string or a block comment they are none. A
- * tunable's #define must be guarded by #ifndef, so that -D takes effect; a default that is not
- * among the values becomes one of them. Constraints use the tunables' names. Without an empty
- * alternative the first one of a `flags` line is the default. Flags are checked for shape here;
-*which are allowed is the judge's rule. **A space of at most `exhaustive` points is
-    enumerated(the source's defaults first, then in a *seeded random order) and
-    then searched along the flags that the caller added *(kf_tune_space_add_flags);
-a larger one is searched by iterated local search(Lourenço, Martin, *Stützle 2003) with restarts
-        .The search's state depends only on the seed, and on what was handed *out and reported in
-    that order : telling a new tuner a stored
-                 history(kf_tuner_handed_out,
-                         *kf_tuner_report) resumes the search exactly.Many may be outstanding
-        .A point that is never *reported counts as failed once
-                 KF_TUNER_PATIENCE others have been reported after it was handed *out.* /
 #ifndef KFORGE_TUNER_H
 #define KFORGE_TUNER_H
 
