@@ -5,7 +5,7 @@
 #include "kforge/buffer.h"
 
 /* Appends limits and instructions of the GPU generation in `hardware` ("…compute capability
- * 9.0…"), or nothing if there is none. */
+ * 9.0…"), or nothing without one. */
 void kf_hardware_card(const char *hardware, kf_buffer *out);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct renderer {
     size_t count;
     kf_buffer out;
     int line;
-    condition environment_id[KF_TEMPLATE_DEPTH];
+    condition conditions[KF_TEMPLATE_DEPTH];
     int depth;
     bool writing;
     kf_error *error;
@@ -88,15 +88,14 @@ static bool open_condition(renderer *r, const char *name)
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     bool holds = value->text && *value->text;
-    r->environment_id[r->depth++] =
-        (condition){.holds = holds, .outer = r->writing, .line = r->line};
+    r->conditions[r->depth++] = (condition){.holds = holds, .outer = r->writing, .line = r->line};
     r->writing = r->writing && holds;
     return true;
 }
 
 static bool turn_condition(renderer *r)
 {
-    condition *top = r->depth ? &r->environment_id[r->depth - 1] : NULL;
+    condition *top = r->depth ? &r->conditions[r->depth - 1] : NULL;
     if (!top || top->has_else)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{else}} without {{#if}}", r->name,
                        r->line);
@@ -110,7 +109,7 @@ static bool close_condition(renderer *r)
     if (!r->depth)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{/if}} without {{#if}}", r->name,
                        r->line);
-    r->writing = r->environment_id[--r->depth].outer;
+    r->writing = r->conditions[--r->depth].outer;
     return true;
 }
 
@@ -223,7 +222,7 @@ static bool render(renderer *r, const char *text, size_t size)
     }
     if (r->depth)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name,
-                       r->environment_id[r->depth - 1].line);
+                       r->conditions[r->depth - 1].line);
     return true;
 }
 

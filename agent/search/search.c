@@ -25,7 +25,7 @@ static int interrupts(const kf_search *s)
     return s->interrupts ? *s->interrupts : 0;
 }
 
-/* Gives each free worker a job. *stuck: there was none.
+/* Gives each free worker a job. *stuck: it found no job.
  *
  * It takes one step at a time. Before each step it looks at everything again, in the same
  * order: a reply that has come, a call that is due, a proposal. So decisions follow from the
@@ -96,7 +96,7 @@ static bool await_one(kf_search *s, double seconds, kf_error *error)
 {
     kf_workers_result result;
     if (interrupts(s))
-        return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was there");
+        return kf_fail(error, KF_ERROR_BUSY, "interrupted before a worker was connected");
     if (kf_workers_wait(s->workers, seconds, &result, error) < 0) return false;
     const char *news = kf_workers_news(s->workers);
     if (news) kf_search_notify(s, KF_SEARCH_NEWS, "%s", news);

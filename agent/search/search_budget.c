@@ -20,8 +20,9 @@ const char *kf_search_models_spent(const kf_search *s)
 {
     const kf_search_budget *budget = &s->settings->budget;
     if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd)
-        return "the money is spent";
-    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens) return "the tokens are spent";
+        return "the money of the budget is spent";
+    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens)
+        return "the tokens of the budget are spent";
     return NULL;
 }
 
@@ -32,14 +33,15 @@ const char *kf_search_spent(const kf_search *s, bool ahead)
     for (const kf_proposal *p = s->jobs.in_flight; ahead && p; p = p->next)
         flying += p->origin.step != KF_STEP_VERIFY;
     if (sampled(s)) return "all samples are drawn";
-    if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds) return "the time is up";
+    if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds)
+        return "the time of the budget is used up";
     if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
         return "all candidates of the budget are judged";
     /* Expect that a candidate in flight takes as long as the others did. */
     double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
     if (budget->device_seconds > 0 &&
         s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
-        return "the device's time is up";
+        return "the device time of the budget is used up";
     /* Paid replies are still judged. A search sends no further requests. Samples in flight are
      * waited for. */
     bool waiting = owes_verdicts(s) || (s->settings->samples && s->calls.in_flight);

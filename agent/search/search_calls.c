@@ -180,9 +180,8 @@ static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply 
     s->models.costless_reported = true;
     kf_search_notify(
         s, KF_SEARCH_ADVICE,
-        "%s replies without \"cost_usd\", so that --cost does not bound what it spends: "
-        "--time and --candidates do, or let "
-        "it say its cost (docs/reference/settings.md)",
+        "%s replies without \"cost_usd\", so --cost does not limit it. Use --time or --candidates, "
+        "or let it report its cost (docs/reference/settings.md).",
         model->name);
 }
 

@@ -94,7 +94,7 @@ bool kf_tunable_sources_more(const kf_tunable_sources *sources);
 
 /* ---- search_tune_points.c -------------------------------------------------------------------- */
 
-/* Returns the point's values and flags as JSON, malloc'd; NULL if it has none. */
+/* Returns the point's values and flags as JSON, malloc'd; NULL if it has no axes. */
 char *kf_point_json(const kf_tunable_source *tunable, const kf_tune_point *point);
 bool kf_point_read(const kf_tunable_source *tunable, const char *json, kf_tune_point *point);
 
@@ -177,8 +177,8 @@ bool kf_best_refresh(kf_search *s, kf_error *error);
  * measured again. */
 bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status status, double speedup,
                   kf_error *error);
-/* Proposes to measure a candidate again before it is called best; *proposal NULL: there is none.
- * `final`: the search is over. */
+/* Proposes to measure a candidate again before it is called best; *proposal NULL: no candidate
+ * needs it. `final`: the search is over. */
 bool kf_verify_propose(kf_search *s, bool final, kf_proposal **proposal, kf_error *error);
 void kf_verify_tried(kf_verification *verification, int64_t candidate);
 int kf_verify_tries(const kf_verification *verification, int64_t candidate);

@@ -30,7 +30,7 @@ bool kf_jobs_prepare(kf_search *s, kf_error *error)
         return kf_fail_memory(error, "a job");
     uint32_t chance;
     if (!kf_random(&chance, sizeof chance))
-        return kf_fail(error, KF_ERROR_MACHINE, "the kernel gives no random numbers");
+        return kf_fail(error, KF_ERROR_MACHINE, "the kernel provides no random numbers");
     snprintf(s->jobs.session, sizeof s->jobs.session, "%08x", chance);
     return true;
 }

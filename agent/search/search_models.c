@@ -33,7 +33,7 @@ bool kf_models_check(const kf_search_settings *settings, kf_error *error)
 {
     const kf_budget budget = budget_of(settings, &(kf_search_progress){0});
     if (settings->model_count > KF_SEARCH_MODELS)
-        return kf_fail(error, KF_ERROR_INPUT, "%zu models, more than %d", settings->model_count,
+        return kf_fail(error, KF_ERROR_INPUT, "%zu models; the most is %d", settings->model_count,
                        KF_SEARCH_MODELS);
     for (size_t i = 0; i < settings->model_count; i++) {
         kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
@@ -128,7 +128,8 @@ static void give_up(kf_search *s, int index, const char *what)
     model->exhausted = true;
     kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
     if (!kf_ensemble_alive(&s->models)) s->models.gone = true;
-    kf_search_notify(s, KF_SEARCH_NEWS, "%s; it is not asked again", s->models.why.text);
+    kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
+                     s->models.why.text);
 }
 
 void kf_models_count_useless(kf_search *s, int index, const char *why)
@@ -183,10 +184,10 @@ static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_stat
     /* It is no failure: the model has nothing new, like a recorded model at its end. */
     model->exhausted = true;
     kf_error why = {0};
-    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates were known already",
+    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates had been judged before",
             model->name, model->repeats);
     if (!kf_ensemble_alive(&s->models)) s->models.why = why;
-    kf_search_notify(s, KF_SEARCH_NEWS, "%s; it is not asked again", why.text);
+    kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.", why.text);
 }
 
 bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,

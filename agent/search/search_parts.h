@@ -29,7 +29,7 @@ typedef struct kf_tunable_source {
     size_t size;
     /* of the source */
     char hash[KF_HASH_HEX];
-    /* hash of the canonical source, computed at first use; "": it has none */
+    /* hash of the canonical source, computed at first use; "": not known */
     char form[KF_HASH_HEX];
     bool formed;
     kf_tune_space *space;
@@ -114,7 +114,7 @@ typedef struct kf_proposal {
 typedef struct kf_search_jobs {
     /* common to all jobs of the run */
     kf_job *template;
-    /* part of job ids: tells answers to this session from those to earlier ones */
+    /* part of job ids: separates answers to this session from answers to earlier ones */
     char session[16];
     /* the last number given to a job or a call */
     int64_t last_ticket;
@@ -162,7 +162,7 @@ typedef struct kf_models {
     bool budget_spent;
     /* after a resume: the limits (money, tokens, requests) under which it was spent */
     int64_t spent_limits[3];
-    /* The user was told that a model does not report its cost. */
+    /* The user knows that a model does not report its cost. */
     bool costless_reported;
     /* The last model failed too often. */
     bool gone;
@@ -177,7 +177,7 @@ typedef struct kf_call {
     struct kf_call *next;
     int64_t tag;
     kf_origin origin;
-    /* the stored call with the diagnosis to follow; 0: none */
+    /* the stored call with the diagnosis to follow; 0: no diagnosis */
     int64_t critic;
     /* A due request led to it, which is due again if the call fails to start. */
     bool due;
@@ -221,17 +221,17 @@ typedef struct kf_calls {
 /* A judged attempt. */
 typedef struct kf_outcome {
     kf_step step;
-    /* 0: none */
+    /* 0: no candidate */
     int64_t candidate, parent;
     int island;
     bool of_model;
     kf_status status;
     kf_blame blame;
-    /* NaN: none */
+    /* NaN: no time */
     double speedup;
     /* of the physical limit; 0: unknown */
     double floor_share;
-    /* of the grid of elites; "": none */
+    /* of the grid of elites; "": no cell */
     const char *cell;
 } kf_outcome;
 
@@ -239,7 +239,7 @@ typedef struct kf_outcome {
 typedef struct kf_round {
     kf_step step;
     int64_t parent;
-    /* its last candidate that failed; 0: none */
+    /* its last candidate that failed; 0: no failure */
     int64_t failed;
     int64_t requests, correct;
     /* rounds of repairs in a row */
@@ -280,7 +280,7 @@ typedef struct kf_verification {
     kf_tries *tries;
     size_t tries_count;
     int64_t judged_since;
-    /* speedup of the best candidate that was measured again; 0: none */
+    /* speedup of the best candidate that was measured again; 0: not yet */
     double best;
 } kf_verification;
 
@@ -325,7 +325,7 @@ typedef struct kf_reused_verdict {
 typedef struct kf_replay {
     kf_reused_verdict *reused;
     size_t reused_count;
-    /* by number of the call, less 1: the candidate of its reply; 0: none */
+    /* by number of the call, less 1: the candidate of its reply; 0: no candidate */
     int64_t *candidates;
     size_t candidate_count;
 } kf_replay;

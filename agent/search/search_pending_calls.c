@@ -36,7 +36,7 @@ bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_erro
 
 /* An earlier request to a model, answered or not. */
 typedef struct earlier {
-    int64_t asked, order;
+    int64_t sent_at, order;
     /* the stored call; 0: in flight */
     int64_t call;
     /* the call in flight; NULL: it was answered */
@@ -46,7 +46,7 @@ typedef struct earlier {
 static int compare(const void *a, const void *b)
 {
     const earlier *x = a, *y = b;
-    if (x->asked != y->asked) return x->asked < y->asked ? -1 : 1;
+    if (x->sent_at != y->sent_at) return x->sent_at < y->sent_at ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -75,7 +75,7 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
         kf_auto(cJSON) settings = *call.settings ? cJSON_Parse(call.settings) : NULL;
         if ((int)kf_json_get_number(settings, "seat", model) != model) continue;
         if (!add(list,
-                 (earlier){.asked = (int64_t)kf_json_get_number(settings, "asked", 0),
+                 (earlier){.sent_at = (int64_t)kf_json_get_number(settings, "asked", 0),
                            .call = call.id},
                  error))
             return false;
@@ -104,7 +104,7 @@ static bool send(kf_search *s, kf_call *call, kf_error *error)
 static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
 {
     kf_llm *llm = s->models.items[model].llm;
-    kf_llm_progress(llm, e->asked);
+    kf_llm_progress(llm, e->sent_at);
     if (e->open) return send(s, e->open, error);
     kf_autofree char *prompt =
         kf_store_model_call_text(s->store, e->call, KF_CALL_PROMPT, NULL, error);
@@ -120,7 +120,7 @@ static bool go_on(kf_search *s, int model, kf_error *error)
     bool good = read_answered(s, model, &list, error);
     for (kf_call *call = s->calls.in_flight; call && good; call = call->next)
         if (call->origin.model == model)
-            good = add(&list, (earlier){.asked = call->sent_at, .open = call}, error);
+            good = add(&list, (earlier){.sent_at = call->sent_at, .open = call}, error);
     if (good && list.count) qsort(list.items, list.count, sizeof *list.items, compare);
     for (size_t i = 0; i < list.count && good; i++) good = tell(s, model, &list.items[i], error);
     free(list.items);

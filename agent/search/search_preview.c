@@ -17,11 +17,12 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
     }
     if (!kf_step_parse(step, &wanted) || wanted == KF_STEP_BASELINE || wanted == KF_STEP_SEED ||
         wanted == KF_STEP_TUNE || wanted == KF_STEP_VERIFY)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "no prompt \"%.40s\"; there are draft, improve, repair_build, repair_wrong, "
-                       "contrast, crossover, rethink, "
-                       "critic_optimise, critic_repair",
-                       step);
+        return kf_fail(
+            error, KF_ERROR_INPUT,
+            "no prompt \"%.40s\"; prompts are draft, improve, repair_build, repair_wrong, "
+            "contrast, crossover, rethink, "
+            "critic_optimise, critic_repair",
+            step);
     kf_draws draws = {.state = s->settings->seed};
     kf_choice best = {.parents = KF_PARENTS_RANK, .island = -1};
     call->origin.step = wanted;
@@ -43,7 +44,7 @@ static bool choose(kf_search *s, const char *step, kf_call *call, kf_error *erro
         call->origin.parent && (wanted != KF_STEP_CROSSOVER || call->origin.other_count);
     return complete ||
            kf_fail(error, KF_ERROR_INPUT,
-                   "%s needs candidates to start from: give --run RUN of a run that has some",
+                   "%s needs candidates to start from; name a run that has some with --run RUN",
                    step);
 }
 

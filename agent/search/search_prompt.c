@@ -342,20 +342,20 @@ static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, par
 }
 
 /* Further candidates of a prompt, which live as long as the list. */
-typedef struct beside {
+typedef struct further {
     parent list[1 + 2 * KF_EXEMPLARS];
     size_t count;
-} beside;
+} further;
 
-static void beside_clear(beside *b)
+static void further_clear(further *f)
 {
-    for (size_t i = 0; i < b->count; i++) parent_clear(&b->list[i]);
+    for (size_t i = 0; i < f->count; i++) parent_clear(&f->list[i]);
 }
 
-static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar *exemplar,
-                        kf_error *error)
+static bool load_further(kf_search *s, further *f, int64_t id, kf_prompt_exemplar *exemplar,
+                         kf_error *error)
 {
-    parent *p = &b->list[b->count++];
+    parent *p = &f->list[f->count++];
     *p = (parent){0};
     if (!load_parent(s, id, false, p, error)) return false;
     *exemplar = (kf_prompt_exemplar){p->source, p->candidate.speedup.value};
@@ -363,12 +363,12 @@ static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar 
 }
 
 /* Adds exemplars, the other parent of a crossover, and the latest negative examples. */
-static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b,
+static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, further *f,
                        kf_error *error)
 {
     for (int i = 0; i < call->origin.other_count; i++) {
         kf_prompt_exemplar exemplar;
-        if (!load_beside(s, b, call->origin.others[i], &exemplar, error)) return false;
+        if (!load_further(s, f, call->origin.others[i], &exemplar, error)) return false;
         if (call->origin.step == KF_STEP_CROSSOVER) {
             context->other.source = exemplar.source;
             context->other.speedup = exemplar.speedup;
@@ -380,8 +380,8 @@ static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *con
         s->selection.negative_count > KF_NEGATIVES ? s->selection.negative_count - KF_NEGATIVES : 0;
     for (int64_t i = s->selection.negative_count - 1;
          i >= first && context->negative_count < s->strategy.context.negatives; i--)
-        if (!load_beside(s, b, s->selection.negatives[i % KF_NEGATIVES],
-                         &context->negatives[context->negative_count++], error))
+        if (!load_further(s, f, s->selection.negatives[i % KF_NEGATIVES],
+                          &context->negatives[context->negative_count++], error))
             return false;
     return true;
 }
@@ -409,7 +409,7 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0},
                   failure = {0}, notes = {0}, hardware = {0}, flags = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
-    __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
+    __attribute__((cleanup(further_clear))) further others = {.count = 0};
     kf_autofree char *prototype = kf_task_prototype(s->task, false),
                      *diagnosis = diagnosis_of(s, call, error);
     if (!prototype || !diagnosis) return kf_fail_memory(error, "a prompt"), NULL;

@@ -193,7 +193,7 @@ static kf_tunable_source *tunable_called(const kf_search *s, const char *hash)
     return NULL;
 }
 
-/* Makes a proposal of work that was under way. There is none if its source is lost. */
+/* Makes a proposal of work that was under way. Without its source there is no proposal. */
 static bool begin_work(kf_search *s, beginning *b, kf_error *error)
 {
     kf_under_way *w = b->work;
@@ -239,15 +239,15 @@ static bool is_fault(const kf_store_attempt *attempt)
  * that blames machine or judge, and in a benchmark every one that blames the machine. */
 static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
 {
-    bool aside = h->s->settings->samples && attempt->model_call &&
-                 (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
+    bool postponed = h->s->settings->samples && attempt->model_call &&
+                     (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
     *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED &&
               (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
     for (size_t i = 0; i < h->flake_count && *spoilt; i++)
         if (h->flakes[i].candidate == attempt->candidate &&
             h->flakes[i].call == attempt->model_call)
-            return *spoilt = aside, true;
-    if (!*spoilt) return *spoilt = aside, true;
+            return *spoilt = postponed, true;
+    if (!*spoilt) return *spoilt = postponed, true;
     if (!kf_list_grow(&h->flakes, h->flake_count))
         return kf_fail_memory(error, "the history of a run");
     h->flakes[h->flake_count++] = (flake){attempt->candidate, attempt->model_call};

@@ -185,7 +185,8 @@ static bool postpone(kf_search *s, kf_proposal *p, const char *why)
     p->next = s->jobs.postponed;
     s->jobs.postponed = p;
     kf_fail(&s->jobs.postponed_why, KF_ERROR_MACHINE,
-            "the machine failed with a candidate, which is not judged: %s", why);
+            "the machine failed with a candidate, which is judged when the run is resumed: %s",
+            why);
     return true;
 }
 
@@ -230,7 +231,8 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
      * keeps its place. */
     if (p->origin.step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT &&
         kf_verify_tries(&s->verification, p->candidate) == 0)
-        return record_lost(s, p, result, "measured again it took too long; it is tried once more",
+        return record_lost(s, p, result,
+                           "it took too long when it was measured again, and is measured once more",
                            again, error);
     kf_autoresult kf_store_candidate known = {0};
     bool same;

@@ -237,7 +237,7 @@ static bool read_state(kf_search *s, const cJSON *json, kf_error *error)
     const char *schema = text_of(json, "schema");
     if (strcmp(schema, KF_STATE_SCHEMA) != 0 && strcmp(schema, STATE_BEFORE) != 0)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "run %s was left by another version of kforge; start a new one",
+                       "run %s is from an incompatible version of kforge; start a new run",
                        s->progress.run);
     if (!rebuild(s, json, error)) return false;
     s->clock.elapsed_before = number_of(json, "elapsed");

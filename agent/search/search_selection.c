@@ -5,7 +5,7 @@
  * The grid of elites has a cell for each combination of
  *   b  share of the physical limit reached: b0 unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 more
  *   r  registers of a thread, from ptxas: r0 unknown, r1 up to 32, r2 64, r3 128, r4 more
- *   s  shared memory: s0 none, s1 up to 16 KiB, s2 more
+ *   s  shared memory: s0 no, s1 up to 16 KiB, s2 more
  *   t  tensor cores: t0 no, t1 the source names their instructions
  *   h  structure, h0 to h7: the last 3 bits of the smallest hash of the source's 4-token shingles
  *      (MinHash: Broder 1997). Sources that share most shingles mostly share it.
@@ -227,11 +227,11 @@ const char *kf_selection_stop(const kf_search *s)
     const kf_strategy *t = &s->strategy;
     if (!s->models.count) return NULL;
     if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor)
-        return "the best is as fast as the device allows (stop_floor)";
+        return "the best has reached the share of the physical limit that stop_floor sets";
     if (t->stop.gain > 0 && s->selection.model_candidates > 0 &&
         kf_selection_expected(&s->selection) < t->stop.gain)
-        return "the next candidate is expected to gain less than stop_gain";
+        return "the next candidate is expected to improve the best by less than stop_gain";
     if (t->stop.after > 0 && s->selection.since_gain >= t->stop.after)
-        return "no gain for as many candidates as stop_after allows";
+        return "no gain for the number of candidates that stop_after sets";
     return NULL;
 }

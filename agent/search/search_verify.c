@@ -49,7 +49,7 @@ static bool is_settled(const kf_store_candidate *candidate)
     return candidate->reverified && (candidate->speedup.low > 1 || candidate->speedup.value <= 1);
 }
 
-/* Finds the best candidate except for the baseline: 1 found, 0 none, -1 error. With `untried`:
+/* Finds the best candidate except for the baseline: 1 found, 0 not found, -1 error. With `untried`:
  * the best that is not settled and may be tried. */
 static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
 {

@@ -43,8 +43,8 @@ static const struct row {
                   .figures = true},
       .survivors = {SURVIVORS, .parents = KF_PARENTS_RANK, .beam = 3, .islands = 1, .prune = 4},
       .stop = {.floor = 0.95, .gain = 0.002}},
-     "improvement, contrast, crossover and other algorithms by what each has brought; notes, "
-     "repairs, the tuner for the leaders"},
+     "improvement, contrast, crossover and other algorithms by their success; notes, repairs, the "
+     "tuner for the fastest sources"},
     {{.name = "sample", .edits = KF_EDIT_LARGE,
       .propose = {PROPOSE, .draft = 1},
       .context = {CONTEXT},
@@ -108,75 +108,74 @@ static const lever levers[] = {
     {"proposers", "contrast", NUMBER, AT(propose.contrast), 0, 1e6, NULL,
      "weight of writing a candidate after comparing exemplars of different speed"},
     {"proposers", "crossover", NUMBER, AT(propose.crossover), 0, 1e6, NULL,
-     "weight of joining two parents"},
+     "weight of combining two parents"},
     {"proposers", "rethink", NUMBER, AT(propose.rethink), 0, 1e6, NULL,
-     "weight of asking for another algorithm"},
+     "weight of requesting another algorithm"},
     {"proposers", "critic", NUMBER, AT(propose.critic), 0, 1e6, NULL,
      "weight of an improvement after a critic's diagnosis (two calls)"},
     {"proposers", "drafts", INTEGER, AT(propose.drafts), 1, 1000, NULL,
-     "first drafts, before anything else is asked for"},
+     "first drafts before any other request"},
     {"proposers", "adapt", BOOLEAN, AT(propose.adapt), 0, 0, NULL,
-     "weights are multiplied by the share of each kind's candidates that beat what they came from"},
+     "multiply each weight by the share of its candidates that beat their parent"},
     {"proposers", "repairs", INTEGER, AT(propose.repairs), 0, 16, NULL,
-     "repairs of a failing candidate, of its repair, and so on"},
+     "most repairs in a row of a failing candidate"},
     {"proposers", "repair_rounds", BOOLEAN, AT(propose.repair_rounds), 0, 0, NULL,
-     "repair only when a whole round failed"},
+     "repair only if a whole round failed"},
     {"proposers", "critic_repairs", BOOLEAN, AT(propose.critic_repairs), 0, 0, NULL,
-     "a critic says what is wrong before a repair"},
+     "a critic diagnoses the failure before each repair"},
     {"proposers", "tune", INTEGER, AT(propose.tune), 0, 1000, NULL,
      "points of the tuner between two candidates of models"},
     {"proposers", "tune_above", NUMBER, AT(propose.tune_above), 0, 1, NULL,
-     "tune only sources that reach this share of the best"},
+     "least share of the best that a source must reach to be tuned"},
     {"proposers", "round", INTEGER, AT(propose.round), 1, 64, NULL,
-     "requests that start from the same parent"},
+     "requests from the same parent"},
     {"proposers", "plateau", INTEGER, AT(propose.plateau), 0, 1000000, NULL,
-     "candidates of models without a gain before another algorithm is asked for; 0: never"},
+     "candidates of models without a gain before another algorithm is requested; 0: never"},
     {"proposers", "gain", NUMBER, AT(propose.gain), 1, 10, NULL,
-     "what counts as a gain: the new best over the old"},
+     "least ratio of a new best to the old that counts as a gain"},
     {"context", "exemplars", INTEGER, AT(context.exemplars), 0, KF_EXEMPLARS, NULL,
-     "earlier candidates with their speedups that a prompt shows"},
+     "earlier candidates in a prompt, with their speedups"},
     {"context", "tau", NUMBER, AT(context.tau), 1e-6, 1e6, NULL,
      "temperature of the choice of exemplars, in octaves of speedup"},
     {"context", "width", NUMBER, AT(context.width), 1e-3, 16, NULL,
      "width of a bucket of speedups, in octaves"},
     {"context", "negatives", INTEGER, AT(context.negatives), 0, KF_EXEMPLARS, NULL,
-     "candidates shown that came out slower than their parent"},
+     "candidates in a prompt that were slower than their parent"},
     {"context", "notes", INTEGER, AT(context.notes), 0, 64, NULL,
-     "notes shown of moves that paid or failed"},
+     "notes in a prompt about changes that helped or failed"},
     {"context", "summary", INTEGER, AT(context.summary), 0, 1000000, NULL,
-     "candidates of models between two summaries, which a model is asked to make of the notes; 0: "
-     "never"},
+     "candidates of models between two summaries of the notes by a model; 0: never"},
     {"context", "best", BOOLEAN, AT(context.best), 0, 0, NULL,
-     "show the best candidate beside another parent"},
+     "show the best candidate if it is not the parent"},
     {"context", "figures", BOOLEAN, AT(context.figures), 0, 0, NULL,
-     "show what was measured of the parent"},
+     "show the measurements of the parent"},
     {"context", "tokens", INTEGER, AT(context.tokens), 100, 10000000, NULL,
-     "most tokens of a prompt; blocks are dropped to keep it"},
+     "most tokens of a prompt; blocks are left out to keep it"},
     {"edits", "edits", WORD, AT(edits), 0, 0, edits_words,
-     "search/replace edits: never, where the parent is large, always"},
+     "search/replace edits: never, for large parents, always"},
     {"survivors", "parents", WORD, AT(survivors.parents), 0, 0, parents_words,
      "how a parent is drawn"},
     {"survivors", "exponent", NUMBER, AT(survivors.exponent), 0, 16, NULL,
-     "of power: P(rank k) is proportional to k^-exponent"},
+     "for power: P(rank k) is proportional to k^-exponent"},
     {"survivors", "tournament", INTEGER, AT(survivors.tournament), 1, 64, NULL,
      "size of a tournament"},
     {"survivors", "beam", INTEGER, AT(survivors.beam), 0, 1000000, NULL,
-     "parents come from the best so many; 0: from all"},
+     "number of best candidates to draw parents from; 0: all"},
     {"survivors", "islands", INTEGER, AT(survivors.islands), 1, 64, NULL,
-     "populations that breed apart"},
+     "number of separate populations"},
     {"survivors", "migrate", INTEGER, AT(survivors.migrate), 0, 1000000, NULL,
      "candidates of models between two migrations; 0: never"},
     {"survivors", "grid", NUMBER, AT(survivors.grid), 0, 1, NULL,
      "share of parents drawn from the elites of the feature grid"},
     {"survivors", "prune", INTEGER, AT(survivors.prune), 0, 1000, NULL,
-     "failing children in a row that end a parent; 0: never"},
+     "failing children in a row that exclude a parent; 0: never"},
     {"stop", "stop_floor", NUMBER, AT(stop.floor), 0, 1, NULL,
-     "stop when the best reaches this share of the physical limit; 0: never"},
+     "stop if the best reaches this share of the physical limit; 0: never"},
     {"stop", "stop_after", INTEGER, AT(stop.after), 0, 1000000, NULL,
-     "stop after so many candidates of models without a gain; 0: never"},
+     "stop after this many candidates of models without a gain; 0: never"},
     {"stop", "stop_gain", NUMBER, AT(stop.gain), 0, 1, NULL,
-     "stop when the next candidate is expected to make the best faster by less than this share of "
-     "it; 0: never"},
+     "stop if the next candidate is expected to improve the best by less than this share; 0: "
+     "never"},
 };
 enum { LEVERS = sizeof levers / sizeof *levers };
 
@@ -258,8 +257,8 @@ static bool read_word(kf_json_reader *reader, const lever *l, int *value)
     kf_lever described = {0};
     kf_strategy_lever((size_t)(l - levers), &described);
     const char *near = kf_nearest(word, l->words, (size_t)number_of_words(l));
-    return kf_json_complain(reader, l->name, "\"%.40s\" is none of %s%s%s", word, described.values,
-                            near ? "; did you mean " : "", near ? near : "");
+    return kf_json_complain(reader, l->name, "\"%.40s\" is not one of %s%s%s", word,
+                            described.values, near ? "; did you mean " : "", near ? near : "");
 }
 
 static void read_lever(kf_json_reader *reader, const lever *l, kf_strategy *strategy)
@@ -305,7 +304,7 @@ bool kf_strategy_read(const cJSON *json, const char *where, kf_strategy *strateg
     if (!kf_json_finish(&reader)) return false;
     return kf_strategy_calls_models(strategy) || strategy->propose.tune > 0 ||
            kf_json_complain(&reader, NULL,
-                            "nothing is ever proposed: give one of draft, improve, contrast, "
+                            "the strategy proposes nothing: set one of draft, improve, contrast, "
                             "crossover, rethink, critic, tune");
 }
 
@@ -325,7 +324,7 @@ bool kf_strategy_load(const char *text, kf_strategy *strategy, kf_error *error)
     if (!is_path(text)) {
         const char *near = kf_nearest(text, kf_strategy_names(), ROWS);
         return kf_fail(error, KF_ERROR_INPUT,
-                       "no strategy \"%.60s\"%s%s; there are auto, sample, evolve, contrast, "
+                       "no strategy \"%.60s\"%s%s; strategies are auto, sample, evolve, contrast, "
                        "critic, fsr, tune, or FILE.json",
                        text, near ? "; did you mean " : "", near ? near : "");
     }

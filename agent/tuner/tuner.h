@@ -20,7 +20,7 @@
  * Stützle 2003) with restarts. The state of the search depends only on the seed and on the order of
  * points handed out and reported. So a new tuner that gets a stored history (kf_tuner_handed_out,
  * kf_tuner_report) continues exactly. Many points may be outstanding. A point without a report
- * counts as failed once KF_TUNER_PATIENCE later points have been reported.
+ * counts as failed once KF_TUNER_PATIENCE other points have been reported since.
  */
 #ifndef KFORGE_TUNER_H
 #define KFORGE_TUNER_H
@@ -42,7 +42,7 @@
 #define KF_MAX_TUNE_FLAGS (KF_MAX_TUNABLES + 8)
 #define KF_TUNER_PATIENCE 32
 
-    typedef struct kf_tunable {
+typedef struct kf_tunable {
     char name[64];
     int64_t values[KF_MAX_TUNABLE_VALUES];
     int count;

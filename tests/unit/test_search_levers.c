@@ -167,7 +167,7 @@ static void stops_when_little_is_expected(void **state)
     }
     see(s, (double[400]){0}, 400);
     assert_string_equal(kf_selection_stop(s),
-                        "the next candidate is expected to gain less than stop_gain");
+                        "the next candidate is expected to improve the best by less than stop_gain");
     s->strategy.stop.gain = 0;
     assert_null(kf_selection_stop(s));
     s->strategy.stop.floor = 0.95;

@@ -76,7 +76,7 @@ static void faults_are_told_in_one_line(void **state)
          {"parents", "turnament", "did you mean tournament"}},
         {"{\"improve\": 1, \"edits\": 3}", {"own.json", "edits", ""}},
         {"{\"like\": \"evolv\"}", {"like", "did you mean evolve", ""}},
-        {"{\"islands\": 3}", {"own.json", "nothing is ever proposed", ""}},
+        {"{\"islands\": 3}", {"own.json", "the strategy proposes nothing", ""}},
         {"[]", {"own.json", "object", ""}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
