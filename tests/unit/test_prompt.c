@@ -21,7 +21,7 @@ static const kf_template_value values[] = {
     {"missing", NULL, false},
     {"tricky", "{{name}} {{/if}}", false},
     {"code", "int a;\n```\n  ````c\nend", true},
-    /* what is left out when it is written must not hide a fence */
+    /* Omitted characters must not hide a fence. */
     {"returns", "said\r\n\r```\n `\r```\nend", true},
 };
 
@@ -147,7 +147,7 @@ static void built_in_prompts_say_what_they_must(void **state)
         assert_null(strstr(text, rows[i].absent));
         assert_null(strstr(text, "\n\n\n\n"));
     }
-    /* With nothing known every template still renders, and leaves the parts out. */
+    /* Without any values every template still renders, and leaves the parts out. */
     kf_prompt_context bare = {
         .parent.speedup = {NAN, NAN, NAN}, .best.speedup = NAN, .edits = true};
     for (int kind = 0; kind < KF_PROMPT_KIND_COUNT; kind++) {
@@ -166,7 +166,7 @@ static void built_in_prompts_say_what_they_must(void **state)
     }
 }
 
-/* What the strategies add, and in which order a budget of tokens leaves it out. */
+/* The blocks that strategies add, and the order in which a limit of tokens drops them. */
 static void budgets_leave_blocks_out_in_order(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void budgets_leave_blocks_out_in_order(void **state)
     assert_int_equal(least, BLOCKS);
 }
 
-/* A source cannot leave its fence, wherever it is shown. */
+/* A source cannot leave its fence. */
 static void exemplars_are_fenced(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The search: what is recognised before it is built, when it stops by itself, summaries of notes,
- * what critics are shown. */
+/* The search: candidates that are known before they are built, stopping by itself, summaries of
+ * notes, prompts of critics. */
 #include "search_internal.h"
 #include "test_search_common.h"
 
@@ -24,7 +24,7 @@ static char *prompt_of(fixture *f, int64_t call)
 
 /* ---- novelty --------------------------------------------------------------------------------- */
 
-/* The first and what is the first in other words; and one that is new. */
+/* the first candidate, the same in other words, and a new one */
 #define FIRST CODE("speed 1.4", "void toy() { int a = 1; work(a); }")
 #define REWORDED \
     CODE("speed 1.4", "// Faster!\\nvoid toy()\\n{\\n    int better = 1;\\n    work(better);\\n}")
@@ -49,20 +49,21 @@ static void what_only_renames_is_not_built(void **state)
                               "draft known correct 1.40\n"
                               "draft judged correct 1.50\n"
                               "verify reverified correct 1.50\n");
-    /* The earlier source stands for it: no verdict goes to one that was not judged. */
+    /* The earlier source replaces it, so that no verdict goes to a source that was not judged. */
     kf_autoresult kf_store_attempt first = {0}, again = {0};
     assert_int_equal(attempt_at(f, 2, &first)->candidate, attempt_at(f, 4, &again)->candidate);
     kf_autofree char *source = kf_store_source(f->store, again.candidate, NULL, &f->error);
     assert_null(strstr(source, "better"));
-    /* Its model is told. */
+    /* The model's next prompt says it. */
     kf_autofree char *prompt = prompt_of(f, 3);
     assert_non_null(strstr(prompt, "judged before, with other names, comments or layout: correct, "
                                    "1.40 times as fast as the baseline"));
     kf_autofree char *jobs = kf_file_read(log, 1 << 20, NULL, &f->error);
-    assert_int_equal(count(jobs, "\n"), 5); /* two verifications among them */
+    /* two of them are verifications */
+    assert_int_equal(count(jobs, "\n"), 5);
 }
 
-/* By another run of the same store, whose arms this one does not have. */
+/* Another run of the same store has judged it. */
 static void another_run_knows_it(void **state)
 {
     fixture *f = *state;
@@ -79,7 +80,7 @@ static void another_run_knows_it(void **state)
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "draft known correct 1.40"), 1);
-    /* Unless it is to judge everything itself. */
+    /* With `anew` it does not count. */
     settings.anew = true;
     kf_autofree char *third = cassette(f, REWORDED);
     settings.models = (const char *const[]){third};
@@ -90,7 +91,7 @@ static void another_run_knows_it(void **state)
 
 /* ---- when to stop ---------------------------------------------------------------------------- */
 
-/* A search that has seen nothing but these candidates of a model. */
+/* Gives these candidates of a model to the search, which has no others. */
 static void see(kf_search *s, const double *speedups, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -122,8 +123,8 @@ static void free_search(kf_search **s)
 }
 #define autosearch __attribute__((cleanup(free_search))) kf_search
 
-/* How many failures in a row after `speedups` end the search. */
-static int runner_timeout(const double *speedups, size_t size)
+/* Returns how many failures in a row after `speedups` end the search. */
+static int failures_until_stop(const double *speedups, size_t size)
 {
     autosearch *s = new_search();
     see(s, speedups, size);
@@ -140,11 +141,12 @@ static void expected_gain_follows_its_formula(void **state)
     autosearch *s = new_search();
     assert_near(kf_selection_expected(&s->selection), 0.223 / 2);
     see(s, (double[]){1, 1.2, 1.1, 0}, 4);
-    /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no
-     * gain. */
+    /* One gain of log(1.2) is half of the mean. Then two candidates gain nothing. The first
+     * speedup is no gain. */
     double mean = (0.223 + log(1.2)) / 2;
     assert_true(fabs(kf_selection_expected(&s->selection) - mean / 4) < 1e-9);
-    see(s, (double[]){1.21}, 1); /* less than `gain`: none */
+    /* Less than `gain` is no gain. */
+    see(s, (double[]){1.21}, 1);
     assert_true(fabs(kf_selection_expected(&s->selection) - mean / 5) < 1e-9);
     see(s, (double[]){2.4}, 1);
     assert_true(fabs(kf_selection_expected(&s->selection) - (mean + log(2.4 / 1.2)) / 2 / 2) <
@@ -155,19 +157,20 @@ static void stops_when_little_is_expected(void **state)
 {
     (void)state;
     const double flat[] = {1}, small[] = {1, 1.03, 1.06, 1.1, 1.13, 1.17}, doubling[] = {1, 2, 4};
-    assert_int_equal(runner_timeout(flat, 1), 110);
-    int after_small = runner_timeout(small, 6), after_doubling = runner_timeout(doubling, 3);
+    assert_int_equal(failures_until_stop(flat, 1), 110);
+    int after_small = failures_until_stop(small, 6), after_doubling = runner_timeout(doubling, 3);
     assert_in_range(after_small, 10, 40);
     assert_in_range(after_doubling, 200, 400);
-    /* A search that goes on gaining is never stopped; 0 stops none. */
+    /* A search that keeps gaining never stops. 0 turns the rule off. */
     autosearch *s = new_search();
     for (double speedup = 1; speedup < 50; speedup *= 1.03) {
         see(s, (double[]){speedup, 0, 0.9 * speedup}, 3);
         assert_null(kf_selection_stop(s));
     }
     see(s, (double[400]){0}, 400);
-    assert_string_equal(kf_selection_stop(s),
-                        "the next candidate is expected to improve the best by less than stop_gain");
+    assert_string_equal(
+        kf_selection_stop(s),
+        "the next candidate is expected to improve the best by less than stop_gain");
     s->strategy.stop.gain = 0;
     assert_null(kf_selection_stop(s));
     s->strategy.stop.floor = 0.95;
@@ -175,7 +178,7 @@ static void stops_when_little_is_expected(void **state)
     assert_non_null(kf_selection_stop(s));
 }
 
-/* In a run, and the same when it is interrupted and goes on. */
+/* The same in a run, and in a run that is interrupted and resumed. */
 static void a_run_ends_for_want_of_gain(void **state)
 {
     fixture *f = *state;
@@ -233,12 +236,13 @@ static void notes_are_summarised(void **state)
     settings.strategy.context.notes = 8;
     settings.strategy.context.summary = 3;
     search(f, &settings);
-    /* What it was asked, after three candidates. */
+    /* The request for a summary comes after three candidates. */
     kf_autofree char *asked = prompt_of(f, 4);
     assert_non_null(strstr(asked, "\"did_not_pay\": ["));
     assert_non_null(strstr(asked, "change number two"));
     assert_non_null(strstr(asked, "The best candidate"));
-    /* What came of it: in the next prompts, in place of what it condenses, with what came later. */
+    /* The next prompts show it instead of the notes that it summarises, together with later
+     * notes. */
     kf_autofree char *next = prompt_of(f, 5), *later = prompt_of(f, 6);
     assert_non_null(strstr(next, "A summary of earlier candidates, by a model:\npaid: tiling: 1.25 "
                                  "times\ndid not pay: unrolling\n"));
@@ -246,7 +250,8 @@ static void notes_are_summarised(void **state)
     assert_non_null(strstr(later, "Since then:\n"));
     assert_non_null(strstr(later, "change number four"));
     kf_autofree char *text = history(f, f->result.progress.run, false);
-    assert_int_equal(count(text, "summary"), 0); /* no attempt */
+    /* It is no attempt. */
+    assert_int_equal(count(text, "summary"), 0);
 }
 
 static void a_summary_that_is_none_is_told(void **state)

@@ -1,13 +1,12 @@
-/* Runs that are killed with calls and jobs under way. What a process leaves
- * behind changes with its commits alone, so one that is killed right after a commit leaves what a
- * kill at any later instant leaves, up to the next one: a run in sessions of one commit each is
- * killed everywhere.
+/* Runs that are killed with calls and jobs in flight. A process changes what it leaves behind
+ * with its commits only. So a kill right after a commit leaves the same as any later kill
+ * before the next commit. A run in sessions of one commit each is killed everywhere.
  *
- * With one worker the order of verdicts follows from the decisions, and a replayed model answers
- * when the live one did. So a replay that is killed again and again equals the stored run. A run
- * that is killed while it asks a live model equals its replay. Equal are attempts, candidates,
- * parents, prompts and replies, and where in the run each call was sent and answered. With several
- * workers a killed run is only checked to lose nothing. */
+ * With one worker the order of verdicts follows from the decisions, and a replayed model
+ * answers when the live one did. So a replay that is killed again and again equals the stored
+ * run. A run that is killed while it waits for a live model equals its replay. Equal are
+ * attempts, candidates, parents, prompts and replies, and the positions of calls in the run.
+ * With several workers a killed run is only checked to lose nothing. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,7 +15,8 @@
 #include "kforge/store_maintenance.h"
 #include "test_search_common.h"
 
-static int kill_after; /* commits; 0 never */
+/* number of commits; 0: never */
+static int kill_after;
 
 bool __real_kf_store_commit(kf_store *store, kf_error *error);
 bool __wrap_kf_store_commit(kf_store *store, kf_error *error);
@@ -27,9 +27,9 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
     return committed;
 }
 
-/* Thinks for some hundredths of a second and says anything: diagnoses and moves that become notes,
- * code that is good, wrong, known, or of the same machine code as other code, only words, nothing,
- * or that it failed. By the number of the prompt. */
+/* A model that takes some hundredths of a second. Its answers depend on the number of the
+ * prompt: diagnoses, moves that become notes, good code, wrong code, known code, code with the
+ * same machine code as other code, only words, nothing, or a failure. */
 #define MODEL                                                                                     \
     "prompt=$(cat)\n"                                                                             \
     "n=1\n"                                                                                       \
@@ -66,8 +66,8 @@ static const char *const ways[][4] = {
                  "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
 };
 
-/* A session in a process of its own. *run: "" a new one, and then its id. True when the run has
- * come to its end, false when the process was killed. */
+/* Runs a session in its own process. *run: "" for a new run, then its id. True if the run has
+ * ended, false if the process was killed. */
 static bool session(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
                     char run[KF_RUN_ID], int commits)
 {
@@ -102,8 +102,8 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
     return WIFEXITED(status);
 }
 
-/* Until the run has come to its end; `most`: commits that a session lives for, drawn from 1 to
- * that; 0: one session. */
+/* Runs sessions until the run has ended, and returns their number. `most`: most commits of a
+ * session, drawn from 1 to that; 0: one session. */
 static int sessions(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
                     char run[KF_RUN_ID], int most)
 {
@@ -129,7 +129,7 @@ static void add_text(kf_buffer *text, kf_store *store, int64_t call, kf_call_tex
     kf_buffer_format(text, " %.12s", hex);
 }
 
-/* All that a run did and asked, a line each. */
+/* Returns all attempts, parents and calls of a run, a line each. */
 static char *story(fixture *f, const char *path, const char *run)
 {
     kf_autobuffer text = {0};
@@ -153,7 +153,8 @@ static char *story(fixture *f, const char *path, const char *run)
     while (kf_store_next_model_call(calls, &call, &f->error) == 1) {
         const char *asked = strstr(call.settings, "\"asked\":"),
                    *after = strstr(call.settings, "\"after\":");
-        if (strtoll(after + 8, NULL, 10) >= INT64_C(1) << 50) continue; /* ended with the run */
+        /* The end of the run cancelled it. */
+        if (strtoll(after + 8, NULL, 10) >= INT64_C(1) << 50) continue;
         kf_buffer_format(&text, "call %s %s %s", call.purpose, call.outcome, asked);
         add_text(&text, store, call.id, KF_CALL_PROMPT, &f->error);
         add_text(&text, store, call.id, KF_CALL_REPLY, &f->error);
@@ -178,7 +179,8 @@ typedef struct kind {
     const char *strategy;
     int64_t calls;
     size_t models;
-    int most; /* commits of a session of the repetition */
+    /* most commits of a session of the replay */
+    int most;
 } kind;
 
 static const kind kinds[] = {{"auto", 3, 1, 1}, {"evolve", 3, 2, 5},   {"critic", 3, 2, 5},
@@ -250,7 +252,7 @@ static void begin(fixture *f)
     forget_calls(f);
 }
 
-/* A repetition in pieces is the run that it repeats, and so is one in one piece. */
+/* A replay equals its run, in one session or in many. */
 static void a_killed_repetition_is_its_run(void **state)
 {
     fixture *f = *state;
@@ -282,8 +284,7 @@ static void a_killed_repetition_is_its_run(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run that was killed while it asked live models is the same as its repetition, which nobody
- * kills. */
+/* A run that was killed while it waited for live models equals its replay. */
 static void a_killed_run_is_its_repetition(void **state)
 {
     fixture *f = *state;
@@ -309,9 +310,8 @@ static void a_killed_run_is_its_repetition(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run in a store that knows what an earlier one has judged and noted counts by that, and so does
- * its repetition: there, where its own verdicts are known as well by then, in a copy, and in
- * pieces. */
+/* A run counts verdicts and notes of an earlier run in its store, and so does its replay: in
+ * that store, in a copy, and in many sessions. */
 static void what_a_run_knew_its_repetition_knows(void **state)
 {
     fixture *f = *state;
@@ -324,7 +324,8 @@ static void what_a_run_knew_its_repetition_knows(void **state)
         open_models(f, &m, i + 200);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
         sessions(f, path, &settings, SLOW, run, 0);
-        forget_calls(f); /* the models say much of what they have said before, in another order */
+        /* The models repeat much of what they said before, in another order. */
+        forget_calls(f);
         settings = settings_of(k, 55 + i, m.specs);
         sessions(f, path, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, path, run);
@@ -349,8 +350,8 @@ static void what_a_run_knew_its_repetition_knows(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the
- * same reason, and after the same attempts. */
+/* A replay also ends at the same point: with a budget of requests, and with models that only
+ * fail. */
 static void the_end_is_the_same(void **state)
 {
     fixture *f = *state;

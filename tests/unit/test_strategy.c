@@ -18,7 +18,7 @@ static bool read_text(const char *text, kf_strategy *strategy, kf_error *error)
     return json && kf_strategy_read(json, "own.json", strategy, error);
 }
 
-/* What a run stores is what it goes on with. */
+/* A strategy survives being stored as JSON. */
 static void named_ones_survive_json(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void own_ones_start_from_a_named_one(void **state)
     assert_int_equal(s.survivors.parents, KF_PARENTS_TOURNAMENT);
     assert_false(s.context.best);
     assert_int_equal(s.survivors.migrate, kf_strategy_named("evolve")->survivors.migrate);
-    /* Without "like" nothing is asked for but what is named. */
+    /* Without "like" only the named weights count. */
     assert_true(read_text("{\"contrast\": 2, \"exemplars\": 3}", &s, &error));
     assert_true(s.propose.draft <= 0 && s.propose.improve <= 0 && s.propose.contrast >= 2);
     kf_autofree char *folder = kf_directory_temporary("kforge-test-strategy", &error),
