@@ -14,8 +14,6 @@ kf_tier(full unit.search_resume) # unit.search has some of the same searches
 kf_tier(plain unit.search_resume)
 target_link_options(test_search_resume PRIVATE -Wl,--wrap=kf_store_commit)
 target_link_options(test_workers PRIVATE -Wl,--wrap=read)
-kf_test(search_capacity kf_commands)
-target_link_options(test_search_capacity PRIVATE -Wl,--wrap=kf_workers_capacity,--wrap=kf_workers_devices,--wrap=kf_workers_least_jobs)
 foreach(name eval optimize strategies worker)
   add_test(NAME cli.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.sh ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 300)

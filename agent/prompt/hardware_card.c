@@ -1,12 +1,12 @@
-/* Hardware cards: what a prompt says of a GPU generation beside what the machine reports and what
- * was measured on it.
+/* Hardware cards: what a prompt says about a GPU generation, in addition to what the machine
+ * reports and what was measured on it.
  *
  * Limits: CUDA Programming Guide, "Compute Capabilities", tables of features and of technical
- * specifications (docs.nvidia.com/cuda/
- * cuda-programming-guide/05-appendices/compute-capabilities.html; 7.0 from the guide of CUDA 12,
- * the last that lists it). FP32 lanes: the guide's table of arithmetic throughput. Instructions:
- * PTX ISA, the "Target ISA Notes" of each instruction. What is not certain is not said.
- */
+ * specifications
+ * (docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html; 7.0
+ * from the guide of CUDA 12, the last that lists it). FP32 lanes: the guide's table of
+ * arithmetic throughput. Instructions: PTX ISA, the "Target ISA Notes" of each instruction.
+ * Uncertain facts are left out. */
 #include "hardware_card.h"
 
 #include <stdio.h>
@@ -15,11 +15,16 @@
 
 typedef struct card {
     int major, minor;
-    const char *names;           /* products, as the driver spells them; '|' between them */
-    int warps, blocks;           /* resident on a multiprocessor */
-    int shared_sm, shared_block; /* KiB, configurable maximum */
-    int lanes;                   /* f32 results a clock and multiprocessor */
-    const char *instructions;    /* worth using from this generation on, in words */
+    /* products, as the driver spells them, with '|' between them */
+    const char *names;
+    /* most that are resident on a multiprocessor */
+    int warps, blocks;
+    /* in KiB, configurable maximum */
+    int shared_sm, shared_block;
+    /* f32 results for each clock and multiprocessor */
+    int lanes;
+    /* instructions worth using, in words */
+    const char *instructions;
 } card;
 
 #define SYNC "warp shuffles and votes with masks (__shfl_sync), cooperative groups"
@@ -61,7 +66,8 @@ static const card cards[] = {
      AMPERE "; TMA, mma.sync on FP8 and on FP4 with block scales; neither wgmma nor tcgen05"},
 };
 
-/* The length of the longest product that `hardware` names; 0 none. "A10" must not find "A100". */
+/* Returns the length of the longest product name in `hardware`, or 0: "A10" must not match
+ * "A100". */
 static size_t match(const card *c, const char *hardware)
 {
     size_t longest = 0;

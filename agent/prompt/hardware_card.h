@@ -4,8 +4,8 @@
 
 #include "kforge/buffer.h"
 
-/* Limits and instructions of the GPU generation that `hardware` ("…compute capability 9.0…") names;
- * nothing where it names none. */
+/* Appends limits and instructions of the GPU generation in `hardware` ("…compute capability
+ * 9.0…"), or nothing without one. */
 void kf_hardware_card(const char *hardware, kf_buffer *out);
 
 #endif

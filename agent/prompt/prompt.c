@@ -1,5 +1,5 @@
-/* Which template a prompt uses and what its placeholders hold: one table, so that a template may
- * use any of them. */
+/* Fills the templates of prompts. One table holds the values of all placeholders, so that each
+ * template may use all of them. */
 #include "prompt.h"
 
 #include <dirent.h>
@@ -17,16 +17,17 @@
 #include "prompt_template.h"
 
 #define TEMPLATE_BYTES (1u << 20)
-/* bytes of a build log from its start: the first error is the one that counts */
+/* bytes kept from the start of a build log, since the first error counts */
 #define LOG_HEAD 4500
 #define LOG_TAIL 1500
-/* Most tokens of a block. */
+/* most tokens of a block */
 #define NOTES_TOKENS 1500
 #define HARDWARE_TOKENS 1500
 #define FIGURES_TOKENS 2000
 #define DIAGNOSIS_TOKENS 1000
 #define FLAGS_TOKENS 400
-#define EXEMPLAR_TOKENS 6000 /* of one source; longer ones are left out */
+/* of one source; longer ones are left out */
+#define EXEMPLAR_TOKENS 6000
 
 static const char *const kind_names[KF_PROMPT_KIND_COUNT] = {
     [KF_PROMPT_SYSTEM] = "system",
@@ -52,7 +53,7 @@ int64_t kf_prompt_tokens(size_t bytes)
     return (int64_t)ceil((double)bytes / 3.6);
 }
 
-/* "1.52 (95 % interval 1.49 to 1.55)". */
+/* Writes "1.520 (95 % interval 1.490 to 1.550)". */
 static void word_interval(const kf_interval *speedup, char *text, size_t size)
 {
     text[0] = '\0';
@@ -64,7 +65,7 @@ static void word_interval(const kf_interval *speedup, char *text, size_t size)
                  speedup->high);
 }
 
-/* Long logs lose their middle, at line breaks. */
+/* Returns the log without its middle if it is long, cut at line breaks; malloc'd. */
 static char *shorten_log(const char *log)
 {
     size_t size = strlen(log);
@@ -79,8 +80,8 @@ static char *shorten_log(const char *log)
     return kf_buffer_take(&out);
 }
 
-/* 1: `file` is NAME.md of a template; 0: it is nothing of ours; -1: it looks like one, and no
- * template is called so. */
+/* Returns 1 if `file` is NAME.md of a template, 0 if it is another kind of file, -1 if it is a
+ * NAME.md of no template. */
 static int is_template(const char *directory, const char *file, kf_error *error)
 {
     const char *names[64], *near;
@@ -95,7 +96,7 @@ static int is_template(const char *directory, const char *file, kf_error *error)
     kf_autofree char *stem = strndup(file, length - 3);
     kf_autobuffer all = {0};
     for (size_t i = 0; i < count; i++) kf_buffer_format(&all, "%s%s", i ? ", " : "", names[i]);
-    if (!stem || all.failed) return kf_fail(error, KF_ERROR_MEMORY, "out of memory") - 1;
+    if (!stem || all.failed) return kf_fail_memory(error, "a prompt") - 1;
     if ((near = kf_nearest(stem, names, count)))
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s/%s: no prompt template is called so; did you mean %s.md?", directory,
@@ -126,7 +127,7 @@ bool kf_prompt_check(const char *directory, kf_error *error)
                 directory));
 }
 
-/* `stem` is the file name without ".md"; *name becomes what errors call it. */
+/* Reads a template. `stem` is the file name without ".md". Errors use *name. */
 static char *load_template(const char *stem, const char *directory, char *name, size_t name_size,
                            size_t *size, kf_error *error)
 {
@@ -135,7 +136,7 @@ static char *load_template(const char *stem, const char *directory, char *name, 
         snprintf(file, sizeof file, "%s.md", stem);
         kf_autofree char *path = kf_path_join(directory, file);
         if (!path) {
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "a prompt");
             return NULL;
         }
         snprintf(name, name_size, "%s", path);
@@ -149,7 +150,7 @@ static char *load_template(const char *stem, const char *directory, char *name, 
         if (text)
             memcpy(text, builtin->text, builtin->size), text[builtin->size] = '\0';
         else
-            kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+            kf_fail_memory(error, "a prompt");
         *size = builtin->size;
         return text;
     }
@@ -168,7 +169,7 @@ static char *render_file(const char *stem, const char *directory, const kf_templ
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The text, or what of it fits, cut at a line; malloc'd. */
+/* Returns the text, or the part that fits, cut at a line; malloc'd. */
 static char *cut(const char *text, int64_t tokens)
 {
     size_t size = text ? strlen(text) : 0, most = (size_t)((double)tokens * 3.6);
@@ -180,8 +181,8 @@ static char *cut(const char *text, int64_t tokens)
     return kf_buffer_take(&out);
 }
 
-/* Sources with their speedups, each between fences that it can't close: what comes of it may be
- * inserted as it is. */
+/* Returns the sources with their speedups, malloc'd. Each is between fences that it cannot
+ * close, so the result may be inserted as it is. */
 static char *word_exemplars(const kf_prompt_exemplar *list, int count, const char *title)
 {
     kf_autobuffer out = {0};
@@ -208,19 +209,19 @@ static void blocks_clear(blocks *b)
 
 static bool make_blocks(const kf_prompt_context *context, blocks *b)
 {
-    b->log = shorten_log(context->build_log ? context->build_log : "");
+    b->log = shorten_log(context->parent.build_log ? context->parent.build_log : "");
     b->notes = cut(context->notes, NOTES_TOKENS);
     b->hardware = cut(context->hardware, HARDWARE_TOKENS);
-    b->figures = cut(context->figures, FIGURES_TOKENS);
-    b->diagnosis = cut(context->diagnosis, DIAGNOSIS_TOKENS);
-    b->flags = cut(context->flags, FLAGS_TOKENS);
+    b->figures = cut(context->parent.figures, FIGURES_TOKENS);
+    b->diagnosis = cut(context->parent.diagnosis, DIAGNOSIS_TOKENS);
+    b->flags = cut(context->parent.flags, FLAGS_TOKENS);
     b->exemplars = word_exemplars(context->exemplars, context->exemplar_count, "Candidate");
     b->negatives = word_exemplars(context->negatives, context->negative_count, "Slower candidate");
     return b->log && b->notes && b->hardware && b->figures && b->diagnosis && b->flags &&
            b->exemplars && b->negatives;
 }
 
-/* Parts stand in lines of their own, which end already. */
+/* Removes line breaks at the end: the tag's own line has one. */
 static void trim(char *text)
 {
     size_t size = strlen(text);
@@ -233,34 +234,34 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
     char parent_speedup[96], best_speedup[32] = "", other_speedup[32] = "";
     __attribute__((cleanup(blocks_clear))) blocks b = {0};
     if (!make_blocks(context, &b)) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        kf_fail_memory(error, "a prompt");
         return NULL;
     }
-    word_interval(&context->parent_speedup, parent_speedup, sizeof parent_speedup);
-    if (context->best_speedup > 0)
-        snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best_speedup);
-    if (context->other_speedup > 0)
-        snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other_speedup);
+    word_interval(&context->parent.speedup, parent_speedup, sizeof parent_speedup);
+    if (context->best.speedup > 0)
+        snprintf(best_speedup, sizeof best_speedup, "%.3f", context->best.speedup);
+    if (context->other.speedup > 0)
+        snprintf(other_speedup, sizeof other_speedup, "%.3f", context->other.speedup);
     kf_template_value values[] = {
-        {"task", context->task, false},
-        {"description", context->description, false},
-        {"entry", context->entry, false},
-        {"prototype", context->prototype, false},
-        {"precision", context->precision, false},
-        {"tolerance", context->tolerance, false},
-        {"libraries", context->libraries, false},
+        {"task", context->task.name, false},
+        {"description", context->task.description, false},
+        {"entry", context->task.entry, false},
+        {"prototype", context->task.prototype, false},
+        {"precision", context->task.precision, false},
+        {"tolerance", context->task.tolerance, false},
+        {"libraries", context->task.libraries, false},
         {"device", context->device, false},
         {"hardware", b.hardware, false},
-        {"workloads", context->workloads, false},
-        {"baseline_source", context->baseline_source, true},
-        {"baseline_module", context->baseline_module ? "yes" : "", false},
-        {"oracle_source", context->oracle_source, true},
-        {"parent_source", context->parent_source, true},
-        {"parent_hash", context->parent_hash, false},
+        {"workloads", context->task.workloads, false},
+        {"baseline_source", context->task.baseline_source, true},
+        {"baseline_module", context->task.baseline_module ? "yes" : "", false},
+        {"oracle_source", context->task.oracle_source, true},
+        {"parent_source", context->parent.source, true},
+        {"parent_hash", context->parent.hash, false},
         {"parent_speedup", parent_speedup, false},
         {"best_speedup", best_speedup, false},
-        {"best_source", context->best_source, true},
-        {"other_source", context->other_source, true},
+        {"best_source", context->best.source, true},
+        {"other_source", context->other.source, true},
         {"other_speedup", other_speedup, false},
         {"exemplars", b.exemplars, false},
         {"negatives", b.negatives, false},
@@ -268,11 +269,12 @@ static char *build(kf_prompt_kind kind, const kf_prompt_context *context, const 
         {"flags", b.flags, true},
         {"figures", b.figures, true},
         {"build_log", b.log, true},
-        {"failure", context->failure, true},
+        {"failure", context->parent.failure, true},
         {"notes", b.notes, true},
         {"last", context->last, true},
         {"edits", context->edits ? "yes" : "", false},
-        /* Parts that several templates share, last so that they can't use each other. */
+        /* Parts that several templates share. They are last, so that they cannot contain each
+         * other. */
         {"task_sheet", NULL, false},
         {"answer_format", NULL, false},
         {"notes_part", NULL, false},
@@ -300,20 +302,20 @@ static void drop_slowest(kf_prompt_context *context)
             (size_t)--context->exemplar_count * sizeof *context->exemplars);
 }
 
-/* Leaves the next block out; false when there is none. The order is part of kf_prompt_build's
- * contract. */
+/* Leaves out the next block; false without one. kf_prompt_build promises the order. */
 static bool drop_one(kf_prompt_context *context)
 {
     const char **texts[] = {&context->notes, &context->hardware};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (*texts[i] && **texts[i]) return *texts[i] = NULL, true;
     if (context->negative_count) return context->negative_count = 0, true;
-    if (context->best_source && *context->best_source) return context->best_source = NULL, true;
+    if (context->best.source && *context->best.source) return context->best.source = NULL, true;
     if (context->exemplar_count > 2) return drop_slowest(context), true;
-    if (context->figures && *context->figures) return context->figures = NULL, true;
+    if (context->parent.figures && *context->parent.figures)
+        return context->parent.figures = NULL, true;
     if (context->exemplar_count) return drop_slowest(context), true;
-    if (context->oracle_source && *context->oracle_source)
-        return context->oracle_source = NULL, true;
+    if (context->task.oracle_source && *context->task.oracle_source)
+        return context->task.oracle_source = NULL, true;
     return false;
 }
 

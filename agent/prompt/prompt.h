@@ -1,15 +1,12 @@
-/* Prompts: Markdown templates in prompts/, compiled in, filled from a plain struct. Pure but for
- * reading an overriding template.
+/* Prompts: Markdown templates in prompts/, compiled in, filled from a struct. Pure except for
+ * reading templates of the user.
  *
- * Template syntax: {{name}} inserts a value; {{#if name}} … {{else}} … {{/if}} keeps a part when
- * the value is not empty; {{quote name}} or
- * {{quote name cuda}} inserts a value as a fenced block whose fence is longer than any in the
- * value; {{! a remark }} inserts nothing. A line that holds nothing but #if, else, /if or a remark
- * leaves no line behind. Values are inserted as they are: what looks like a placeholder in one is
- * text. Values that candidates, models or tools wrote may only be quoted, never inserted bare, so
- * that a reader of the prompt can tell data from instructions. Errors name the template and the
- * line.
- */
+ * Syntax: {{name}} inserts a value. {{#if name}} … {{else}} … {{/if}} keeps a part if the value
+ * is not empty. {{quote name}} or {{quote name cuda}} inserts a value as a fenced block with a
+ * fence longer than any in the value. {{! text }} is a remark. A line with only #if, else, /if
+ * or a remark leaves no line. A placeholder inside a value is plain text. Values from
+ * candidates, models or tools must be quoted, so that a reader of the prompt can tell data from
+ * instructions. Errors name the template and the line. */
 #ifndef KFORGE_PROMPT_H
 #define KFORGE_PROMPT_H
 
@@ -21,18 +18,23 @@
 #include "kforge/stats.h"
 
 typedef enum kf_prompt_kind {
-    KF_PROMPT_SYSTEM,       /* who the model is and the rules; the request's `system` */
-    KF_PROMPT_FIRST_DRAFT,  /* a first candidate from the baseline */
-    KF_PROMPT_IMPROVE,      /* a faster one from a correct parent */
-    KF_PROMPT_REPAIR_BUILD, /* the parent did not compile, link or load */
-    /* the parent ran and failed: wrong values, crash, timeout, broken contract */
+    /* the model's role and the rules; the request's `system` */
+    KF_PROMPT_SYSTEM,
+    /* a first candidate from the baseline */
+    KF_PROMPT_FIRST_DRAFT,
+    /* a faster one from a correct parent */
+    KF_PROMPT_IMPROVE,
+    /* The parent did not compile, link or load. */
+    KF_PROMPT_REPAIR_BUILD,
+    /* The parent ran and failed: wrong values, crash, timeout, broken contract. */
     KF_PROMPT_REPAIR_WRONG,
     /* a faster one after comparing exemplars of different speed (CUDA-L1) */
     KF_PROMPT_CONTRAST,
     KF_PROMPT_CROSSOVER,       /* one that joins two parents */
     KF_PROMPT_RETHINK,         /* another algorithm than the parent's */
     KF_PROMPT_CRITIC_OPTIMISE, /* what limits the parent: JSON, no candidate (CudaForge) */
-    KF_PROMPT_CRITIC_REPAIR,   /* why the parent fails: ditto */
+    /* why the parent fails: JSON, no candidate */
+    KF_PROMPT_CRITIC_REPAIR,
     /* what worked in a run, as notes for later ones: JSON, no candidate */
     KF_PROMPT_SUMMARY,
     KF_PROMPT_KIND_COUNT
@@ -44,64 +46,95 @@ typedef struct kf_prompt_exemplar {
     double speedup;
 } kf_prompt_exemplar;
 
-/* What a prompt may say. Strings are borrowed for the call; NULL, "", NaN and speedups of 0 mean
+/* Facts of the task. */
+typedef struct kf_prompt_task {
+    const char *name;
+    /* one or more sentences */
+    const char *description;
+    /* name of the entry point */
+    const char *entry;
+    /* kf_task_prototype */
+    const char *prototype;
+    /* "f32" */
+    const char *precision;
+    /* in words: "error at most 8 times the baseline's" */
+    const char *tolerance;
+    /* allowed besides the CUDA runtime: "cublas, cutlass" */
+    const char *libraries;
+    /* Markdown table of those that are not hidden */
+    const char *workloads;
+    const char *baseline_source;
+    /* The baseline is Python: a problem file for PyTorch. */
+    bool baseline_module;
+    const char *oracle_source;
+} kf_prompt_task;
+
+/* The candidate that the request is about. */
+typedef struct kf_prompt_parent {
+    const char *source;
+    /* so that figures can be traced to a candidate */
+    const char *hash;
+    /* NaN: not correct, or not timed */
+    kf_interval speedup;
+    /* times, counters and roofline in words */
+    const char *figures;
+    /* for repair_build; a long log is cut in the middle */
+    const char *build_log;
+    /* for repair_wrong: status and findings in words */
+    const char *failure;
+    /* of a critic, to be followed */
+    const char *diagnosis;
+    /* findings of a static scan, for critics */
+    const char *flags;
+} kf_prompt_parent;
+
+/* What a prompt may say. Strings are borrowed for the call. NULL, "", NaN and speedups of 0 mean
  * "not known" and leave their part out. */
 typedef struct kf_prompt_context {
-    const char *task;        /* name */
-    const char *description; /* one or more sentences */
-    const char *entry;       /* name of the entry point */
-    const char *prototype;   /* kf_task_prototype */
-    const char *precision;   /* "f32" */
-    const char *tolerance;   /* in words: "error at most 8 times the baseline's" */
-    const char *libraries;   /* allowed beside the CUDA runtime: "cublas, cutlass"; empty: none */
-    const char *device;      /* facts of the device, a few lines */
-    const char *workloads;   /* Markdown table; only those that are not hidden */
-    const char *baseline_source;
-    bool baseline_module;       /* that is Python: a problem file for PyTorch */
-    const char *oracle_source;  /* optional */
-    const char *parent_source;  /* improve, repair_* */
-    const char *parent_hash;    /* so that figures can be traced to a candidate; optional */
-    kf_interval parent_speedup; /* NaN: not correct or not timed */
-    double best_speedup;        /* of the run so far; NaN none */
-    const char *best_source;    /* when it is another than the parent; optional */
-    const char *figures;        /* the parent's times, counters, roofline in words; optional */
-    const char *build_log;      /* repair_build; long ones are cut in the middle */
-    const char *failure;        /* repair_wrong: status and findings in words */
-    const char *notes;          /* what worked and what did not; optional */
-    const char *last;           /* what was wrong with the last reply; optional */
-    const char *hardware;       /* limits and instructions of the device's generation; optional */
-    const char *diagnosis;      /* of a critic, to be followed; optional */
-    const char *flags;          /* what a static scan names in the parent, for critics; optional */
-    const char *other_source;   /* crossover: the other parent */
-    double other_speedup;
-    kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS]; /* the slowest first; of the same task */
+    kf_prompt_task task;
+    /* facts of the device, a few lines */
+    const char *device;
+    /* limits and instructions of the device's generation */
+    const char *hardware;
+    kf_prompt_parent parent;
+    /* Its source only if it is not the parent. */
+    kf_prompt_exemplar best;
+    /* the other parent of a crossover */
+    kf_prompt_exemplar other;
+    /* of the same task, the slowest first */
+    kf_prompt_exemplar exemplars[KF_PROMPT_EXEMPLARS];
     int exemplar_count;
-    /* correct, and slower than what they were made from */
+    /* correct candidates that were slower than their parent */
     kf_prompt_exemplar negatives[KF_PROMPT_EXEMPLARS];
     int negative_count;
-    /* most that the text may have, by kf_prompt_tokens; 0: no limit. What is left out then:
-     * kf_prompt_build */
+    /* what worked and what did not */
+    const char *notes;
+    /* what was wrong with the last reply */
+    const char *last;
+    /* most tokens of the text by kf_prompt_tokens; 0: no limit. kf_prompt_build says what it leaves
+     * out. */
     int64_t tokens;
-    bool edits; /* ask for search/replace edits instead of the whole source */
+    /* Ask for search/replace edits instead of the whole source. */
+    bool edits;
 } kf_prompt_context;
 
-/* "first_draft": the template's file name without ".md". */
+/* Returns the template's file name without ".md": "first_draft". */
 const char *kf_prompt_kind_name(kf_prompt_kind kind);
-/* The finished text, malloc'd. Blocks have a limit each (prompt.c): texts are cut at a line,
- * sources that pass it are left out. Where the whole passes context->tokens, blocks are left out in
- * this order until it does not: notes, hardware, negatives, the best candidate, exemplars but the
- * two fastest, figures, the other exemplars, the oracle. The task, the parent, its failure and the
- * form of the answer always stay, so a prompt can be larger than its budget. `directory` holds
- * overriding templates NAME.md (a missing file falls back to the built-in); NULL: none. */
+/* Returns the finished text, malloc'd. Each block has a limit (prompt.c): texts are cut at a
+ * line, and sources over the limit are left out. If the text exceeds context->tokens, blocks
+ * are left out in this order: notes, hardware, negatives, the best candidate, exemplars except
+ * for the two fastest, figures, the other exemplars, the oracle. The task, the parent, its
+ * failure and the answer format always stay, so a prompt may exceed its limit. `directory`
+ * holds the user's templates NAME.md, or is NULL. Without a file the built-in template is used. */
 char *kf_prompt_build(kf_prompt_kind kind, const kf_prompt_context *context, const char *directory,
                       kf_error *error);
-/* Is `directory` a folder of overriding templates? It has to be there and to hold at least one; a
- * NAME.md whose name no template has, but for a README.md, is an error that names the nearest: it
- * would be passed over in silence. NULL is none, and fine. */
+/* True if `directory` is NULL or a folder with at least one template NAME.md. A NAME.md without
+ * a template of that name is an error that suggests the nearest name, since it would have no
+ * effect. A README.md is allowed. */
 bool kf_prompt_check(const char *directory, kf_error *error);
-/* A rough token count, for budgets before a provider has counted: bytes / 3.6, rounded up. English
- * and CUDA measure 3.2 to 4.2 bytes a token with the vocabularies in use, so it errs by some 15 %;
- * never bill by it. */
+/* Returns a rough token count: bytes / 3.6, rounded up. English and CUDA have 3.2 to 4.2 bytes
+ * a token in current vocabularies, so it errs by about 15 %. Use it for budgets only, never for
+ * billing. */
 int64_t kf_prompt_tokens(size_t bytes);
 
 #endif

@@ -1,6 +1,5 @@
-/* One pass over the template: text is copied, a tag is looked at. Conditions are a stack of bits; a
- * part that is left out is still checked, so that an error does not wait for the day its condition
- * holds. */
+/* Renders a template in one pass: it copies text and handles tags. Conditions are a stack. A
+ * part that is left out is still checked, so that its errors show at once. */
 #include "prompt_template.h"
 
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 #include "kforge/json.h"
 
 typedef struct condition {
-    bool holds, outer; /* outer: the part around it is written */
+    /* `outer`: the part around it is written */
+    bool holds, outer;
     bool has_else;
     int line;
 } condition;
@@ -22,7 +22,7 @@ typedef struct renderer {
     size_t count;
     kf_buffer out;
     int line;
-    condition environment_id[KF_TEMPLATE_DEPTH];
+    condition conditions[KF_TEMPLATE_DEPTH];
     int depth;
     bool writing;
     kf_error *error;
@@ -32,7 +32,7 @@ static const kf_template_value *find_value(renderer *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(r->values[i].name, name) == 0) return &r->values[i];
-    /* without it there is no advice */
+    /* Without memory there is no suggestion. */
     kf_autofree const char **known = malloc((r->count + 1) * sizeof *known);
     for (size_t i = 0; known && i < r->count; i++) known[i] = r->values[i].name;
     const char *near = known ? kf_nearest(name, known, r->count) : NULL;
@@ -41,8 +41,8 @@ static const kf_template_value *find_value(renderer *r, const char *name)
     return NULL;
 }
 
-/* The longest run of `mark` that starts a line (behind blanks). Carriage returns are left out of
- * what is written, so they are none of either. */
+/* Returns the longest run of `mark` at the start of a line, after blanks. Carriage returns do
+ * not count, since they are not written. */
 static size_t longest_fence(const char *text, char mark)
 {
     size_t longest = 0;
@@ -58,8 +58,7 @@ static size_t longest_fence(const char *text, char mark)
     return longest;
 }
 
-/* Data goes between fences it can't close; control characters, which could hide text from a reader,
- * become '?'. */
+/* Control characters, which could hide text from a reader, become '?'. */
 void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 {
     size_t fence = longest_fence(text, '`') + 1;
@@ -89,15 +88,14 @@ static bool open_condition(renderer *r, const char *name)
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     bool holds = value->text && *value->text;
-    r->environment_id[r->depth++] =
-        (condition){.holds = holds, .outer = r->writing, .line = r->line};
+    r->conditions[r->depth++] = (condition){.holds = holds, .outer = r->writing, .line = r->line};
     r->writing = r->writing && holds;
     return true;
 }
 
 static bool turn_condition(renderer *r)
 {
-    condition *top = r->depth ? &r->environment_id[r->depth - 1] : NULL;
+    condition *top = r->depth ? &r->conditions[r->depth - 1] : NULL;
     if (!top || top->has_else)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{else}} without {{#if}}", r->name,
                        r->line);
@@ -111,7 +109,7 @@ static bool close_condition(renderer *r)
     if (!r->depth)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{/if}} without {{#if}}", r->name,
                        r->line);
-    r->writing = r->environment_id[--r->depth].outer;
+    r->writing = r->conditions[--r->depth].outer;
     return true;
 }
 
@@ -131,7 +129,7 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
     return true;
 }
 
-/* Splits a tag's text, trimmed, into up to three words; more is an error of the caller's. */
+/* Splits a tag's text into up to three words; the caller rejects more. */
 static int split_words(char *text, char *words[4])
 {
     int count = 0;
@@ -141,7 +139,7 @@ static int split_words(char *text, char *words[4])
     return count;
 }
 
-/* `text` is what stands between the braces. */
+/* Handles a tag; `text` is between the braces. */
 static bool handle_tag(renderer *r, char *text)
 {
     if (text[0] == '!') return true;
@@ -160,7 +158,7 @@ static bool handle_tag(renderer *r, char *text)
                    r->name, r->line, count ? words[0] : "", count > 1 ? " …" : "");
 }
 
-/* Tags that shape the text and put nothing in. */
+/* True if the tag inserts nothing. */
 static bool is_silent(const char *tag, size_t size)
 {
     while (size && (*tag == ' ' || *tag == '\t')) tag++, size--;
@@ -168,8 +166,8 @@ static bool is_silent(const char *tag, size_t size)
                     (size >= 4 && memcmp(tag, "else", 4) == 0 && (size == 4 || tag[4] == ' ')));
 }
 
-/* A silent tag alone on its line takes the line with it: where the line starts and where the next
- * begins, or false. */
+/* True if a silent tag is alone on its line: *start is the start of the line, *next that of the
+ * next line. */
 static bool alone_on_line(const char *text, size_t size, size_t open, size_t behind, size_t *start,
                           size_t *next)
 {
@@ -215,7 +213,7 @@ static bool render(renderer *r, const char *text, size_t size)
         if (r->writing) kf_buffer_append(&r->out, text + at, copy_to - at);
         if (open) {
             kf_autofree char *inside = strndup(open + 2, (size_t)(close - open) - 2);
-            if (!inside) return kf_fail(r->error, KF_ERROR_MEMORY, "out of memory");
+            if (!inside) return kf_fail_memory(r->error, "a prompt");
             r->line = line;
             if (!handle_tag(r, inside)) return false;
         }
@@ -224,7 +222,7 @@ static bool render(renderer *r, const char *text, size_t size)
     }
     if (r->depth)
         return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{#if}} without {{/if}}", r->name,
-                       r->environment_id[r->depth - 1].line);
+                       r->conditions[r->depth - 1].line);
     return true;
 }
 
@@ -243,7 +241,7 @@ char *kf_template_render(const char *name, const char *text, size_t size,
         return NULL;
     }
     if (r.out.failed && r.out.size < KF_PROMPT_BYTES)
-        kf_fail(error, KF_ERROR_MEMORY, "%s: out of memory", name);
+        kf_fail_memory(error, "a prompt");
     else if (r.out.failed)
         kf_fail(error, KF_ERROR_LIMIT, "%s: the prompt is larger than %u bytes", name,
                 KF_PROMPT_BYTES);

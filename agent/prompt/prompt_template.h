@@ -1,5 +1,4 @@
-/* The template engine. Pure: text and values in, text out. Syntax in kforge/prompt.h. Internal to
- * agent/. */
+/* The template engine: text and values in, text out. prompt.h describes the syntax. */
 #ifndef KFORGE_AGENT_PROMPT_TEMPLATE_H
 #define KFORGE_AGENT_PROMPT_TEMPLATE_H
 
@@ -14,15 +13,17 @@
 
 typedef struct kf_template_value {
     const char *name;
-    const char *text; /* NULL is "" */
-    bool data;        /* written by a candidate, a model or a tool: may only be quoted */
+    /* NULL counts as "". */
+    const char *text;
+    /* It comes from a candidate, a model or a tool, and must be quoted. */
+    bool data;
 } kf_template_value;
 
-/* `name` is the template's, for errors. malloc'd. */
+/* Returns the text, malloc'd. Errors call the template `name`. */
 char *kf_template_render(const char *name, const char *text, size_t size,
                          const kf_template_value *values, size_t count, kf_error *error);
 
-/* `text` in a fence that it can't close, as {{quote}} writes it. */
+/* Appends `text` in a fence that it cannot close, as {{quote}} does. */
 void kf_template_quote(kf_buffer *out, const char *text, const char *info);
 
 /* A template compiled into the program (agent/embed.cmake). */
@@ -36,7 +37,7 @@ extern const kf_template_builtin kf_template_builtins[]; /* ends at a NULL name 
 /* agent/bench/report/: the page of a bench */
 extern const kf_template_builtin kf_report_files[];
 extern const kf_template_builtin kf_price_files[]; /* agent/llm/prices.json */
-/* agent/commands/starter/, for `kforge task new`; ditto */
+/* agent/commands/starter/, for `kforge task new` */
 extern const kf_template_builtin kf_starter_files[];
 
 #endif

@@ -1,12 +1,12 @@
-/* What a model is asked for next: the strategy's levers at work.
+/* What a call asks for.
  *
- * In this order: what is due (a repair, a candidate that follows a critic's diagnosis); a first
- * draft, as long as there is nothing of a model's; another algorithm, once the best has not gained
- * for `plateau` candidates; the rest of a round from one parent; else a draw by weight among
- * drafts, improvements, contrast, crossover, rethinking and the critic. All random numbers of a
- * call come from the run's seed and the number of calls before it, so a call that a crash has
- * swallowed asks for the same once more.
- */
+ * Options in this order: a due request (a repair, a candidate that follows a diagnosis); a first
+ * draft, until there is one; another algorithm, once the best has not gained for `plateau`
+ * candidates; the rest of a round from one parent; else a draw by weight among drafts,
+ * improvements, contrast, crossover, rethinking and the critic.
+ *
+ * All random numbers of a call come from the run's seed and the number of earlier calls. So a call
+ * that a crash has lost is chosen in the same way again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +16,12 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-bool kf_step_is_critic(kf_step step)
-{
-    return step == KF_STEP_CRITIC_OPTIMISE || step == KF_STEP_CRITIC_REPAIR ||
-           step == KF_STEP_SUMMARY;
-}
-
-bool kf_strategy_asks(const kf_strategy *t)
-{
-    return t->draft + t->improve + t->contrast + t->crossover + t->rethink + t->critic > 0;
-}
-
 /* ---- what is due ----------------------------------------------------------------------------- */
 
 static bool make_due(kf_search *s, const kf_due *what, bool first, kf_error *error)
 {
-    kf_due *due = malloc(sizeof *due), **end = &s->dues;
-    if (!due) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_due *due = malloc(sizeof *due), **end = &s->calls.dues;
+    if (!due) return kf_fail_memory(error, "a request");
     *due = *what;
     while (*end && !first) end = &(*end)->next;
     due->next = *end;
@@ -44,12 +33,12 @@ bool kf_choose_again(kf_search *s, const kf_call *call, kf_error *error)
 {
     if (!call->due) return true;
     return make_due(s,
-                    &(kf_due){.step = call->step,
-                              .candidate = call->parent,
+                    &(kf_due){.step = call->origin.step,
+                              .candidate = call->origin.parent,
                               .critic = call->critic,
-                              .model = call->model,
-                              .depth = call->depth,
-                              .island = call->island},
+                              .model = call->origin.model,
+                              .depth = call->origin.depth,
+                              .island = call->origin.island},
                     true, error);
 }
 
@@ -58,28 +47,28 @@ bool kf_choose_repair(kf_search *s, const kf_proposal *p, kf_status status, int6
 {
     const kf_strategy *t = &s->strategy;
     bool build = status == KF_COMPILE_ERROR || status == KF_UNSUPPORTED_DEVICE;
-    if (t->repair_rounds) {
-        s->round.failed = candidate;
+    if (t->propose.repair_rounds) {
+        s->selection.round.failed = candidate;
         return true;
     }
-    if (p->depth >= t->repairs) return true;
+    if (p->origin.depth >= t->propose.repairs) return true;
     return make_due(s,
-                    &(kf_due){.step = t->critic_repairs ? KF_STEP_CRITIC_REPAIR
-                                      : build           ? KF_STEP_REPAIR_BUILD
-                                                        : KF_STEP_REPAIR_WRONG,
+                    &(kf_due){.step = t->propose.critic_repairs ? KF_STEP_CRITIC_REPAIR
+                                      : build                   ? KF_STEP_REPAIR_BUILD
+                                                                : KF_STEP_REPAIR_WRONG,
                               .candidate = candidate,
-                              .model = p->model,
-                              .depth = p->depth + 1,
-                              .island = p->island},
+                              .model = p->origin.model,
+                              .depth = p->origin.depth + 1,
+                              .island = p->origin.island},
                     false, error);
 }
 
-/* The best candidate is shown; the summary itself goes to the notes (search_notes.c). */
 bool kf_choose_summary(kf_search *s, kf_error *error)
 {
     const kf_strategy *t = &s->strategy;
-    const kf_member *best = kf_population_best(s->population, -1);
-    if (!t->summary || !best || s->model_candidates % t->summary) return true;
+    const kf_member *best = kf_population_best(s->selection.population, -1);
+    if (!t->context.summary || !best || s->selection.model_candidates % t->context.summary)
+        return true;
     return make_due(s,
                     &(kf_due){.step = KF_STEP_SUMMARY, .candidate = best->candidate, .model = -1},
                     false, error);
@@ -98,9 +87,10 @@ bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_er
     if (!is_diagnosis(call->text, call->size))
         return kf_fail(why, KF_ERROR_INPUT, "the reply is no JSON object with a diagnosis");
     kf_step step = KF_STEP_IMPROVE;
-    if (call->step == KF_STEP_CRITIC_REPAIR) {
+    if (call->origin.step == KF_STEP_CRITIC_REPAIR) {
         kf_autoresult kf_store_candidate candidate = {0};
-        if (!kf_store_get_candidate(s->store, call->parent, s->progress.run, &candidate, error))
+        if (!kf_store_get_candidate(s->store, call->origin.parent, s->progress.run, &candidate,
+                                    error))
             return false;
         bool build =
             candidate.status == KF_COMPILE_ERROR || candidate.status == KF_UNSUPPORTED_DEVICE;
@@ -108,30 +98,30 @@ bool kf_choose_diagnosis(kf_search *s, const kf_call *call, kf_error *why, kf_er
     }
     return make_due(s,
                     &(kf_due){.step = step,
-                              .candidate = call->parent,
-                              .critic = call->call,
-                              /* whose turn it is: the critic may be one that writes no code */
+                              .candidate = call->origin.parent,
+                              .critic = call->origin.call,
+                              /* Any model: the critic may be one that writes no code. */
                               .model = -1,
-                              .depth = call->depth,
-                              .island = call->island},
+                              .depth = call->origin.depth,
+                              .island = call->origin.island},
                     true, error);
 }
 
-/* The first one that is due, to the model that it is for as long as that one answers. */
+/* Takes the first due request, with the model it names if that one can be called. */
 static bool take_due(kf_search *s, kf_call *call)
 {
-    kf_due *due = s->dues;
+    kf_due *due = s->calls.dues;
     if (!due) return false;
-    s->dues = due->next;
-    call->step = due->step;
-    call->parent = due->candidate;
+    s->calls.dues = due->next;
+    call->origin.step = due->step;
+    call->origin.parent = due->candidate;
     call->critic = due->critic;
-    call->depth = due->depth;
-    call->island = due->island;
+    call->origin.depth = due->depth;
+    call->origin.island = due->island;
     call->due = true;
-    if (due->model >= 0 && due->model < (int)s->model_count &&
-        kf_ensemble_can_ask(s, (size_t)due->model))
-        call->model = due->model;
+    if (due->model >= 0 && due->model < (int)s->models.count &&
+        kf_ensemble_can_ask(&s->models, (size_t)due->model))
+        call->origin.model = due->model;
     free(due);
     return true;
 }
@@ -141,37 +131,40 @@ static bool take_due(kf_search *s, kf_call *call)
 static int64_t draw_parent(const kf_search *s, int island, int64_t not, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
-    kf_choice choice = {.parents = t->parents,
-                        .island = t->islands > 1 ? island : -1,
-                        .beam = (size_t)t->beam,
-                        .exponent = t->exponent,
-                        .size = t->tournament,
+    kf_choice choice = {.parents = t->survivors.parents,
+                        .island = t->survivors.islands > 1 ? island : -1,
+                        .beam = (size_t)t->survivors.beam,
+                        .exponent = t->survivors.exponent,
+                        .size = t->survivors.tournament,
                         .not = not };
-    if (t->grid > 0 && kf_draw_fraction(draws) < t->grid) {
+    if (t->survivors.grid > 0 && kf_draw_fraction(draws) < t->survivors.grid) {
         choice.parents = KF_PARENTS_GRID;
         choice.beam = 0;
     }
-    return kf_population_draw(s->population, &choice, draws);
+    return kf_population_draw(s->selection.population, &choice, draws);
 }
 
 static void add_exemplars(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
     int64_t drawn[KF_EXEMPLARS];
-    kf_contrast contrast = {.tau = t->tau, .width = t->width, .count = t->exemplars};
-    int count = kf_population_contrast(s->population, &contrast, draws, drawn);
+    kf_contrast contrast = {
+        .tau = t->context.tau, .width = t->context.width, .count = t->context.exemplars};
+    int count = kf_population_contrast(s->selection.population, &contrast, draws, drawn);
     for (int i = 0; i < count; i++)
-        if (drawn[i] != call->parent) call->others[call->other_count++] = drawn[i];
+        if (drawn[i] != call->origin.parent)
+            call->origin.others[call->origin.other_count++] = drawn[i];
 }
 
 /* ---- the draw -------------------------------------------------------------------------------- */
 
-/* A weight as it is, or times the share of its candidates that beat what they came from; (paid + 1)
- * / (uses + 2), twice, so that a kind that was never tried keeps its weight. */
+/* Returns the weight, multiplied with `adapt` by the share of its candidates that beat their
+ * parent: 2 (paid + 1) / (uses + 2). An untried kind keeps its weight. */
 static double weight_of(const kf_search *s, double weight, kf_step step)
 {
-    const kf_move_count *m = &s->moves[step];
-    return s->strategy.adapt ? weight * 2 * (double)(m->paid + 1) / (double)(m->uses + 2) : weight;
+    const kf_move_count *m = &s->selection.moves[step];
+    return s->strategy.propose.adapt ? weight * 2 * (double)(m->paid + 1) / (double)(m->uses + 2)
+                                     : weight;
 }
 
 static kf_step draw_step(const kf_search *s, kf_draws *draws)
@@ -180,15 +173,16 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
     const struct {
         double weight;
         kf_step step;
-        size_t members; /* that it needs */
+        /* least size of the population */
+        size_t members;
     } kinds[] = {
-        {t->draft, KF_STEP_DRAFT, 0},       {t->improve, KF_STEP_IMPROVE, 1},
-        {t->contrast, KF_STEP_CONTRAST, 1}, {t->crossover, KF_STEP_CROSSOVER, 2},
-        {t->rethink, KF_STEP_RETHINK, 1},   {t->critic, KF_STEP_CRITIC_OPTIMISE, 1},
+        {t->propose.draft, KF_STEP_DRAFT, 0},       {t->propose.improve, KF_STEP_IMPROVE, 1},
+        {t->propose.contrast, KF_STEP_CONTRAST, 1}, {t->propose.crossover, KF_STEP_CROSSOVER, 2},
+        {t->propose.rethink, KF_STEP_RETHINK, 1},   {t->propose.critic, KF_STEP_CRITIC_OPTIMISE, 1},
     };
     enum { KINDS = sizeof kinds / sizeof *kinds };
     double weights[KINDS], sum = 0;
-    size_t members = kf_population_size(s->population);
+    size_t members = kf_population_size(s->selection.population);
     for (size_t i = 0; i < KINDS; i++) {
         weights[i] = members >= kinds[i].members ? weight_of(s, kinds[i].weight, kinds[i].step) : 0;
         sum += weights[i];
@@ -203,47 +197,47 @@ static kf_step draw_step(const kf_search *s, kf_draws *draws)
     return chosen;
 }
 
-/* Several requests from one parent (CUDA-LLM's rounds): what the round asks for was settled at its
- * first. */
+/* Chooses within a round: all its requests have the parent and step of the first one. */
 static void choose_round(kf_search *s, kf_call *call, kf_draws *draws)
 {
     const kf_strategy *t = &s->strategy;
-    if (s->round.asked % t->round == 0) {
-        bool failed =
-            s->round.asked && !s->round.correct && s->round.failed && s->round.repairs < t->repairs;
-        s->round.repairs = failed ? s->round.repairs + 1 : 0;
-        s->round.parent = failed ? s->round.failed : draw_parent(s, -1, 0, draws);
-        s->round.step = failed                ? KF_STEP_REPAIR_WRONG
-                        : s->model_candidates ? draw_step(s, draws)
-                                              : KF_STEP_DRAFT;
-        if (s->round.step == KF_STEP_DRAFT) s->round.parent = 0;
-        s->round.correct = 0;
-        s->round.failed = 0;
+    if (s->selection.round.requests % t->propose.round == 0) {
+        bool failed = s->selection.round.requests && !s->selection.round.correct &&
+                      s->selection.round.failed && s->selection.round.repairs < t->propose.repairs;
+        s->selection.round.repairs = failed ? s->selection.round.repairs + 1 : 0;
+        s->selection.round.parent =
+            failed ? s->selection.round.failed : draw_parent(s, -1, 0, draws);
+        s->selection.round.step = failed                          ? KF_STEP_REPAIR_WRONG
+                                  : s->selection.model_candidates ? draw_step(s, draws)
+                                                                  : KF_STEP_DRAFT;
+        if (s->selection.round.step == KF_STEP_DRAFT) s->selection.round.parent = 0;
+        s->selection.round.correct = 0;
+        s->selection.round.failed = 0;
     }
-    s->round.asked++;
-    call->step = s->round.step;
-    call->parent = s->round.parent;
+    s->selection.round.requests++;
+    call->origin.step = s->selection.round.step;
+    call->origin.parent = s->selection.round.parent;
 }
 
 static bool on_plateau(const kf_search *s)
 {
-    int plateau = s->strategy.plateau;
-    /* Again after as many candidates more. */
-    return plateau > 0 && s->since_gain > 0 && s->since_gain % plateau == 0 &&
-           kf_population_size(s->population) > 0;
+    int plateau = s->strategy.propose.plateau;
+    /* It applies again after each further `plateau` candidates. */
+    return plateau > 0 && s->selection.since_gain > 0 && s->selection.since_gain % plateau == 0 &&
+           kf_population_size(s->selection.population) > 0;
 }
 
-/* Models that are critics are asked for diagnoses, where there are such. */
+/* Gives a diagnosis to a model with the role of a critic, if there is one. */
 static void choose_critic(const kf_search *s, kf_call *call)
 {
-    int critic = kf_step_is_critic(call->step) ? kf_ensemble_next(s, KF_LLM_CRITIC) : -1;
-    if (critic >= 0) call->model = critic;
+    int critic = kf_step_is_critic(call->origin.step) ? kf_ensemble_next(s, KF_LLM_CRITIC) : -1;
+    if (critic >= 0) call->origin.model = critic;
 }
 
 static int64_t in_flight(const kf_search *s)
 {
     int64_t count = 0;
-    for (const kf_call *c = s->calls; c; c = c->next) count++;
+    for (const kf_call *c = s->calls.in_flight; c; c = c->next) count++;
     return count;
 }
 
@@ -253,36 +247,39 @@ static void choose(kf_search *s, kf_call *call)
     if (take_due(s, call)) return;
     kf_draws draws = {.state = s->settings->seed ^
                                ((uint64_t)s->progress.calls + 1) * UINT64_C(0xd1342543de82ef95)};
-    call->island = t->islands > 1 ? (int)(s->progress.calls % t->islands) : 0;
-    call->step = KF_STEP_DRAFT;
-    if (t->round > 1) {
+    call->origin.island =
+        t->survivors.islands > 1 ? (int)(s->progress.calls % t->survivors.islands) : 0;
+    call->origin.step = KF_STEP_DRAFT;
+    if (t->propose.round > 1) {
         choose_round(s, call, &draws);
         return;
     }
-    /* each model drafts first, so that none only follows another */
-    int64_t before = s->models[call->model].calls;
-    for (const kf_call *c = s->calls; c; c = c->next) before += c->model == call->model;
-    if (before == 0 || s->progress.calls + in_flight(s) < t->drafts) return;
-    call->step = on_plateau(s) ? KF_STEP_RETHINK : draw_step(s, &draws);
-    if (call->step == KF_STEP_DRAFT) return;
-    if (call->step == KF_STEP_CONTRAST) {
+    /* Each model drafts first, so that no model only follows another one. */
+    int64_t before = s->models.items[call->origin.model].calls;
+    for (const kf_call *c = s->calls.in_flight; c; c = c->next)
+        before += c->origin.model == call->origin.model;
+    if (before == 0 || s->progress.calls + in_flight(s) < t->propose.drafts) return;
+    call->origin.step = on_plateau(s) ? KF_STEP_RETHINK : draw_step(s, &draws);
+    if (call->origin.step == KF_STEP_DRAFT) return;
+    if (call->origin.step == KF_STEP_CONTRAST) {
         add_exemplars(s, call, &draws);
-        /* the fastest is what edits would be made to */
-        if (call->other_count) call->parent = call->others[--call->other_count];
+        /* Edits apply to the fastest one. */
+        if (call->origin.other_count)
+            call->origin.parent = call->origin.others[--call->origin.other_count];
         return;
     }
-    call->parent = draw_parent(s, call->island, 0, &draws);
-    if (!call->parent) call->parent = draw_parent(s, -1, 0, &draws);
-    if (call->step == KF_STEP_CROSSOVER && call->parent) {
-        int64_t other = draw_parent(s, call->island, call->parent, &draws);
+    call->origin.parent = draw_parent(s, call->origin.island, 0, &draws);
+    if (!call->origin.parent) call->origin.parent = draw_parent(s, -1, 0, &draws);
+    if (call->origin.step == KF_STEP_CROSSOVER && call->origin.parent) {
+        int64_t other = draw_parent(s, call->origin.island, call->origin.parent, &draws);
         if (other)
-            call->others[call->other_count++] = other;
+            call->origin.others[call->origin.other_count++] = other;
         else
-            call->step = KF_STEP_IMPROVE;
-    } else if (call->step == KF_STEP_IMPROVE && t->exemplars) {
+            call->origin.step = KF_STEP_IMPROVE;
+    } else if (call->origin.step == KF_STEP_IMPROVE && t->context.exemplars) {
         add_exemplars(s, call, &draws);
     }
-    if (!call->parent) call->step = KF_STEP_DRAFT;
+    if (!call->origin.parent) call->origin.step = KF_STEP_DRAFT;
 }
 
 void kf_choose(kf_search *s, kf_call *call)

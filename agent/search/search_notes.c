@@ -1,13 +1,12 @@
-/* Notes: what models say that they changed, with what it brought. A note that paid much is worth
- * knowing on other tasks, too. What stands in one was written by a model: prompts quote it as data.
+/* Notes: what models changed, in their own words, and its effect. A note with a large effect also
+ * applies to other tasks. Prompts quote notes as data, since models wrote them.
  *
- * Prompts show few notes. Every `summary` candidates a model condenses all of them
- * (prompts/summary.md), and its answer is a note of the kind "summary": from then on prompts show
- * the latest summary, and of single moves those that came after it.
+ * Prompts show few notes. Every `summary` candidates, a model condenses all of them
+ * (prompts/summary.md). Its answer is stored as a note of the kind "summary". From then on prompts
+ * show the latest summary and the later notes.
  *
- * Of other runs a run knows what was noted before it began, and a run that repeats one what was
- * noted before that one began, in the store where that is: what others note meanwhile, the repeated
- * run itself to begin with, would change the prompts. */
+ * A run reads the notes of other runs from before its start. A replay reads those from before the
+ * start of the replayed run, in that run's store: later notes would change the prompts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +16,19 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define SUMMARY_ENTRIES 12 /* of one list that are kept */
-#define SUMMARY_BYTES 300  /* of an entry */
+/* most entries of one list */
+#define SUMMARY_ENTRIES 12
+/* most bytes of an entry */
+#define SUMMARY_BYTES 300
 #define SUMMARY "summary"
-#define PAID 1.03 /* of the parent's speedup */
+/* least share of the parent's speedup that counts as an improvement; most that counts as a failure
+ */
+#define PAID 1.03
 #define FAILED 0.97
-#define TRAVELS 1.5 /* from here on a note holds across tasks */
-#define LOOK 200    /* latest notes that a choice is made from */
+/* least effect of a note that applies to other tasks */
+#define TRAVELS 1.5
+/* number of latest notes to choose from */
+#define LOOK 200
 
 void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
 {
@@ -33,7 +38,8 @@ void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
         size_t length = end ? (size_t)(end - line) : size - at;
         at += length + 1;
         size_t skip = 0;
-        while (skip < length && strchr("*_# >-", line[skip])) skip++; /* Markdown around it */
+        /* Skip Markdown in front of it. */
+        while (skip < length && strchr("*_# >-", line[skip])) skip++;
         if (length - skip < 6 || strncmp(line + skip, "Move:", 5) != 0) continue;
         skip += 5;
         while (skip < length && strchr("* ", line[skip])) skip++;
@@ -46,11 +52,13 @@ void kf_notes_move(const char *reply, size_t size, char move[KF_MOVE_BYTES])
 bool kf_notes_write(kf_search *s, const kf_proposal *p, kf_status status, double speedup,
                     int64_t candidate, kf_error *error)
 {
-    const kf_member *parent = p->parent ? kf_population_find(s->population, p->parent) : NULL;
-    if (!*p->move || p->depth > 0 || !parent) return true;
+    const kf_member *parent =
+        p->origin.parent ? kf_population_find(s->selection.population, p->origin.parent) : NULL;
+    if (!*p->move || p->origin.depth > 0 || !parent) return true;
     bool correct = status == KF_CORRECT && speedup > 0;
     double effect = correct ? speedup / parent->speedup : NAN;
-    if (correct && effect < PAID && effect > FAILED) return true; /* noise */
+    /* The effect is within the noise. */
+    if (correct && effect < PAID && effect > FAILED) return true;
     char text[KF_MOVE_BYTES + 64];
     if (correct)
         snprintf(text, sizeof text, "%s", p->move);
@@ -99,7 +107,7 @@ bool kf_notes_summarise(kf_search *s, const kf_call *call, kf_error *why, kf_err
                                                   .kind = SUMMARY,
                                                   .text = text.data,
                                                   .effect = NAN,
-                                                  .candidate = call->parent},
+                                                  .candidate = call->origin.parent},
                              error);
 }
 
@@ -108,7 +116,7 @@ typedef struct chosen {
     char text[KF_MOVE_BYTES + 64];
 } chosen;
 
-/* Keeps the `most` with the highest effect, the highest first. */
+/* Inserts the note if it is among the `most` with the highest effect, sorted by it. */
 static void keep_best(chosen *list, int *count, int most, const kf_store_note *note)
 {
     int at = *count;
@@ -120,10 +128,11 @@ static void keep_best(chosen *list, int *count, int most, const kf_store_note *n
     snprintf(list[at].text, sizeof list[at].text, "%s", note->text);
 }
 
-/* What a prompt shows. */
+/* The notes of a prompt. */
 typedef struct shown {
     chosen paid[32], failed[32];
-    int paid_count, failed_count, most; /* of each */
+    /* most of each list */
+    int paid_count, failed_count, most;
     int seen;
     char *summary;
 } shown;
@@ -132,11 +141,12 @@ static bool show(shown *n, const kf_store_note *note, kf_error *error)
 {
     if (strcmp(note->kind, SUMMARY) == 0) {
         n->summary = strdup(note->text);
-        return n->summary || kf_fail(error, KF_ERROR_MEMORY, "out of memory for notes");
+        return n->summary || kf_fail_memory(error, "notes");
     }
     if (strcmp(note->kind, "paid") == 0) {
         keep_best(n->paid, &n->paid_count, n->most, note);
-    } else if (strcmp(note->kind, "failed") == 0 && n->failed_count < n->most) { /* the latest */
+        /* Only the latest are kept. */
+    } else if (strcmp(note->kind, "failed") == 0 && n->failed_count < n->most) {
         chosen *failed = &n->failed[n->failed_count++];
         failed->effect = note->effect;
         snprintf(failed->text, sizeof failed->text, "%s", note->text);
@@ -144,10 +154,10 @@ static bool show(shown *n, const kf_store_note *note, kf_error *error)
     return true;
 }
 
-/* The latest of the run's own notes, or of those that were there before. */
+/* Reads the latest notes of this run (`own`), or of earlier runs. */
 static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
 {
-    kf_store *store = own || !s->notes_store ? s->store : s->notes_store;
+    kf_store *store = own || !s->notes.store ? s->store : s->notes.store;
     kf_auto(kf_store_cursor) cursor = kf_store_notes(store, kf_task_hash(s->task), error);
     kf_autoresult kf_store_note note = {0};
     int row = cursor ? 1 : -1;
@@ -155,7 +165,7 @@ static bool look(const kf_search *s, bool own, shown *n, kf_error *error)
            (row = row == 1 ? kf_store_next_note(cursor, &note, error) : row) == 1) {
         bool is_own = strcmp(note.run, s->progress.run) == 0;
         if (own != (is_own && *note.run)) continue;
-        if (!own && note.created > s->notes_until) continue;
+        if (!own && note.created > s->notes.until) continue;
         n->seen++;
         if (*note.device && s->environment_id && strcmp(note.device, s->environment_id) != 0)
             continue;

@@ -1,14 +1,19 @@
-/* Calls under way. Each is written down before it leaves, with its prompt and its place in the run,
- * and until its reply is stored. So a run that was killed asks the same once more, of the same
- * model, and does nothing else before; the reply is then one that took longer.
+/* Calls in flight. Each call is stored before it is sent, with its prompt and its place in the run,
+ * until its reply is stored. So a run that was killed sends the same request to the same model
+ * again, before it does anything else, as if the reply had only taken longer.
  *
- * A recorded model (`replay:`) also has to know what it was asked in earlier sessions, and when:
- * which of its replies are used up follows from that. */
+ * A recorded model (`replay:`) must also know the requests of earlier sessions, and when they were
+ * sent: this decides which of its replies are used up. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/file.h"
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "search_internal.h"
+
+/* seconds before a model that takes no more requests gets another one */
+#define BUSY_PAUSE 0.5
 
 bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error)
 {
@@ -18,19 +23,30 @@ bool kf_pending_call_store(kf_search *s, const kf_call *call, kf_error *error)
            kf_state_commit(s, error);
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+bool kf_call_take_back(kf_search *s, kf_call *call, const kf_error *why, kf_error *error)
+{
+    kf_model *model = &s->models.items[call->origin.model];
+    if (why->code != KF_ERROR_BUSY && why->code != KF_ERROR_LIMIT) return kf_fail_copy(error, why);
+    if (why->code == KF_ERROR_LIMIT) kf_models_budget_spent(&s->models, call->origin.model, why);
+    model->not_before = kf_now() + BUSY_PAUSE;
+    return kf_choose_again(s, call, error);
+}
 
-/* A call that its model was asked before, answered or not. */
+/* ---- after a resume -------------------------------------------------------------------------- */
+
+/* An earlier request to a model, answered or not. */
 typedef struct earlier {
-    int64_t asked, order;
-    int64_t call;  /* stored; 0: in flight */
-    kf_call *open; /* in flight */
+    int64_t sent_at, order;
+    /* the stored call; 0: in flight */
+    int64_t call;
+    /* the call in flight; NULL: it was answered */
+    kf_call *open;
 } earlier;
 
 static int compare(const void *a, const void *b)
 {
     const earlier *x = a, *y = b;
-    if (x->asked != y->asked) return x->asked < y->asked ? -1 : 1;
+    if (x->sent_at != y->sent_at) return x->sent_at < y->sent_at ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -41,12 +57,8 @@ typedef struct earlier_list {
 
 static bool add(earlier_list *list, earlier item, kf_error *error)
 {
-    earlier *grown =
-        list->count & (list->count - 1)
-            ? list->items /* grows at powers of two */
-            : realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof *grown);
-    if (!grown) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the calls of a run");
-    list->items = grown;
+    if (!kf_list_grow(&list->items, list->count))
+        return kf_fail_memory(error, "the calls of a run");
     item.order = (int64_t)list->count;
     list->items[list->count++] = item;
     return true;
@@ -54,16 +66,16 @@ static bool add(earlier_list *list, earlier item, kf_error *error)
 
 static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error *error)
 {
-    if (!kf_llm_is_recorded(s->models[model].llm)) return true;
+    if (!kf_llm_is_recorded(s->models.items[model].llm)) return true;
     kf_auto(kf_store_cursor) cursor =
-        kf_store_model_calls(s->store, s->progress.run, s->models[model].name, error);
+        kf_store_model_calls(s->store, s->progress.run, s->models.items[model].name, error);
     kf_autoresult kf_store_model_call call = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_model_call(cursor, &call, error) : row) == 1) {
         kf_auto(cJSON) settings = *call.settings ? cJSON_Parse(call.settings) : NULL;
         if ((int)kf_json_get_number(settings, "seat", model) != model) continue;
         if (!add(list,
-                 (earlier){.asked = (int64_t)kf_json_get_number(settings, "asked", 0),
+                 (earlier){.sent_at = (int64_t)kf_json_get_number(settings, "asked", 0),
                            .call = call.id},
                  error))
             return false;
@@ -71,28 +83,28 @@ static bool read_answered(kf_search *s, int model, earlier_list *list, kf_error 
     return row == 0;
 }
 
-/* Gives a model that takes no more requests now another chance later. */
+/* Sends the request. A busy model gets it again later. */
 static bool send(kf_search *s, kf_call *call, kf_error *error)
 {
-    kf_llm_request request = {.system = s->system_text,
+    kf_llm_request request = {.system = s->models.system_text,
                               .prompt = call->prompt,
                               .temperature = call->temperature,
                               .tag = call->tag};
     kf_error why = {0};
-    if (kf_llm_submit(s->models[call->model].llm, &request, &why)) {
+    if (kf_llm_submit(s->models.items[call->origin.model].llm, &request, &why)) {
         call->unsent = false;
         return true;
     }
     if (why.code == KF_ERROR_BUSY) return true;
     bool taken_back = kf_call_take_back(s, call, &why, error);
-    kf_call_free(kf_call_unlink(s, call->tag));
+    kf_call_free(kf_call_unlink(&s->calls, call->tag));
     return taken_back;
 }
 
 static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
 {
-    kf_llm *llm = s->models[model].llm;
-    kf_llm_progress(llm, e->asked);
+    kf_llm *llm = s->models.items[model].llm;
+    kf_llm_progress(llm, e->sent_at);
     if (e->open) return send(s, e->open, error);
     kf_autofree char *prompt =
         kf_store_model_call_text(s->store, e->call, KF_CALL_PROMPT, NULL, error);
@@ -101,28 +113,29 @@ static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
     return true;
 }
 
-/* In the order in which they were asked: identical prompts get different replies. */
+/* Sends the requests in their original order, since identical prompts get different replies. */
 static bool go_on(kf_search *s, int model, kf_error *error)
 {
     earlier_list list = {0};
     bool good = read_answered(s, model, &list, error);
-    for (kf_call *call = s->calls; call && good; call = call->next)
-        if (call->model == model)
-            good = add(&list, (earlier){.asked = call->asked, .open = call}, error);
+    for (kf_call *call = s->calls.in_flight; call && good; call = call->next)
+        if (call->origin.model == model)
+            good = add(&list, (earlier){.sent_at = call->sent_at, .open = call}, error);
     if (good && list.count) qsort(list.items, list.count, sizeof *list.items, compare);
     for (size_t i = 0; i < list.count && good; i++) good = tell(s, model, &list.items[i], error);
     free(list.items);
     return good;
 }
 
-/* Of a model that this session does without, or whose prompt is lost: what was due stays due. */
+/* Drops calls without a model in this session or without a prompt. Due requests stay due. */
 static bool forget(kf_search *s, kf_error *error)
 {
-    for (kf_call *call = s->calls, *next; call; call = next) {
+    for (kf_call *call = s->calls.in_flight, *next; call; call = next) {
         next = call->next;
-        if (call->model >= 0 && call->model < (int)s->model_count && call->prompt) continue;
+        if (call->origin.model >= 0 && call->origin.model < (int)s->models.count && call->prompt)
+            continue;
         bool kept = kf_choose_again(s, call, error);
-        kf_call_free(kf_call_unlink(s, call->tag));
+        kf_call_free(kf_call_unlink(&s->calls, call->tag));
         if (!kept) return false;
     }
     return true;
@@ -131,13 +144,13 @@ static bool forget(kf_search *s, kf_error *error)
 bool kf_pending_call_again(kf_search *s, kf_error *error)
 {
     bool good = forget(s, error);
-    for (int i = 0; i < (int)s->model_count && good; i++) good = go_on(s, i, error);
+    for (int i = 0; i < (int)s->models.count && good; i++) good = go_on(s, i, error);
     return good;
 }
 
 bool kf_pending_call_send(kf_search *s, kf_error *error)
 {
-    for (kf_call *call = s->calls, *next; call; call = next) {
+    for (kf_call *call = s->calls.in_flight, *next; call; call = next) {
         next = call->next;
         if (call->unsent && !send(s, call, error)) return false;
     }

@@ -1,5 +1,4 @@
-/* What a prompt says: the task in words, and what was really measured of the candidate under
- * discussion. */
+/* What a prompt says: the task in words, and the measurements of the parent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +10,16 @@
 #include "hardware_card.h"
 #include "search_internal.h"
 
-#define SUMMARISED 60            /* notes that a summary is made of */
-#define FINDINGS 12              /* most that a prompt lists */
-#define WHOLE_SOURCE_BYTES 12000 /* a larger parent is edited, not rewritten */
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a prompt");
-}
+/* notes for a summary */
+#define SUMMARISED 60
+/* most findings of a prompt */
+#define FINDINGS 12
+/* A larger parent is edited instead of rewritten. */
+#define WHOLE_SOURCE_BYTES 12000
 
 /* ---- the task -------------------------------------------------------------------------------- */
 
-/* "cuda" or "cpu" of "cuda:0". */
+/* Copies the family of the device: "cuda" of "cuda:0". */
 static void device_family(const kf_search *s, char family[16])
 {
     const char *device = s->workers ? kf_workers_device(s->workers) : s->settings->device;
@@ -107,8 +104,7 @@ static void word_libraries(const kf_search *s, kf_buffer *out)
 
 /* ---- the candidate under discussion ---------------------------------------------------------- */
 
-/* Models are not told of hidden workloads: neither their names nor anything that their shapes could
- * be read from. */
+/* True if models must not see anything of this workload, not even its name. */
 static bool is_hidden(const kf_search *s, const char *workload)
 {
     char family[16];
@@ -165,7 +161,7 @@ static void word_findings(const kf_finding *findings, size_t count, const char *
     }
 }
 
-/* Where a mistake that begins there is likely to lie. */
+/* Returns where an error with this first index is likely to lie. */
 static const char *place_of(int64_t index, int64_t count)
 {
     return index == 0           ? " (the very first)"
@@ -174,7 +170,7 @@ static const char *place_of(int64_t index, int64_t count)
                                 : "";
 }
 
-/* What such figures most often mean; a hint, said to be one. */
+/* Adds the most likely meaning of the figures, marked as a guess. */
 static void word_hint(const kf_error_figures *f, kf_buffer *out)
 {
     double share = (double)f->mismatched / (double)(f->compared > 0 ? f->compared : 1);
@@ -248,7 +244,7 @@ static void parent_clear(parent *p)
     free(p->source);
 }
 
-/* Its source with the values that its tunables had. */
+/* Returns the candidate's source with the values of its tunables, malloc'd. */
 static char *source_as_judged(kf_store *store, const kf_store_candidate *candidate, kf_error *error)
 {
     kf_autofree char *source = kf_store_source(store, candidate->id, NULL, error);
@@ -268,7 +264,7 @@ char *kf_search_source(kf_store *store, const char *run, int64_t id, kf_error *e
                : NULL;
 }
 
-/* `figures`: with its verdict. */
+/* Loads a candidate; with `figures` also its verdict. */
 static bool load_parent(kf_search *s, int64_t id, bool figures, parent *p, kf_error *error)
 {
     if (!kf_store_get_candidate(s->store, id, s->progress.run, &p->candidate, error)) return false;
@@ -317,23 +313,23 @@ static kf_prompt_kind kind_of(kf_step step)
 static void word_parent(const kf_search *s, const parent *p, kf_prompt_context *context,
                         kf_buffer *figures, kf_buffer *failure)
 {
-    context->parent_source = p->source;
-    context->parent_speedup = p->candidate.speedup;
+    context->parent.source = p->source;
+    context->parent.speedup = p->candidate.speedup;
     kf_edit_policy edits = s->strategy.edits;
     context->edits = edits == KF_EDIT_ALWAYS ||
                      (edits == KF_EDIT_LARGE && strlen(p->source) > WHOLE_SOURCE_BYTES);
     if (!p->verdict) return;
-    if (s->strategy.figures) {
+    if (s->strategy.context.figures) {
         word_workload_figures(s, p->verdict, figures);
         word_numbers(p->verdict->build, "build: ", figures);
         kf_counters_words(p->verdict->counters, figures);
     }
     word_failure(s, p->verdict, failure);
     const cJSON *log = cJSON_GetObjectItemCaseSensitive(p->verdict->build, "log");
-    context->build_log =
+    context->parent.build_log =
         cJSON_IsString(log) && *log->valuestring ? log->valuestring : text_of(failure);
-    context->figures = text_of(figures);
-    context->failure = text_of(failure);
+    context->parent.figures = text_of(figures);
+    context->parent.failure = text_of(failure);
 }
 
 static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, parent *best_parent,
@@ -341,55 +337,56 @@ static bool add_best(kf_search *s, kf_prompt_context *context, int64_t best, par
 {
     if (!best) return true;
     if (!load_parent(s, best, false, best_parent, error)) return false;
-    context->best_source = best_parent->source;
+    context->best.source = best_parent->source;
     return true;
 }
 
-/* Sources beside the parent; they live as long as the list. */
-typedef struct beside {
+/* Further candidates of a prompt, which live as long as the list. */
+typedef struct further {
     parent list[1 + 2 * KF_EXEMPLARS];
     size_t count;
-} beside;
+} further;
 
-static void beside_clear(beside *b)
+static void further_clear(further *f)
 {
-    for (size_t i = 0; i < b->count; i++) parent_clear(&b->list[i]);
+    for (size_t i = 0; i < f->count; i++) parent_clear(&f->list[i]);
 }
 
-static bool load_beside(kf_search *s, beside *b, int64_t id, kf_prompt_exemplar *exemplar,
-                        kf_error *error)
+static bool load_further(kf_search *s, further *f, int64_t id, kf_prompt_exemplar *exemplar,
+                         kf_error *error)
 {
-    parent *p = &b->list[b->count++];
+    parent *p = &f->list[f->count++];
     *p = (parent){0};
     if (!load_parent(s, id, false, p, error)) return false;
     *exemplar = (kf_prompt_exemplar){p->source, p->candidate.speedup.value};
     return true;
 }
 
-/* Exemplars, the other parent of a crossover, and the latest negative examples. */
-static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, beside *b,
+/* Adds exemplars, the other parent of a crossover, and the latest negative examples. */
+static bool add_others(kf_search *s, const kf_call *call, kf_prompt_context *context, further *f,
                        kf_error *error)
 {
-    for (int i = 0; i < call->other_count; i++) {
+    for (int i = 0; i < call->origin.other_count; i++) {
         kf_prompt_exemplar exemplar;
-        if (!load_beside(s, b, call->others[i], &exemplar, error)) return false;
-        if (call->step == KF_STEP_CROSSOVER) {
-            context->other_source = exemplar.source;
-            context->other_speedup = exemplar.speedup;
+        if (!load_further(s, f, call->origin.others[i], &exemplar, error)) return false;
+        if (call->origin.step == KF_STEP_CROSSOVER) {
+            context->other.source = exemplar.source;
+            context->other.speedup = exemplar.speedup;
         } else {
             context->exemplars[context->exemplar_count++] = exemplar;
         }
     }
-    int64_t first = s->negative_count > KF_NEGATIVES ? s->negative_count - KF_NEGATIVES : 0;
-    for (int64_t i = s->negative_count - 1;
-         i >= first && context->negative_count < s->strategy.negatives; i--)
-        if (!load_beside(s, b, s->negatives[i % KF_NEGATIVES],
-                         &context->negatives[context->negative_count++], error))
+    int64_t first =
+        s->selection.negative_count > KF_NEGATIVES ? s->selection.negative_count - KF_NEGATIVES : 0;
+    for (int64_t i = s->selection.negative_count - 1;
+         i >= first && context->negative_count < s->strategy.context.negatives; i--)
+        if (!load_further(s, f, s->selection.negatives[i % KF_NEGATIVES],
+                          &context->negatives[context->negative_count++], error))
             return false;
     return true;
 }
 
-/* What a critic said, with or without words around the JSON. */
+/* Returns the critic's reply, malloc'd. */
 static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
 {
     size_t size;
@@ -399,11 +396,11 @@ static char *diagnosis_of(kf_search *s, const kf_call *call, kf_error *error)
 
 static bool shows_best(const kf_search *s, const kf_call *call)
 {
-    if (!s->strategy.best || !s->progress.best || s->progress.best == call->parent ||
-        call->step != KF_STEP_IMPROVE)
+    if (!s->strategy.context.best || !s->progress.best || s->progress.best == call->origin.parent ||
+        call->origin.step != KF_STEP_IMPROVE)
         return false;
-    for (int i = 0; i < call->other_count; i++)
-        if (call->others[i] == s->progress.best) return false;
+    for (int i = 0; i < call->origin.other_count; i++)
+        if (call->origin.others[i] == s->progress.best) return false;
     return true;
 }
 
@@ -412,67 +409,69 @@ char *kf_search_prompt(kf_search *s, const kf_call *call, const char *note, kf_e
     kf_autobuffer workloads = {0}, tolerance = {0}, device = {0}, libraries = {0}, figures = {0},
                   failure = {0}, notes = {0}, hardware = {0}, flags = {0};
     __attribute__((cleanup(parent_clear))) parent p = {0}, best = {0};
-    __attribute__((cleanup(beside_clear))) beside others = {.count = 0};
+    __attribute__((cleanup(further_clear))) further others = {.count = 0};
     kf_autofree char *prototype = kf_task_prototype(s->task, false),
                      *diagnosis = diagnosis_of(s, call, error);
-    if (!prototype || !diagnosis) return no_memory(error), NULL;
+    if (!prototype || !diagnosis) return kf_fail_memory(error, "a prompt"), NULL;
     word_workloads(s, &workloads);
     word_tolerance(s, &tolerance);
     word_device(s, &device);
     word_libraries(s, &libraries);
     kf_hardware_card(s->workers ? kf_workers_hardware(s->workers) : s->progress.hardware,
                      &hardware);
-    if (!kf_notes_read(s, call->step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.notes, &notes,
-                       error))
+    if (!kf_notes_read(
+            s, call->origin.step == KF_STEP_SUMMARY ? SUMMARISED : s->strategy.context.notes,
+            &notes, error))
         return NULL;
     char hash[16] = "";
-    const kf_task_file *baseline = /* no candidate of the search where it is a module for PyTorch */
-        s->settings->baseline ? kf_task_baseline_named(s->task, s->settings->baseline)
-                              : kf_task_baseline(s->task);
+    /* A baseline that is a PyTorch module is no candidate of the search. */
+    const kf_task_file *baseline = s->settings->baseline
+                                       ? kf_task_baseline_named(s->task, s->settings->baseline)
+                                       : kf_task_baseline(s->task);
     kf_prompt_context context = {
-        .task = kf_task_name(s->task),
-        .description = kf_task_description(s->task),
-        .entry = kf_task_entry(s->task),
-        .prototype = prototype,
-        .precision = kf_task_precision(s->task),
-        .tolerance = text_of(&tolerance),
-        .libraries = text_of(&libraries),
+        .task.name = kf_task_name(s->task),
+        .task.description = kf_task_description(s->task),
+        .task.entry = kf_task_entry(s->task),
+        .task.prototype = prototype,
+        .task.precision = kf_task_precision(s->task),
+        .task.tolerance = text_of(&tolerance),
+        .task.libraries = text_of(&libraries),
         .device = text_of(&device),
         .hardware = text_of(&hardware),
-        .workloads = text_of(&workloads),
-        .baseline_source = baseline ? baseline->text : NULL,
-        .baseline_module = baseline && baseline->kind == KF_SOURCE_TORCH,
-        .parent_speedup = {NAN, NAN, NAN},
-        .best_speedup = s->progress.best_speedup.value,
+        .task.workloads = text_of(&workloads),
+        .task.baseline_source = baseline ? baseline->text : NULL,
+        .task.baseline_module = baseline && baseline->kind == KF_SOURCE_TORCH,
+        .parent.speedup = {NAN, NAN, NAN},
+        .best.speedup = s->progress.best_speedup.value,
         .notes = text_of(&notes),
         .last = note,
-        .diagnosis = diagnosis,
-        .tokens = s->strategy.tokens,
+        .parent.diagnosis = diagnosis,
+        .tokens = s->strategy.context.tokens,
     };
-    if (call->parent) {
-        if (!load_parent(s, call->parent, true, &p, error)) return NULL;
+    if (call->origin.parent) {
+        if (!load_parent(s, call->origin.parent, true, &p, error)) return NULL;
         snprintf(hash, sizeof hash, "%.12s", p.candidate.hash);
-        context.parent_hash = hash;
+        context.parent.hash = hash;
         word_parent(s, &p, &context, &figures, &failure);
-        /* For those who judge, not for those who write: a proposer would learn what to hide. */
-        if (kf_step_is_critic(call->step) && call->step != KF_STEP_SUMMARY &&
+        /* Only critics see the findings of the scan: a proposer would learn what to hide. */
+        if (kf_step_is_critic(call->origin.step) && call->origin.step != KF_STEP_SUMMARY &&
             !kf_scan_source(p.source, strlen(p.source), word_flag, &flags, error))
             return NULL;
-        context.flags = text_of(&flags);
+        context.parent.flags = text_of(&flags);
         if (!add_best(s, &context, shows_best(s, call) ? s->progress.best : 0, &best, error))
             return NULL;
     }
     if (!add_others(s, call, &context, &others, error)) return NULL;
     if (workloads.failed || tolerance.failed || device.failed || libraries.failed ||
         figures.failed || failure.failed || notes.failed || flags.failed)
-        return no_memory(error), NULL;
-    return kf_prompt_build(kind_of(call->step), &context, s->settings->prompts, error);
+        return kf_fail_memory(error, "a prompt"), NULL;
+    return kf_prompt_build(kind_of(call->origin.step), &context, s->settings->prompts, error);
 }
 
 char *kf_search_system(kf_search *s, kf_error *error)
 {
-    return kf_prompt_build(
-        KF_PROMPT_SYSTEM,
-        &(kf_prompt_context){.task = kf_task_name(s->task), .entry = kf_task_entry(s->task)},
-        s->settings->prompts, error);
+    return kf_prompt_build(KF_PROMPT_SYSTEM,
+                           &(kf_prompt_context){.task.name = kf_task_name(s->task),
+                                                .task.entry = kf_task_entry(s->task)},
+                           s->settings->prompts, error);
 }

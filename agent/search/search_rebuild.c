@@ -1,47 +1,53 @@
-/* A run's sources, tuners, population and counters, rebuilt from its stored attempts when it goes
- * on.
+/* Rebuilds a run's sources, tuners, population and counters from its stored attempts, after a
+ * resume.
  *
- * An attempt has a beginning, when its source became an arm or its point was handed out by a tuner,
- * and an end, its verdict. With several workers others end in between, and both matter: a tuner
- * takes a point that it was waiting for otherwise than one that it has never handed out, and of two
- * sources that are equally good the one that came first gets the next point. So each attempt is
- * stored with the number that the next one had when it began, and beginnings and ends are gone
- * through in the order in which they happened; what was under way when the run was left has but a
- * beginning. */
+ * An attempt has a start, when its source was added or its point was handed out by a tuner, and
+ * an end, its verdict. With several jobs in flight others end in between. Both matter: a tuner
+ * treats a point that it handed out differently from an unknown one, and of two equally good
+ * sources the earlier one gets the next point. So each attempt is stored with the number that
+ * the next attempt had at its start. Starts and ends are replayed in their original order. Work
+ * that was in flight when the run was left has a start only. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/list.h"
 #include "search_internal.h"
 
-/* Of an attempt that is stored, or of a proposal that is under way. */
+/* The start of a stored attempt, or of a proposal that was under way. */
 typedef struct beginning {
-    int64_t began;  /* the number that the next attempt had */
-    int64_t number; /* of the attempt; INT64_MAX under way */
-    int64_t call;   /* whose reply it is; INT64_MAX none */
+    /* the number that the next attempt had */
+    int64_t began;
+    /* of the attempt; INT64_MAX: it was under way */
+    int64_t number;
+    /* of the reply; INT64_MAX: no reply */
+    int64_t call;
     int64_t candidate, parent;
     kf_step step;
-    char *tunables; /* of a point */
+    /* JSON of a point */
+    char *tunables;
     kf_under_way *work;
-    kf_tunable_source *arm;
+    kf_tunable_source *tunable;
 } beginning;
 
 typedef struct descent {
     int64_t attempt, parent;
 } descent;
 
-/* A verdict that blames the machine, and what it was about: it is not the last word on that. */
+/* A verdict that blames the machine, and its subject. The candidate is judged again. */
 typedef struct flake {
     int64_t candidate, call;
 } flake;
 
 typedef struct history {
     kf_search *s;
-    descent *family; /* the parent that a candidate was made from, in order of attempts */
+    /* the parents of candidates, in the order of attempts */
+    descent *family;
     size_t family_count, next_parent;
-    beginning *beginnings; /* in the order in which they happened */
+    /* in the order in which they happened */
+    beginning *beginnings;
     size_t count, next;
-    /* by number - 1: index among the beginnings, plus 1; 0 it yielded no candidate */
+    /* by number of the attempt, less 1: index of its start, plus 1; 0: it has no candidate */
     size_t *of_attempt;
     int64_t attempts;
     flake *flakes;
@@ -57,17 +63,6 @@ static void history_clear(history *h)
     free(h->flakes);
 }
 
-/* Room for one more in a list that grows at powers of two; NULL: there is no memory. */
-static void *grown(void *list, size_t count, size_t size)
-{
-    return count & (count - 1) ? list : realloc(list, (count ? 2 * count : 1) * size);
-}
-
-static bool no_memory(kf_error *error)
-{
-    return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the history of a run");
-}
-
 /* ---- what has begun, and when ---------------------------------------------------------------- */
 
 static bool read_family(history *h, kf_error *error)
@@ -77,15 +72,14 @@ static bool read_family(history *h, kf_error *error)
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_edge(cursor, &edge, error) : row) == 1) {
         if (strcmp(edge.role, "tuned") != 0 && strcmp(edge.role, "base") != 0) continue;
-        descent *family = grown(h->family, h->family_count, sizeof *family);
-        if (!family) return no_memory(error);
-        h->family = family;
+        if (!kf_list_grow(&h->family, h->family_count))
+            return kf_fail_memory(error, "the history of a run");
         h->family[h->family_count++] = (descent){edge.attempt, edge.parent};
     }
     return row == 0;
 }
 
-/* The parent of an attempt, 0 none; asked for in order of attempts. */
+/* Returns the parent of an attempt, or 0. Must be called in the order of attempts. */
 static int64_t parent_of(history *h, int64_t attempt)
 {
     while (h->next_parent < h->family_count && h->family[h->next_parent].attempt < attempt)
@@ -96,9 +90,8 @@ static int64_t parent_of(history *h, int64_t attempt)
 
 static bool add_beginning(history *h, const beginning *b, kf_error *error)
 {
-    beginning *list = grown(h->beginnings, h->count, sizeof *list);
-    if (!list) return no_memory(error);
-    h->beginnings = list;
+    if (!kf_list_grow(&h->beginnings, h->count))
+        return kf_fail_memory(error, "the history of a run");
     h->beginnings[h->count++] = *b;
     return true;
 }
@@ -109,7 +102,7 @@ static bool read_beginnings(history *h, kf_error *error)
     kf_autoresult kf_store_attempt a = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &a, error) : row) == 1) {
-        /* runs of an older kforge do not say it */
+        /* Runs of an older version do not store it. */
         beginning b = {.began = a.began ? a.began : a.number,
                        .number = a.number,
                        .call = a.model_call ? a.model_call : INT64_MAX,
@@ -117,7 +110,8 @@ static bool read_beginnings(history *h, kf_error *error)
                        .parent = parent_of(h, a.number)};
         h->attempts = a.number;
         if (!a.candidate || !kf_step_parse(a.step, &b.step)) continue;
-        if (b.step == KF_STEP_TUNE && !(b.tunables = strdup(a.tunables))) return no_memory(error);
+        if (b.step == KF_STEP_TUNE && !(b.tunables = strdup(a.tunables)))
+            return kf_fail_memory(error, "the history of a run");
         if (!add_beginning(h, &b, error)) {
             free(b.tunables);
             return false;
@@ -126,7 +120,7 @@ static bool read_beginnings(history *h, kf_error *error)
     return row == 0;
 }
 
-/* Replies are used in the order in which they came. */
+/* Replies start in the order in which they came. */
 static int compare(const void *a, const void *b)
 {
     const beginning *x = a, *y = b;
@@ -141,14 +135,14 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
         const kf_under_way *w = &work[i];
         beginning b = {.began = w->began ? w->began : h->attempts + 1,
                        .number = INT64_MAX,
-                       .call = w->reply ? w->reply->call : INT64_MAX,
+                       .call = w->reply ? w->reply->origin.call : INT64_MAX,
                        .step = w->step,
                        .work = &work[i]};
         if (!add_beginning(h, &b, error)) return false;
     }
     if (h->count) qsort(h->beginnings, h->count, sizeof *h->beginnings, compare);
     h->of_attempt = calloc((size_t)h->attempts + 1, sizeof *h->of_attempt);
-    if (!h->of_attempt) return no_memory(error);
+    if (!h->of_attempt) return kf_fail_memory(error, "the history of a run");
     for (size_t i = 0; i < h->count; i++)
         if (!h->beginnings[i].work) h->of_attempt[h->beginnings[i].number - 1] = i + 1;
     return true;
@@ -156,72 +150,74 @@ static bool order_beginnings(history *h, kf_under_way *work, size_t work_count, 
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* The arm of the attempt's source, which is made where the task does not have it; NULL: one of the
- * task's that it does not have any more. */
-static bool source_arm(kf_search *s, beginning *b, kf_error *error)
+/* Finds the tunable source of the attempt, or adds it. It stays NULL if it belonged to the task
+ * and the task has changed. */
+static bool source_of(kf_search *s, beginning *b, kf_error *error)
 {
     size_t size;
     kf_autofree char *source = kf_store_source(s->store, b->candidate, &size, error);
     if (!source) return false;
-    b->arm = kf_tunable_source_find(s, source, size);
-    if (b->arm || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED || b->step == KF_STEP_TUNE)
+    b->tunable = kf_tunable_source_find(&s->sources, source, size);
+    if (b->tunable || b->step == KF_STEP_BASELINE || b->step == KF_STEP_SEED ||
+        b->step == KF_STEP_TUNE)
         return true;
-    b->arm = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
-    return b->arm;
+    b->tunable = kf_tunable_source_add(s, kf_step_name(b->step), source, size, false, error);
+    return b->tunable;
 }
 
 static void hand_out(beginning *b, const kf_tune_point *point)
 {
-    if (b->arm->tuner) kf_tuner_handed_out(b->arm->tuner, point);
+    if (b->tunable->tuner) kf_tuner_handed_out(b->tunable->tuner, point);
 }
 
 static bool begin_attempt(kf_search *s, beginning *b, kf_error *error)
 {
     if (b->step == KF_STEP_VERIFY) return true;
-    for (size_t i = 0; i < s->arm_count && b->step == KF_STEP_TUNE && b->parent; i++)
-        if (s->arms[i]->base == b->parent) b->arm = s->arms[i];
-    if (!b->arm && !source_arm(s, b, error)) return false;
-    if (!b->arm) return true;
-    kf_tune_point point = b->arm->initial;
-    bool known =
-        b->step != KF_STEP_TUNE || !b->tunables[0] || kf_point_read(b->arm, b->tunables, &point);
+    for (size_t i = 0; i < s->sources.count && b->step == KF_STEP_TUNE && b->parent; i++)
+        if (s->sources.items[i]->base == b->parent) b->tunable = s->sources.items[i];
+    if (!b->tunable && !source_of(s, b, error)) return false;
+    if (!b->tunable) return true;
+    kf_tune_point point = b->tunable->initial;
+    bool known = b->step != KF_STEP_TUNE || !b->tunables[0] ||
+                 kf_point_read(b->tunable, b->tunables, &point);
     if (b->step == KF_STEP_TUNE && known) hand_out(b, &point);
-    if (b->number != b->began) b->arm->in_flight++; /* others end meanwhile */
+    /* Others end meanwhile. */
+    if (b->number != b->began) b->tunable->in_flight++;
     return true;
 }
 
-static kf_tunable_source *arm_called(const kf_search *s, const char *hash)
+static kf_tunable_source *tunable_called(const kf_search *s, const char *hash)
 {
-    for (size_t i = 0; i < s->arm_count && *hash; i++)
-        if (strncmp(s->arms[i]->hash, hash, strlen(hash)) == 0) return s->arms[i];
+    for (size_t i = 0; i < s->sources.count && *hash; i++)
+        if (strncmp(s->sources.items[i]->hash, hash, strlen(hash)) == 0) return s->sources.items[i];
     return NULL;
 }
 
-/* What was under way becomes a proposal again; none where its source is not to be had any more. */
+/* Makes a proposal of work that was under way. Without its source there is no proposal. */
 static bool begin_work(kf_search *s, beginning *b, kf_error *error)
 {
     kf_under_way *w = b->work;
     if (w->step == KF_STEP_VERIFY) return kf_verify_again(s, w->candidate, &w->proposal, error);
-    b->arm = arm_called(s, w->arm);
+    b->tunable = tunable_called(s, w->digits);
     if (w->reply) {
-        if (!kf_models_propose_again(s, w->reply, w->arm, b->arm, &w->proposal, error))
+        if (!kf_replies_propose_again(s, w->reply, w->digits, b->tunable, &w->proposal, error))
             return false;
-        b->arm = w->proposal ? w->proposal->arm : NULL;
-    } else if (b->arm) {
-        kf_tune_point point = b->arm->initial;
-        if (w->step == KF_STEP_TUNE && !kf_point_read(b->arm, w->point, &point)) return true;
+        b->tunable = w->proposal ? w->proposal->tunable : NULL;
+    } else if (b->tunable) {
+        kf_tune_point point = b->tunable->initial;
+        if (w->step == KF_STEP_TUNE && !kf_point_read(b->tunable, w->point, &point)) return true;
         if (w->step == KF_STEP_TUNE) {
             hand_out(b, &point);
-            b->arm->points++;
+            b->tunable->points++;
         }
-        if (!(w->proposal = kf_proposal_new(w->step, b->arm, &point, error))) return false;
-        if (w->step == KF_STEP_TUNE) w->proposal->parent = w->parent;
+        if (!(w->proposal = kf_proposal_new(w->step, b->tunable, &point, error))) return false;
+        if (w->step == KF_STEP_TUNE) w->proposal->origin.parent = w->parent;
     }
-    if (b->arm && !w->waits) b->arm->in_flight++;
+    if (b->tunable && !w->waits) b->tunable->in_flight++;
     return true;
 }
 
-/* All that had begun when attempt `number` ended. */
+/* Replays all starts up to the end of attempt `number`. */
 static bool begin_until(history *h, int64_t number, kf_error *error)
 {
     for (; h->next < h->count && h->beginnings[h->next].began <= number; h->next++) {
@@ -239,27 +235,26 @@ static bool is_fault(const kf_store_attempt *attempt)
            attempt->blame == KF_BLAME_MACHINE;
 }
 
-/* As in kf_record_result: the first verdict on a proposal that blames machine or judge is not its
- * last word, and on a sample of a bench none is that finds the machine at fault. */
+/* Sets *spoilt to whether the verdict does not count, as in kf_record_result: the first one
+ * that blames machine or judge, and in a benchmark every one that blames the machine. */
 static bool is_spoilt(history *h, const kf_store_attempt *attempt, bool *spoilt, kf_error *error)
 {
-    bool aside = h->s->settings->samples && attempt->model_call &&
-                 (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
+    bool postponed = h->s->settings->samples && attempt->model_call &&
+                     (is_fault(attempt) || attempt->outcome == KF_ATTEMPT_LOST);
     *spoilt = attempt->outcome == KF_ATTEMPT_JUDGED &&
               (attempt->blame == KF_BLAME_MACHINE || attempt->blame == KF_BLAME_JUDGE);
     for (size_t i = 0; i < h->flake_count && *spoilt; i++)
         if (h->flakes[i].candidate == attempt->candidate &&
             h->flakes[i].call == attempt->model_call)
-            return *spoilt = aside, true;
-    if (!*spoilt) return *spoilt = aside, true;
-    flake *flakes = grown(h->flakes, h->flake_count, sizeof *flakes);
-    if (!flakes) return no_memory(error);
-    h->flakes = flakes;
+            return *spoilt = postponed, true;
+    if (!*spoilt) return *spoilt = postponed, true;
+    if (!kf_list_grow(&h->flakes, h->flake_count))
+        return kf_fail_memory(error, "the history of a run");
     h->flakes[h->flake_count++] = (flake){attempt->candidate, attempt->model_call};
     return true;
 }
 
-/* What the attempt meant for those that followed. */
+/* Gives the result of the attempt to the selection. */
 static bool take(history *h, const kf_store_attempt *attempt, const beginning *b, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
@@ -286,33 +281,33 @@ static bool end_attempt(history *h, const kf_store_attempt *attempt, beginning *
     kf_search *s = h->s;
     bool spoilt;
     if (b->step == KF_STEP_VERIFY) {
-        kf_verify_tried(s, attempt->candidate);
+        kf_verify_tried(&s->verification, attempt->candidate);
         return take(h, attempt, b, error);
     }
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE ||
         attempt->outcome == KF_ATTEMPT_LOST)
         s->progress.judged += !is_fault(attempt);
     if (attempt->outcome == KF_ATTEMPT_JUDGED || attempt->outcome == KF_ATTEMPT_SAME_CODE)
-        s->judged_since_verify++;
-    kf_tunable_source *arm = b->arm;
-    if (arm && b->number != b->began) arm->in_flight--;
+        s->verification.judged_since++;
+    kf_tunable_source *tunable = b->tunable;
+    if (tunable && b->number != b->began) tunable->in_flight--;
     if (!is_spoilt(h, attempt, &spoilt, error)) return false;
     if (spoilt) return true;
     if (!take(h, attempt, b, error)) return false;
-    if (!arm) return true;
-    kf_tune_point point = arm->initial;
+    if (!tunable) return true;
+    kf_tune_point point = tunable->initial;
     if (attempt->tunables[0] && b->step == KF_STEP_TUNE &&
-        !kf_point_read(arm, attempt->tunables, &point))
+        !kf_point_read(tunable, attempt->tunables, &point))
         return true;
     bool timed = attempt->verdict && attempt->status == KF_CORRECT && attempt->speedup.value > 0;
-    kf_tunable_source_report(arm, &point, timed ? attempt->speedup.value : NAN);
+    kf_tunable_source_report(tunable, &point, timed ? attempt->speedup.value : NAN);
     if (b->step == KF_STEP_TUNE) {
-        arm->points++;
+        tunable->points++;
         return true;
     }
-    arm->settled = true;
-    if (!arm->base) arm->base = attempt->candidate;
-    if (b->step == KF_STEP_BASELINE) s->baseline_candidate = attempt->candidate;
+    tunable->settled = true;
+    if (!tunable->base) tunable->base = attempt->candidate;
+    if (b->step == KF_STEP_BASELINE) s->sources.baseline_candidate = attempt->candidate;
     return true;
 }
 
@@ -322,7 +317,7 @@ static bool end_attempts(history *h, kf_error *error)
     kf_autoresult kf_store_attempt attempt = {0};
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_attempt(cursor, &attempt, error) : row) == 1) {
-        if (attempt.number > h->attempts) break; /* somebody else's, since: there is none */
+        if (attempt.number > h->attempts) break;
         if (!begin_until(h, attempt.number, error)) return false;
         size_t index = h->of_attempt[attempt.number - 1];
         h->s->progress.attempts = attempt.number;

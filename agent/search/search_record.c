@@ -1,18 +1,21 @@
-/* What becomes of a proposal: one attempt in the store, what it teaches the arms and the models,
- * and in the same transaction the state of the search that holds it. */
+/* Records what became of a proposal. One transaction stores the attempt, its effect on sources and
+ * models, and the state of the search. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "machine_failures.h"
 #include "kforge/file.h"
-#include "canonical_source.h"
 #include "search_internal.h"
+
+/* jobs in a row that workers refuse, after which the run ends */
+#define REFUSALS 3
+/* how often a candidate is judged again if its verdict blames the machine or the judge */
+#define RETRIES 1
 
 static const char *proposer_of(const kf_search *s, kf_step step, int model)
 {
-    if (model >= 0) return s->models[model].name;
+    if (model >= 0) return s->models.items[model].name;
     return step == KF_STEP_BASELINE || step == KF_STEP_SEED ? "seed"
            : step == KF_STEP_VERIFY                         ? "judge"
                                                             : "tuner";
@@ -20,18 +23,18 @@ static const char *proposer_of(const kf_search *s, kf_step step, int model)
 
 static const char *strategy_of(const kf_search *s)
 {
-    return s->model_count ? s->strategy.name : "tune";
+    return s->models.count ? s->strategy.name : "tune";
 }
 
-/* What an attempt on `proposal` has in common, however it ended. `parents` is storage for the
- * lineage. */
+/* Returns the part of an attempt that does not depend on its outcome. `parents` is storage for
+ * the lineage. */
 static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
                                        kf_store_parent parents[1 + KF_EXEMPLARS])
 {
-    kf_store_attempt_new attempt = {.proposer = proposer_of(s, p->step, p->model),
+    kf_store_attempt_new attempt = {.proposer = proposer_of(s, p->origin.step, p->origin.model),
                                     .strategy = strategy_of(s),
-                                    .step = kf_step_name(p->step),
-                                    .model_call = p->call,
+                                    .step = kf_step_name(p->origin.step),
+                                    .model_call = p->origin.call,
                                     .began = p->began};
     if (p->candidate) {
         attempt.candidate = p->candidate;
@@ -42,23 +45,23 @@ static kf_store_attempt_new attempt_of(const kf_search *s, const kf_proposal *p,
         attempt.content.flag_count = (size_t)p->flag_count;
         attempt.content.canonical_hash = p->form;
     }
-    attempt.island = p->island;
+    attempt.island = p->origin.island;
     attempt.parents = parents;
-    if (p->parent)
+    if (p->origin.parent)
         parents[attempt.parent_count++] =
-            (kf_store_parent){p->parent, p->step == KF_STEP_TUNE ? "tuned" : "base"};
-    for (int i = 0; i < p->other_count; i++)
-        parents[attempt.parent_count++] =
-            (kf_store_parent){p->others[i], p->step == KF_STEP_CROSSOVER ? "crossed" : "exemplar"};
+            (kf_store_parent){p->origin.parent, p->origin.step == KF_STEP_TUNE ? "tuned" : "base"};
+    for (int i = 0; i < p->origin.other_count; i++)
+        parents[attempt.parent_count++] = (kf_store_parent){
+            p->origin.others[i], p->origin.step == KF_STEP_CROSSOVER ? "crossed" : "exemplar"};
     return attempt;
 }
 
-/* The attempt, inside a group that is open or begins here, and that `finish` ends. The proposal
- * must have left the lists that the state tells of. */
-static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *arm,
+/* Stores the attempt in the open transaction, or begins one that `finish` ends. The proposal
+ * must no longer be in the lists of the state. */
+static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_source *tunable,
                   const kf_tune_point *point, kf_store_recorded *recorded, kf_error *error)
 {
-    kf_autofree char *tunables = arm ? kf_point_json(arm, point) : NULL;
+    kf_autofree char *tunables = tunable ? kf_point_json(tunable, point) : NULL;
     attempt->run = s->progress.run;
     attempt->content.tunables = tunables;
     if ((!kf_store_in_group(s->store) && !kf_store_begin(s->store, error)) ||
@@ -68,76 +71,69 @@ static bool store(kf_search *s, kf_store_attempt_new *attempt, const kf_tunable_
     return true;
 }
 
-/* What the attempt has changed in the search goes into the same transaction. */
+/* Stores the changed state in the same transaction. */
 static bool finish(kf_search *s, kf_error *error)
 {
     return kf_state_commit(s, error);
 }
 
-/* A verdict that settles the candidate wherever it comes up again: not one that blames the machine,
- * not one without a time. */
-static bool usable(const kf_store_candidate *known)
-{
-    if (!known->verdict) return false;
-    return known->status == KF_CORRECT ? known->speedup.value > 0
-                                       : known->blame == KF_BLAME_CANDIDATE;
-}
-
-/* What an attempt means for its arm and its model. Measuring again means nothing to either. */
+/* Gives the result to the tunable source and the model. Measuring again affects neither. */
 static bool settle(kf_search *s, const kf_proposal *p, bool known, kf_status status, kf_blame blame,
                    double speedup, int64_t candidate, const char *cell, double floor_share,
                    kf_error *error)
 {
     double score = status == KF_CORRECT && speedup > 0 ? speedup : NAN;
     kf_ensemble_judged(s, p, known, status, blame, score);
-    if (p->arm) {
-        kf_tunable_source_report(p->arm, &p->point, score);
-        if (p->step != KF_STEP_TUNE) {
-            p->arm->settled = true;
-            if (!p->arm->base) p->arm->base = candidate;
+    if (p->tunable) {
+        kf_tunable_source_report(p->tunable, &p->point, score);
+        if (p->origin.step != KF_STEP_TUNE) {
+            p->tunable->settled = true;
+            if (!p->tunable->base) p->tunable->base = candidate;
         }
     }
-    if (p->step == KF_STEP_BASELINE) s->baseline_candidate = candidate;
-    kf_outcome outcome = {.step = p->step,
+    if (p->origin.step == KF_STEP_BASELINE) s->sources.baseline_candidate = candidate;
+    kf_outcome outcome = {.step = p->origin.step,
                           .candidate = candidate,
-                          .parent = p->parent,
-                          .island = p->island,
-                          .of_model = p->model >= 0,
+                          .parent = p->origin.parent,
+                          .island = p->origin.island,
+                          .of_model = p->origin.model >= 0,
                           .status = status,
                           .blame = blame,
                           .speedup = speedup,
                           .floor_share = floor_share,
                           .cell = cell};
-    if (p->model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error)) return false;
+    if (p->origin.model >= 0 && !kf_notes_write(s, p, status, speedup, candidate, error))
+        return false;
     return kf_selection_take(s, &outcome, error) &&
-           (p->model < 0 || kf_models_judged(s, p, known, status, blame, score, candidate, error));
+           (p->origin.model < 0 ||
+            kf_models_judged(s, p, known, status, blame, score, candidate, error));
 }
 
 static const char *label(const kf_proposal *p)
 {
-    return p->arm ? p->arm->name : "candidate";
+    return p->tunable ? p->tunable->name : "candidate";
 }
 
 static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status,
                  kf_interval speedup, const char *message)
 {
     char point[200] = "";
-    if (p->arm && p->step == KF_STEP_TUNE)
-        kf_tune_point_describe(p->arm->space, &p->point, point, sizeof point);
+    if (p->tunable && p->origin.step == KF_STEP_TUNE)
+        kf_tune_point_describe(p->tunable->space, &p->point, point, sizeof point);
     if (status == KF_CORRECT && speedup.value > 0)
-        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->step),
-                       label(p), *point ? " " : "", point, kf_attempt_outcome_name(outcome),
-                       speedup.value);
+        kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s, %.3fx", kf_step_name(p->origin.step),
+                         label(p), *point ? " " : "", point, kf_attempt_outcome_name(outcome),
+                         speedup.value);
     else
-        kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->step), label(p),
-                       *point ? " " : "", point,
-                       outcome == KF_ATTEMPT_LOST || outcome == KF_ATTEMPT_REJECTED
-                           ? kf_attempt_outcome_name(outcome)
-                           : kf_status_name(status),
-                       message);
+        kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s%s%s: %s: %s", kf_step_name(p->origin.step),
+                         label(p), *point ? " " : "", point,
+                         outcome == KF_ATTEMPT_LOST || outcome == KF_ATTEMPT_REJECTED
+                             ? kf_attempt_outcome_name(outcome)
+                             : kf_status_name(status),
+                         message);
 }
 
-/* The attempt counts by a verdict that is stored already. */
+/* Records the attempt with a stored verdict. */
 static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcome,
                          const kf_store_candidate *known, kf_error *error)
 {
@@ -146,9 +142,9 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
     kf_store_recorded recorded = {0};
     attempt.outcome = outcome;
     attempt.known_verdict = known->verdict;
-    /* what it means is looked up there when the run goes on */
+    /* A resume reads the features from there. */
     attempt.content.features = *known->features ? known->features : NULL;
-    if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
+    if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         !settle(s, p, true, known->status, known->blame, known->speedup.value, recorded.candidate,
                 known->cell, kf_features_floor(known->features), error) ||
         !finish(s, error))
@@ -158,54 +154,11 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
                         known->speedup.value, error);
 }
 
-/* May this run count by what is stored of the candidate? One that is to judge everything itself
- * only by what it has judged. */
-static bool counts_here(kf_search *s, int64_t candidate, bool *counts, kf_error *error)
-{
-    kf_autoresult kf_store_candidate here = {0};
-    *counts = true;
-    if (!s->settings->anew) return true;
-    if (!kf_store_get_candidate(s->store, candidate, s->progress.run, &here, error)) return false;
-    *counts = here.attempt > 0;
-    return true;
-}
-
 bool kf_record_known(kf_search *s, kf_proposal *p, bool *known, kf_error *error)
 {
     kf_autoresult kf_store_candidate candidate = {0};
-    char hash[KF_HASH_HEX];
-    *known = false;
-    if (p->candidate) return true;
-    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
-                            (size_t)p->flag_count, hash);
-    if (!kf_store_find_candidate(s->store, kf_task_hash(s->task), hash, s->environment_id,
-                                 &candidate, known, error))
-        return false;
-    *known = *known && usable(&candidate);
-    if (*known && !counts_here(s, candidate.id, known, error)) return false;
-    if (!*known && !kf_replay_order_told(s, p, KF_ATTEMPT_KNOWN, &candidate, known, error))
-        return false;
-    return !*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error);
-}
-
-bool kf_record_find_like(kf_search *s, int64_t number, const char *source, size_t size,
-                         char **known, kf_error *error)
-{
-    kf_autoresult kf_store_candidate candidate = {0};
-    char form[KF_HASH_HEX], hash[KF_HASH_HEX];
-    bool found;
-    *known = NULL;
-    if (!kf_canonical_source_hash(source, size, form, error)) return false;
-    if (!*form) return true;
-    if (!kf_replay_order_told_source(s, number, form, known, error)) return false;
-    if (*known) return true;
-    kf_store_candidate_hash(form, strlen(form), NULL, 0, hash);
-    if (!kf_store_find_canonical(s->store, kf_task_hash(s->task), hash, s->environment_id,
-                                 &candidate, &found, error))
-        return false;
-    found = found && usable(&candidate);
-    if (found && !counts_here(s, candidate.id, &found, error)) return false;
-    return !found || (*known = kf_store_source(s->store, candidate.id, NULL, error));
+    return kf_known_candidate(s, p, &candidate, known, error) &&
+           (!*known || record_reuse(s, p, KF_ATTEMPT_KNOWN, &candidate, error));
 }
 
 bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_error *error)
@@ -216,7 +169,7 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_REJECTED;
     attempt.message = message;
-    if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
+    if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate, "", 0,
                 error) ||
         !finish(s, error))
@@ -225,19 +178,20 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
     return true;
 }
 
-/* A sample of a bench counts by a verdict on itself, whatever became of the machine meanwhile: it
- * is kept for when the run goes on. */
-static bool put_aside(kf_search *s, kf_proposal *p, const char *why)
+/* Keeps a sample of a benchmark until the run is resumed: it counts only by a verdict on itself. */
+static bool postpone(kf_search *s, kf_proposal *p, const char *why)
 {
-    if (!s->settings->samples || p->model < 0) return false;
-    p->next = s->aside;
-    s->aside = p;
-    kf_fail(&s->aside_why, KF_ERROR_MACHINE,
-            "the machine failed with a candidate, which is not judged: %s", why);
+    if (!s->settings->samples || p->origin.model < 0) return false;
+    p->next = s->jobs.postponed;
+    s->jobs.postponed = p;
+    kf_fail(&s->jobs.postponed_why, KF_ERROR_MACHINE,
+            "the machine failed with a candidate, which is judged when the run is resumed: %s",
+            why);
     return true;
 }
 
-/* No verdict, or none that counts. *kept: the proposal is not the caller's any more. */
+/* Records an attempt without a verdict that counts. *kept: the caller must not free the
+ * proposal. */
 static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *result,
                         const char *why, bool *kept, kf_error *error)
 {
@@ -247,39 +201,21 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
     kf_interval none = {NAN, NAN, NAN};
     attempt.outcome = KF_ATTEMPT_LOST;
     attempt.message = why;
-    s->refusals = result->outcome == KF_WORKERS_REFUSED ? s->refusals + 1 : 0;
-    if (p->step == KF_STEP_VERIFY)
-        kf_verify_tried(s, p->candidate);
+    s->jobs.refusals = result->outcome == KF_WORKERS_REFUSED ? s->jobs.refusals + 1 : 0;
+    if (p->origin.step == KF_STEP_VERIFY)
+        kf_verify_tried(&s->verification, p->candidate);
     else
         s->progress.judged++;
-    *kept = p->step != KF_STEP_VERIFY && put_aside(s, p, why);
-    if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
+    *kept = p->origin.step != KF_STEP_VERIFY && postpone(s, p, why);
+    if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         (!*kept && !settle(s, p, false, KF_JUDGE_ERROR, KF_BLAME_MACHINE, NAN, recorded.candidate,
                            "", 0, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
-    return s->refusals < KF_REFUSALS ||
+    return s->jobs.refusals < REFUSALS ||
            kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s",
-                   s->refusals, why);
-}
-
-/* Another candidate of the same machine code was judged before: its verdict counts, so that equal
- * programs don't differ by noise. */
-static bool find_same_code(kf_search *s, const kf_proposal *p, const kf_verdict *verdict,
-                           kf_store_candidate *known, bool *found, kf_error *error)
-{
-    char hash[KF_HASH_HEX];
-    *found = false;
-    if (!*verdict->code_hash || p->step == KF_STEP_VERIFY) return true;
-    if (!kf_store_find_code(s->store, kf_task_hash(s->task), verdict->code_hash, s->environment_id,
-                            known, found, error))
-        return false;
-    kf_store_candidate_hash(p->source, p->size, (const char *const *)p->flags,
-                            (size_t)p->flag_count, hash);
-    *found = *found && usable(known) && strcmp(known->hash, hash) != 0;
-    if (*found && !counts_here(s, known->id, found, error)) return false;
-    return *found || kf_replay_order_told(s, p, KF_ATTEMPT_SAME_CODE, known, found, error);
+                   s->jobs.refusals, why);
 }
 
 bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *result, bool *again,
@@ -291,27 +227,28 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     if (result->outcome != KF_WORKERS_JUDGED)
         return record_lost(s, p, result, result->error.text, again, error);
     const kf_verdict *verdict = result->verdict;
-    /* It was in time before: a busy machine is the likelier reason, so the first time this does not
-     * unseat it. */
-    if (p->step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT &&
-        kf_verify_tries(s, p->candidate) == 0)
-        return record_lost(s, p, result, "measured again it took too long; it is tried once more",
+    /* It was fast enough before, so a busy machine is the likelier reason. The first time it
+     * keeps its place. */
+    if (p->origin.step == KF_STEP_VERIFY && verdict->status == KF_TIMEOUT &&
+        kf_verify_tries(&s->verification, p->candidate) == 0)
+        return record_lost(s, p, result,
+                           "it took too long when it was measured again, and is measured once more",
                            again, error);
     kf_autoresult kf_store_candidate known = {0};
     bool same;
-    s->refusals = 0;
-    if (p->step == KF_STEP_VERIFY) {
-        kf_verify_tried(s, p->candidate);
+    s->jobs.refusals = 0;
+    if (p->origin.step == KF_STEP_VERIFY) {
+        kf_verify_tried(&s->verification, p->candidate);
     } else {
         s->progress.judged += !kf_verdict_is_fault(verdict);
-        s->judged_since_verify++;
+        s->verification.judged_since++;
     }
-    if (!find_same_code(s, p, verdict, &known, &same, error)) return false;
+    if (!kf_known_code(s, p, verdict, &known, &same, error)) return false;
     if (same) return record_reuse(s, p, KF_ATTEMPT_SAME_CODE, &known, error);
     kf_store_parent parents[1 + KF_EXEMPLARS];
     kf_store_attempt_new attempt = attempt_of(s, p, parents);
     kf_store_recorded recorded = {0};
-    attempt.outcome = p->step == KF_STEP_VERIFY ? KF_ATTEMPT_REVERIFIED : KF_ATTEMPT_JUDGED;
+    attempt.outcome = p->origin.step == KF_STEP_VERIFY ? KF_ATTEMPT_REVERIFIED : KF_ATTEMPT_JUDGED;
     attempt.verdict = verdict;
     attempt.verdict_json = result->json;
     attempt.verdict_size = result->json_size;
@@ -321,29 +258,32 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
     char cell[KF_CELL_TEXT];
     double floor_share;
     kf_autofree char *features = kf_features(verdict, p->source, p->size, cell, &floor_share);
-    if (!features) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!features) return kf_fail_memory(error, "an attempt");
     attempt.content.features = features;
-    if (p->step != KF_STEP_VERIFY) attempt.cell = cell; /* it stays where it was taken in */
+    /* Measuring again does not change the cell. */
+    if (p->origin.step != KF_STEP_VERIFY) attempt.cell = cell;
     bool flake = verdict->blame == KF_BLAME_MACHINE || verdict->blame == KF_BLAME_JUDGE;
-    *again = flake && p->step != KF_STEP_VERIFY && p->retries < KF_RETRIES;
+    *again = flake && p->origin.step != KF_STEP_VERIFY && p->retries < RETRIES;
     attempt.device = s->environment_id;
-    if (*again) { /* before the state is written */
+    /* The state below includes it. */
+    if (*again) {
         p->retries++;
-        p->next = s->retries;
-        s->retries = p;
-    } else if (kf_verdict_is_fault(verdict) && p->step != KF_STEP_VERIFY) {
-        *again = put_aside(s, p, verdict->message);
+        p->next = s->jobs.retries;
+        s->jobs.retries = p;
+    } else if (kf_verdict_is_fault(verdict) && p->origin.step != KF_STEP_VERIFY) {
+        *again = postpone(s, p, verdict->message);
     }
-    if (!flake && *verdict->code_hash && !kf_job_add_known(s->job, verdict->code_hash))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    if (!store(s, &attempt, p->arm, &p->point, &recorded, error) ||
+    if (!flake && *verdict->code_hash && !kf_job_add_known(s->jobs.template, verdict->code_hash))
+        return kf_fail_memory(error, "an attempt");
+    if (!store(s, &attempt, p->tunable, &p->point, &recorded, error) ||
         (!*again && !settle(s, p, false, verdict->status, verdict->blame, verdict->speedup.value,
                             recorded.candidate, cell, floor_share, error)) ||
         !finish(s, error))
         return false;
     tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
-    return kf_best_note(s, recorded.candidate, p->step == KF_STEP_VERIFY || verdict->reverified,
-                        verdict->status, verdict->speedup.value, error);
+    return kf_best_note(s, recorded.candidate,
+                        p->origin.step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
+                        verdict->speedup.value, error);
 }
 
 bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome outcome,
@@ -351,13 +291,14 @@ bool kf_record_failure(kf_search *s, const kf_call *call, kf_attempt_outcome out
 {
     kf_store_attempt_new attempt = {.outcome = outcome,
                                     .message = message,
-                                    .proposer = s->models[call->model].name,
+                                    .proposer = s->models.items[call->origin.model].name,
                                     .strategy = strategy_of(s),
-                                    .step = kf_step_name(call->step),
-                                    .model_call = call->call};
+                                    .step = kf_step_name(call->origin.step),
+                                    .model_call = call->origin.call};
     kf_store_recorded recorded = {0};
     if (!store(s, &attempt, NULL, NULL, &recorded, error) || !finish(s, error)) return false;
-    kf_search_tell(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->step),
-                   s->models[call->model].name, kf_attempt_outcome_name(outcome), message);
+    kf_search_notify(s, KF_SEARCH_ATTEMPT, "%s %s: %s: %s", kf_step_name(call->origin.step),
+                     s->models.items[call->origin.model].name, kf_attempt_outcome_name(outcome),
+                     message);
     return true;
 }

@@ -1,30 +1,28 @@
-/* What judged attempts mean for those that follow: the population, which kinds of request paid, how
- * long the best has not gained. Called for every attempt when it is stored, and for every stored
- * attempt in order when a run goes on: both come to the same state.
+/* How judged attempts affect later requests: the population, the success of each kind of request,
+ * and the time since the last gain. It takes every attempt when it is stored, and after a resume
+ * every stored attempt in order. Both lead to the same state.
  *
  * The grid of elites has a cell for each combination of
- *   the share of the physical limit reached (what bounds it: near the limit or far from it)     b0
- * unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 over registers a thread, as ptxas reports them r0
- * unknown, r1 up to 32, r2 64, r3 128, r4 more shared memory s0 none, s1 up to 16 KiB, s2 more
- *   tensor cores                                                                                 t0
- * no, t1 the source names their instructions structure: the smallest hash of the source's 4-token
- * shingles, its last 3 bits (MinHash: Broder 1997); sources that share most shingles mostly share
- * it                                                                     h0 … h7
+ *   b  share of the physical limit reached: b0 unknown, b1 under 25 %, b2 50 %, b3 75 %, b4 more
+ *   r  registers of a thread, from ptxas: r0 unknown, r1 up to 32, r2 64, r3 128, r4 more
+ *   s  shared memory: s0 no, s1 up to 16 KiB, s2 more
+ *   t  tensor cores: t0 no, t1 the source names their instructions
+ *   h  structure, h0 to h7: the last 3 bits of the smallest hash of the source's 4-token shingles
+ *      (MinHash: Broder 1997). Sources that share most shingles mostly share it.
  *
- * When to stop. What the next candidate of a model is expected to add to the best is
+ * When to stop. The next candidate of a model is expected to improve the best by
  *
  *     P(it gains) · E[log of the gain]  =  1 / (n + 2) · m
  *
- * n: candidates of models since the last gain (a new best that is `gain` times the old one). After
- * n failures in a row and no success, Laplace's rule of succession puts the chance of the next at
- * 1/(n + 2); for independent draws from one distribution the chance that the (n+1)th is a record is
- * 1/(n + 1) (Rényi 1962), which is the same but for the prior. Unlike a fit to all of the history
- * it holds for a search that learns or runs dry, since it only looks back to the last gain. m:
- * exponentially weighted mean of log(new best / old best) over the gains, the latest counting half;
- * before the first one log(1.25), so that a run that has not begun to gain is given time: with the
- * default threshold of 0.002 it stops after 110 candidates without any gain, after gains of 5 %
- * each sooner, after a doubling later. For small values the log is the relative gain.
- */
+ * n: candidates of models since the last gain (a new best of at least `gain` times the old one).
+ *    After n failures without a success, Laplace's rule of succession puts the chance of the next
+ *    one at 1/(n + 2). For independent draws from one distribution, the chance that draw n+1 is a
+ *    record is 1/(n + 1) (Rényi 1962), the same except for the prior. Unlike a fit to the whole
+ *    history, it also holds for a search that learns or that runs out of ideas.
+ * m: exponentially weighted mean of log(new best / old best) over the gains; the latest counts
+ *    half. Before the first gain it is log(1.25), which gives a new run time: with the default
+ *    threshold of 0.002 it stops after 110 candidates without a gain. After gains of 5 % each it
+ *    stops sooner, after a doubling later. For small values the log is the relative gain. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,15 +31,18 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
-#define GAIN_BEFORE 0.223 /* log(1.25): what a gain is taken to bring before there was one */
-#define GAIN_WEIGHT 0.5   /* of the latest gain in the mean */
+/* log(1.25): the assumed gain before the first one */
+#define GAIN_BEFORE 0.223
+/* weight of the latest gain in the mean */
+#define GAIN_WEIGHT 0.5
 #define SHINGLE 4
-#define SLOWER 0.97 /* of the parent's speedup: a negative example */
+/* share of the parent's speedup below which a candidate is a negative example */
+#define SLOWER 0.97
 
 /* ---- features -------------------------------------------------------------------------------- */
 
-/* The next token of C at *at: a word, a number or one other character; comments and white space are
- * passed over. 0 at the end. */
+/* Returns the size of the next token at *at: a word, a number or one other character. Skips
+ * comments and white space. 0 at the end. */
 static size_t next_token(const char **at)
 {
     for (;;) {
@@ -140,75 +141,83 @@ double kf_features_floor(const char *text)
 static bool take_verification(kf_search *s, const kf_outcome *o)
 {
     if (o->status == KF_CORRECT && o->speedup > 0)
-        kf_population_update(s->population, o->candidate, o->speedup);
+        kf_population_update(s->selection.population, o->candidate, o->speedup);
     if (o->status != KF_CORRECT && o->blame == KF_BLAME_CANDIDATE)
-        kf_population_update(s->population, o->candidate, NAN);
+        kf_population_update(s->selection.population, o->candidate, NAN);
     return true;
 }
 
-/* The measure of a move: its parent, or the best of all for one that has none. */
+/* Returns the speedup to compare a candidate with: its parent's, or the best one's. */
 static double reference_of(const kf_search *s, const kf_outcome *o)
 {
-    const kf_member *parent = o->parent ? kf_population_find(s->population, o->parent) : NULL;
-    const kf_member *best = kf_population_best(s->population, -1);
+    const kf_member *parent =
+        o->parent ? kf_population_find(s->selection.population, o->parent) : NULL;
+    const kf_member *best = kf_population_best(s->selection.population, -1);
     return parent ? parent->speedup : best ? best->speedup : 1;
 }
 
 static void take_move(kf_search *s, const kf_outcome *o, bool correct)
 {
     double reference = reference_of(s, o);
-    s->moves[o->step].uses++;
-    s->moves[o->step].paid += correct && o->speedup > reference;
-    if (correct) s->round.correct++;
-    if (o->parent) kf_population_child(s->population, o->parent, correct, s->strategy.prune);
+    s->selection.moves[o->step].uses++;
+    s->selection.moves[o->step].paid += correct && o->speedup > reference;
+    if (correct) s->selection.round.correct++;
+    if (o->parent)
+        kf_population_child(s->selection.population, o->parent, correct,
+                            s->strategy.survivors.prune);
     if (correct && o->parent && o->speedup < SLOWER * reference)
-        s->negatives[s->negative_count++ % KF_NEGATIVES] = o->candidate;
+        s->selection.negatives[s->selection.negative_count++ % KF_NEGATIVES] = o->candidate;
 }
 
 static void migrate(kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
-    if (t->islands > 1 && t->migrate > 0 && s->model_candidates % t->migrate == 0)
-        kf_population_migrate(s->population, t->islands);
+    if (t->survivors.islands > 1 && t->survivors.migrate > 0 &&
+        s->selection.model_candidates % t->survivors.migrate == 0)
+        kf_population_migrate(s->selection.population, t->survivors.islands);
 }
 
-/* The first figure of a run is no gain over anything. */
+/* Counts a gain. The first speedup of a run is no gain. */
 static void take_gain(kf_search *s, double speedup)
 {
-    double before = s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE;
-    if (s->gain_best > 0)
-        s->gain_mean = before + GAIN_WEIGHT * (log(speedup / s->gain_best) - before);
-    s->gain_best = speedup;
+    double before = s->selection.gain_mean > 0 ? s->selection.gain_mean : GAIN_BEFORE;
+    if (s->selection.gain_best > 0)
+        s->selection.gain_mean =
+            before + GAIN_WEIGHT * (log(speedup / s->selection.gain_best) - before);
+    s->selection.gain_best = speedup;
 }
 
-double kf_selection_expected(const kf_search *s)
+double kf_selection_expected(const kf_selection_state *selection)
 {
-    return (s->gain_mean > 0 ? s->gain_mean : GAIN_BEFORE) / (double)(s->since_gain + 2);
+    return (selection->gain_mean > 0 ? selection->gain_mean : GAIN_BEFORE) /
+           (double)(selection->since_gain + 2);
 }
 
 bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
 {
     if (o->step == KF_STEP_VERIFY) return take_verification(s, o);
     bool correct = o->status == KF_CORRECT && o->speedup > 0;
-    if (!correct && o->blame != KF_BLAME_CANDIDATE) return true; /* says nothing of the candidate */
+    /* It says nothing about the candidate. */
+    if (!correct && o->blame != KF_BLAME_CANDIDATE) return true;
     if (o->of_model) take_move(s, o, correct);
     if (correct) {
         kf_member member = {.candidate = o->candidate,
                             .speedup = o->speedup,
                             .island = o->of_model ? o->island : -1};
-        if (o->step == KF_STEP_TUNE) { /* where its source lives */
-            const kf_member *parent = kf_population_find(s->population, o->parent);
+        /* It stays on the island of its source. */
+        if (o->step == KF_STEP_TUNE) {
+            const kf_member *parent = kf_population_find(s->selection.population, o->parent);
             if (parent) member.island = parent->island;
         }
         snprintf(member.cell, sizeof member.cell, "%s", o->cell);
-        if (!kf_population_add(s->population, &member))
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the population");
+        if (!kf_population_add(s->selection.population, &member))
+            return kf_fail_memory(error, "the population");
     }
-    bool gained = correct && o->speedup > s->gain_best * s->strategy.gain;
+    bool gained = correct && o->speedup > s->selection.gain_best * s->strategy.propose.gain;
     if (gained) take_gain(s, o->speedup);
-    s->since_gain = gained ? 0 : s->since_gain + o->of_model;
-    if (correct && o->speedup >= s->gain_best) s->floor_share = o->floor_share;
-    s->model_candidates += o->of_model;
+    s->selection.since_gain = gained ? 0 : s->selection.since_gain + o->of_model;
+    if (correct && o->speedup >= s->selection.gain_best) s->selection.floor_share = o->floor_share;
+    s->selection.model_candidates += o->of_model;
     if (o->of_model) migrate(s);
     return true;
 }
@@ -216,12 +225,13 @@ bool kf_selection_take(kf_search *s, const kf_outcome *o, kf_error *error)
 const char *kf_selection_stop(const kf_search *s)
 {
     const kf_strategy *t = &s->strategy;
-    if (!s->model_count) return NULL;
-    if (t->stop_floor > 0 && s->floor_share >= t->stop_floor)
-        return "the best is as fast as the device allows (stop_floor)";
-    if (t->stop_gain > 0 && s->model_candidates > 0 && kf_selection_expected(s) < t->stop_gain)
-        return "the next candidate is expected to gain less than stop_gain";
-    if (t->stop_after > 0 && s->since_gain >= t->stop_after)
-        return "no gain for as many candidates as stop_after allows";
+    if (!s->models.count) return NULL;
+    if (t->stop.floor > 0 && s->selection.floor_share >= t->stop.floor)
+        return "the best has reached the share of the physical limit that stop_floor sets";
+    if (t->stop.gain > 0 && s->selection.model_candidates > 0 &&
+        kf_selection_expected(&s->selection) < t->stop.gain)
+        return "the next candidate is expected to improve the best by less than stop_gain";
+    if (t->stop.after > 0 && s->selection.since_gain >= t->stop.after)
+        return "no gain for the number of candidates that stop_after sets";
     return NULL;
 }

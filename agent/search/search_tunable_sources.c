@@ -1,15 +1,13 @@
-/* Arms: sources with tunables, and which of them gets the next point.
+/* Sources with tunables, and which of them gets the next point.
  *
- * Every source is measured at its defaults first. After that each point goes to the arm with the
+ * Every source is measured at its defaults first. Then each point goes to the source with the
  * highest upper confidence bound on the logarithm of its best speedup,
  *
- *     log(best_i) + C sqrt(log(1 + N) / (1 + n_i))        n_i points tried of arm i, N of all
+ *     log(best_i) + C sqrt(log(1 + N) / (1 + n_i))        n_i points of source i, N of all
  *
- * (UCB1: Auer, Cesa-Bianchi, Fischer 2002, with the best instead of the mean, since only the best
- * point of a source will ever be used). A source that is several times slower than another would
- * need many points before its bound overtakes; one slower than 1/KF_HOPELESS of the best is never
- * tuned. A source whose defaults failed is tuned only when all did.
- */
+ * This is UCB1 (Auer, Cesa-Bianchi, Fischer 2002) with the best instead of the mean, since only the
+ * best point of a source will be used. A source slower than 1/HOPELESS of the best is never tuned.
+ * A source with failed defaults is tuned only if all defaults failed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +16,22 @@
 #include "kforge/json.h"
 #include "search_internal.h"
 
+/* C of the formula */
 #define EXPLORATION 0.35
 #define HOPELESS 8.0
+/* most points of a source for which the tuner tries all of them */
+#define EXHAUSTIVE 64
 
-/* ---- arms ------------------------------------------------------------------------------------ */
+/* ---- sources --------------------------------------------------------------------------------- */
 
-void kf_tunable_source_free(kf_tunable_source *arm)
+void kf_tunable_source_free(kf_tunable_source *tunable)
 {
-    if (!arm) return;
-    kf_tuner_free(arm->tuner);
-    kf_tune_space_free(arm->space);
-    free(arm->source);
-    free(arm->name);
-    free(arm);
+    if (!tunable) return;
+    kf_tuner_free(tunable->tuner);
+    kf_tune_space_free(tunable->space);
+    free(tunable->source);
+    free(tunable->name);
+    free(tunable);
 }
 
 static void hash_source(const char *source, size_t size, char hex[KF_HASH_HEX])
@@ -39,134 +40,140 @@ static void hash_source(const char *source, size_t size, char hex[KF_HASH_HEX])
     kf_hash_hex(&hash, hex);
 }
 
-kf_tunable_source *kf_tunable_source_find(kf_search *s, const char *source, size_t size)
+kf_tunable_source *kf_tunable_source_find(const kf_tunable_sources *sources, const char *source,
+                                          size_t size)
 {
     char hash[KF_HASH_HEX];
     hash_source(source, size, hash);
-    for (size_t i = 0; i < s->arm_count; i++)
-        if (strcmp(s->arms[i]->hash, hash) == 0) return s->arms[i];
+    for (size_t i = 0; i < sources->count; i++)
+        if (strcmp(sources->items[i]->hash, hash) == 0) return sources->items[i];
     return NULL;
 }
 
-/* Found when it is first asked for: many sources are never compared. */
-static bool form_of(kf_tunable_source *arm, kf_error *error)
+bool kf_tunable_source_form(kf_tunable_source *tunable, kf_error *error)
 {
-    if (!arm->formed && !kf_canonical_source_hash(arm->source, arm->size, arm->form, error))
+    if (!tunable->formed &&
+        !kf_canonical_source_hash(tunable->source, tunable->size, tunable->form, error))
         return false;
-    return arm->formed = true;
+    return tunable->formed = true;
 }
 
-bool kf_tunable_source_like(kf_search *s, const char *source, size_t size, kf_tunable_source **arm,
-                            kf_error *error)
+bool kf_tunable_source_like(const kf_tunable_sources *sources, const char *source, size_t size,
+                            kf_tunable_source **tunable, kf_error *error)
 {
     char form[KF_HASH_HEX];
-    *arm = NULL;
+    *tunable = NULL;
     if (!kf_canonical_source_hash(source, size, form, error)) return false;
-    for (size_t i = 0; i < s->arm_count && *form && !*arm; i++) {
-        if (!form_of(s->arms[i], error)) return false;
-        if (strcmp(s->arms[i]->form, form) == 0) *arm = s->arms[i];
+    for (size_t i = 0; i < sources->count && *form && !*tunable; i++) {
+        if (!kf_tunable_source_form(sources->items[i], error)) return false;
+        if (strcmp(sources->items[i]->form, form) == 0) *tunable = sources->items[i];
     }
     return true;
 }
 
-/* A tuner's order depends on the run's seed and the source alone, whenever the source came. */
-static uint64_t seed_of(const kf_search *s, const kf_tunable_source *arm)
+/* Returns the seed of a tuner. It depends on the run's seed and the source alone, not on when
+ * the source came. */
+static uint64_t seed_of(const kf_search *s, const kf_tunable_source *tunable)
 {
     char digits[17] = "";
-    memcpy(digits, arm->hash, 16);
+    memcpy(digits, tunable->hash, 16);
     return s->settings->seed ^ strtoull(digits, NULL, 16);
 }
 
-/* The worst arm that nothing is running for gives way. */
+/* Removes the worst source without a job in flight. */
 static bool make_room(kf_search *s)
 {
-    size_t worst = s->arm_count;
-    for (size_t i = s->defaults; i < s->arm_count; i++) {
-        const kf_tunable_source *arm = s->arms[i];
-        if (arm->in_flight) continue;
-        double score = isnan(arm->best) ? 0 : arm->best;
-        if (worst == s->arm_count ||
-            score < (isnan(s->arms[worst]->best) ? 0 : s->arms[worst]->best))
+    size_t worst = s->sources.count;
+    for (size_t i = s->sources.defaults; i < s->sources.count; i++) {
+        const kf_tunable_source *tunable = s->sources.items[i];
+        if (tunable->in_flight) continue;
+        double score = isnan(tunable->best) ? 0 : tunable->best;
+        if (worst == s->sources.count ||
+            score < (isnan(s->sources.items[worst]->best) ? 0 : s->sources.items[worst]->best))
             worst = i;
     }
-    if (worst == s->arm_count) return false;
-    kf_tunable_source_free(s->arms[worst]);
-    memmove(s->arms + worst, s->arms + worst + 1, (--s->arm_count - worst) * sizeof *s->arms);
+    if (worst == s->sources.count) return false;
+    kf_tunable_source_free(s->sources.items[worst]);
+    memmove(s->sources.items + worst, s->sources.items + worst + 1,
+            (--s->sources.count - worst) * sizeof *s->sources.items);
     return true;
 }
 
-/* Flags that every source is tried with at the best of its own points: kf_tune_space_add_flags
- * leaves out what a source sets itself. There is no flag for nvcc that unrolls loops; sources
- * declare a tunable for `#pragma unroll`. */
+/* Flags that are tried at the best point of each source. kf_tune_space_add_flags leaves out
+ * those that a source sets itself. nvcc has no flag that unrolls loops. Sources declare a
+ * tunable for `#pragma unroll`. */
 static const char *const cuda_flags[] = {
     "| -maxrregcount=128 | -maxrregcount=64 | -maxrregcount=32", "| --use_fast_math", NULL};
+
 static const char *const cpu_flags[] = {"| -Xcompiler=-funroll-loops", "| --use_fast_math", NULL};
 
-static bool add_tuner(const kf_search *s, kf_tunable_source *arm, kf_error *error)
+static bool add_tuner(const kf_search *s, kf_tunable_source *tunable, kf_error *error)
 {
     bool cpu = strncmp(kf_workers_hardware(s->workers), "cpu ", 4) == 0;
     for (const char *const *flags = cpu ? cpu_flags : cuda_flags;
          *flags && !s->settings->declared_flags; flags++) {
-        kf_error full = {0}; /* a source with so many axes of its own can do without */
-        if (!kf_tune_space_add_flags(arm->space, *flags, &full) && full.code != KF_ERROR_LIMIT)
+        /* A source with this many axes of its own needs no more. */
+        kf_error full = {0};
+        if (!kf_tune_space_add_flags(tunable->space, *flags, &full) && full.code != KF_ERROR_LIMIT)
             return *error = full, false;
     }
-    kf_tune_point_default(arm->space, &arm->initial);
+    kf_tune_point_default(tunable->space, &tunable->initial);
     bool exact;
-    if (kf_tune_space_size(arm->space, &exact) > 1) {
-        arm->tuner = kf_tuner_new(arm->space, seed_of(s, arm), KF_EXHAUSTIVE);
-        if (!arm->tuner) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for a tuner");
+    if (kf_tune_space_size(tunable->space, &exact) > 1) {
+        tunable->tuner = kf_tuner_new(tunable->space, seed_of(s, tunable), EXHAUSTIVE);
+        if (!tunable->tuner) return kf_fail_memory(error, "a tuner");
     }
-    arm->exhausted = !arm->tuner;
+    tunable->exhausted = !tunable->tuner;
     return true;
 }
 
 bool kf_tunable_sources_start(kf_search *s, kf_error *error)
 {
-    for (size_t i = 0; i < s->arm_count; i++)
-        if (!add_tuner(s, s->arms[i], error)) return false;
+    for (size_t i = 0; i < s->sources.count; i++)
+        if (!add_tuner(s, s->sources.items[i], error)) return false;
     return true;
 }
 
 kf_tunable_source *kf_tunable_source_add(kf_search *s, const char *name, const char *source,
                                          size_t size, bool strict, kf_error *error)
 {
-    kf_tunable_source *arm = calloc(1, sizeof *arm);
-    if (arm) arm->name = strdup(name), arm->source = malloc(size + 1);
-    if (!arm || !arm->name || !arm->source) {
-        kf_tunable_source_free(arm);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a source");
+    kf_tunable_source *tunable = calloc(1, sizeof *tunable);
+    if (tunable) tunable->name = strdup(name), tunable->source = malloc(size + 1);
+    if (!tunable || !tunable->name || !tunable->source) {
+        kf_tunable_source_free(tunable);
+        kf_fail_memory(error, "a source");
         return NULL;
     }
-    memcpy(arm->source, source, size);
-    arm->source[size] = '\0';
-    arm->size = size;
-    arm->best = NAN;
-    hash_source(source, size, arm->hash);
-    arm->space = kf_tune_space_read(arm->source, error);
-    if (!arm->space && !strict) arm->space = kf_tune_space_read("", error);
-    if (!arm->space) {
+    memcpy(tunable->source, source, size);
+    tunable->source[size] = '\0';
+    tunable->size = size;
+    tunable->best = NAN;
+    hash_source(source, size, tunable->hash);
+    tunable->space = kf_tune_space_read(tunable->source, error);
+    if (!tunable->space && !strict) tunable->space = kf_tune_space_read("", error);
+    if (!tunable->space) {
         kf_fail_prefix(error, "%s", name);
-        kf_tunable_source_free(arm);
+        kf_tunable_source_free(tunable);
         return NULL;
     }
-    kf_tune_point_default(arm->space, &arm->initial);
-    if (s->environment_id && !add_tuner(s, arm, error)) {
-        kf_tunable_source_free(arm);
+    kf_tune_point_default(tunable->space, &tunable->initial);
+    if (s->environment_id && !add_tuner(s, tunable, error)) {
+        kf_tunable_source_free(tunable);
         return NULL;
     }
-    if (s->arm_count == KF_TUNABLE_SOURCES && !make_room(s)) {
-        kf_tunable_source_free(arm);
+    if (s->sources.count == KF_TUNABLE_SOURCES && !make_room(s)) {
+        kf_tunable_source_free(tunable);
         kf_fail(error, KF_ERROR_LIMIT, "more than %d sources in flight", KF_TUNABLE_SOURCES);
         return NULL;
     }
-    return s->arms[s->arm_count++] = arm;
+    return s->sources.items[s->sources.count++] = tunable;
 }
 
-void kf_tunable_source_report(kf_tunable_source *arm, const kf_tune_point *point, double speedup)
+void kf_tunable_source_report(kf_tunable_source *tunable, const kf_tune_point *point,
+                              double speedup)
 {
-    if (arm->tuner) kf_tuner_report(arm->tuner, point, speedup);
-    if (!isnan(speedup) && !(arm->best >= speedup)) arm->best = speedup;
+    if (tunable->tuner) kf_tuner_report(tunable->tuner, point, speedup);
+    if (!isnan(speedup) && !(tunable->best >= speedup)) tunable->best = speedup;
 }
 
 bool kf_tunable_sources_defaults(kf_search *s, kf_error *error)
@@ -177,150 +184,57 @@ bool kf_tunable_sources_defaults(kf_search *s, kf_error *error)
     if (!baseline)
         return kf_fail(error, KF_ERROR_INPUT, "%s has no baseline \"%s\"", kf_task_name(s->task),
                        s->settings->baseline);
-    /* A problem file is no candidate; the search then begins with seeds and models. */
+    /* A problem file is no candidate. The search then begins with seeds and models. */
     if (baseline->kind == KF_SOURCE_CUDA &&
         !kf_tunable_source_add(s, "baseline", baseline->text, baseline->size, true, error))
         return false;
     for (int i = 0; i < kf_task_seed_count(s->task); i++) {
         const kf_task_file *seed = kf_task_seed(s->task, i);
-        if (!kf_tunable_source_find(s, seed->text, seed->size) &&
+        if (!kf_tunable_source_find(&s->sources, seed->text, seed->size) &&
             !kf_tunable_source_add(s, seed->name, seed->text, seed->size, true, error))
             return false;
     }
-    s->defaults = s->arm_count;
+    s->sources.defaults = s->sources.count;
     return true;
 }
 
-/* ---- points as JSON, for people, the store and resuming -------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
-/* {"BLOCK":256,"flags":["-maxrregcount=64"]}: values in order, then one text for each line of
- * compiler flags. NULL when there is nothing. */
-char *kf_point_json(const kf_tunable_source *arm, const kf_tune_point *point)
+bool kf_tunable_sources_more(const kf_tunable_sources *sources)
 {
-    char text[8192], *at = text;
-    kf_tune_point_describe(arm->space, point, text, sizeof text);
-    if (!*text) return NULL;
-    kf_auto(cJSON) json = cJSON_CreateObject();
-    cJSON *flags = NULL;
-    while (*at) {
-        at += strspn(at, " ");
-        if (*at == '[') {
-            char *close = strchr(at, ']');
-            if (!close) break;
-            *close = '\0';
-            if (!flags) flags = cJSON_AddArrayToObject(json, "flags");
-            cJSON_AddItemToArray(flags, cJSON_CreateString(at + 1));
-            at = close + 1;
-        } else {
-            size_t name = strcspn(at, "=");
-            if (!at[name]) break;
-            at[name] = '\0';
-            char *end;
-            double value = strtod(at + name + 1, &end);
-            cJSON_AddNumberToObject(json, at, value);
-            at = end;
-        }
-    }
-    return json ? cJSON_PrintUnformatted(json) : NULL;
-}
-
-/* A space read from the source alone lacks the axes that kf_tunable_sources_start added: their
- * flags, the last ones, are passed over. */
-bool kf_point_read(const kf_tunable_source *arm, const char *text, kf_tune_point *point)
-{
-    kf_auto(cJSON) json = *text ? kf_json_parse(text, strlen(text), 0, "tunables", NULL) : NULL;
-    kf_autobuffer words = {0};
-    const cJSON *item, *flag;
-    int axes = 0;
-    kf_buffer_string(&words, "");
-    cJSON_ArrayForEach(item, json)
-    {
-        if (cJSON_IsNumber(item))
-            kf_buffer_format(&words, "%s%s=%.0f", axes++ ? " " : "", item->string,
-                             item->valuedouble);
-        const cJSON *list = cJSON_IsArray(item) ? item : NULL;
-        cJSON_ArrayForEach(flag, list) if (axes < kf_tune_space_axes(arm->space)) kf_buffer_format(
-            &words, "%s[%s]", axes++ ? " " : "", cJSON_IsString(flag) ? flag->valuestring : "");
-    }
-    return (json || !*text) && words.data && !words.failed &&
-           kf_tune_point_parse(arm->space, words.data, point, NULL);
-}
-
-/* ---- proposals ------------------------------------------------------------------------------- */
-
-void kf_proposal_free(kf_proposal *proposal)
-{
-    if (!proposal) return;
-    for (int i = 0; i < proposal->flag_count; i++) free(proposal->flags[i]);
-    free(proposal->source);
-    free(proposal);
-}
-
-kf_proposal *kf_proposal_new(kf_step step, kf_tunable_source *arm, const kf_tune_point *point,
-                             kf_error *error)
-{
-    kf_proposal *proposal = calloc(1, sizeof *proposal);
-    if (proposal) proposal->source = malloc(arm->size + 1);
-    if (!proposal || !proposal->source) {
-        kf_proposal_free(proposal);
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory for a candidate");
-        return NULL;
-    }
-    memcpy(proposal->source, arm->source, arm->size + 1);
-    proposal->size = arm->size;
-    proposal->step = step;
-    proposal->arm = arm;
-    proposal->point = *point;
-    proposal->model = -1;
-    int count = kf_tune_point_flags(arm->space, point, proposal->flags, error);
-    if (count < 0) {
-        kf_proposal_free(proposal);
-        return NULL;
-    }
-    proposal->flag_count = count;
-    if (!form_of(arm, error)) {
-        kf_proposal_free(proposal);
-        return NULL;
-    }
-    if (*arm->form)
-        kf_store_candidate_hash(arm->form, strlen(arm->form), (const char *const *)proposal->flags,
-                                (size_t)count, proposal->form);
-    return proposal;
-}
-
-bool kf_tunable_sources_more(const kf_search *s)
-{
-    for (size_t i = 0; i < s->arm_count; i++)
-        if (!s->arms[i]->exhausted) return true;
+    for (size_t i = 0; i < sources->count; i++)
+        if (!sources->items[i]->exhausted) return true;
     return false;
 }
 
 static double highest(const kf_search *s)
 {
     double best = NAN;
-    for (size_t i = 0; i < s->arm_count; i++)
-        if (!(best >= s->arms[i]->best)) best = isnan(s->arms[i]->best) ? best : s->arms[i]->best;
+    for (size_t i = 0; i < s->sources.count; i++)
+        if (!(best >= s->sources.items[i]->best))
+            best = isnan(s->sources.items[i]->best) ? best : s->sources.items[i]->best;
     return best;
 }
 
-/* The arm with the highest bound among those not in `passed`; NULL when none is left. */
+/* Returns the source with the highest bound among those not in `passed`, or NULL. */
 static kf_tunable_source *choose(kf_search *s, const bool *passed, size_t *index)
 {
     double best = highest(s), highest_bound = 0;
     int64_t total = 0;
     kf_tunable_source *chosen = NULL;
-    for (size_t i = 0; i < s->arm_count; i++) total += s->arms[i]->points;
-    for (size_t i = 0; i < s->arm_count; i++) {
-        kf_tunable_source *arm = s->arms[i];
-        if (arm->exhausted || passed[i]) continue;
+    for (size_t i = 0; i < s->sources.count; i++) total += s->sources.items[i]->points;
+    for (size_t i = 0; i < s->sources.count; i++) {
+        kf_tunable_source *tunable = s->sources.items[i];
+        if (tunable->exhausted || passed[i]) continue;
         bool any = !isnan(best);
-        if (any && (isnan(arm->best) || arm->best * HOPELESS < best)) continue;
-        /* models find better use for the time */
-        if (any && s->model_count && arm->best < s->strategy.tune_above * best) continue;
-        double bound = (any ? log(arm->best) : 0) +
-                       EXPLORATION * sqrt(log1p((double)total) / (1.0 + (double)arm->points));
+        if (any && (isnan(tunable->best) || tunable->best * HOPELESS < best)) continue;
+        /* Models use the time better. */
+        if (any && s->models.count && tunable->best < s->strategy.propose.tune_above * best)
+            continue;
+        double bound = (any ? log(tunable->best) : 0) +
+                       EXPLORATION * sqrt(log1p((double)total) / (1.0 + (double)tunable->points));
         if (chosen && bound <= highest_bound) continue;
-        chosen = arm;
+        chosen = tunable;
         highest_bound = bound;
         *index = i;
     }
@@ -332,17 +246,19 @@ bool kf_tunable_sources_propose(kf_search *s, kf_proposal **proposal, kf_error *
     bool passed[KF_TUNABLE_SOURCES] = {false};
     size_t index = 0;
     *proposal = NULL;
-    for (kf_tunable_source *arm; (arm = choose(s, passed, &index));) {
+    for (kf_tunable_source *tunable; (tunable = choose(s, passed, &index));) {
         kf_tune_point point;
-        if (!kf_tuner_next(arm->tuner, &point)) {
+        if (!kf_tuner_next(tunable->tuner, &point)) {
             passed[index] = true;
-            arm->exhausted = arm->in_flight == 0; /* a report of what is in flight may bring more */
+            tunable->exhausted =
+                /* Reports of points in flight may bring more. */
+                tunable->in_flight == 0;
             continue;
         }
-        *proposal = kf_proposal_new(KF_STEP_TUNE, arm, &point, error);
+        *proposal = kf_proposal_new(KF_STEP_TUNE, tunable, &point, error);
         if (!*proposal) return false;
-        (*proposal)->parent = arm->base;
-        arm->points++;
+        (*proposal)->origin.parent = tunable->base;
+        tunable->points++;
         return true;
     }
     return true;

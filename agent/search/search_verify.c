@@ -1,53 +1,56 @@
-/* The best, and measuring it again.
+/* The best candidate, and measuring it again.
  *
- * The highest of many noisy measurements is high partly by luck (the winner's curse): what is
- * called best is measured once more, in fresh processes and longer, and stands with that figure.
- * Should it fall behind the next one, that one is measured again too, until the highest standing
- * figure is a re-verified one. While searching this is done only when a candidate is clearly ahead
- * of the last one that was verified, and not often, since it takes the time of several candidates.
- */
+ * The highest of many noisy measurements is partly luck (the winner's curse). So the best is
+ * measured once more, in fresh processes and longer, and that figure counts. If it falls behind
+ * another one, that one is measured again too, until the highest figure is a verified one.
+ * During the search only a candidate clearly ahead of the last verified one is measured again,
+ * and not often, since it takes the time of several candidates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kforge/json.h"
+#include "kforge/list.h"
 #include "search_internal.h"
 
-#define AHEAD 1.10 /* of what was verified last, for another verification while searching */
-#define EVERY 10   /* candidates judged in between */
-#define TRIES 2    /* of one candidate, whose verification the machine may have spoilt */
-#define LOOK 32    /* of the best, to find one that is worth it */
+/* least speedup over the last verified candidate to measure another one during the search */
+#define AHEAD 1.10
+/* least candidates judged in between */
+#define EVERY 10
+/* most tries of one candidate, since the machine may spoil one */
+#define TRIES 2
+/* number of best candidates to choose from */
+#define LOOK 32
 
-int kf_verify_tries(const kf_search *s, int64_t candidate)
+int kf_verify_tries(const kf_verification *verification, int64_t candidate)
 {
-    for (size_t i = 0; i < s->tries_count; i++)
-        if (s->tries[i].candidate == candidate) return s->tries[i].count;
+    for (size_t i = 0; i < verification->tries_count; i++)
+        if (verification->tries[i].candidate == candidate) return verification->tries[i].count;
     return 0;
 }
 
-void kf_verify_tried(kf_search *s, int64_t candidate)
+void kf_verify_tried(kf_verification *verification, int64_t candidate)
 {
-    s->judged_since_verify = 0;
-    for (size_t i = 0; i < s->tries_count; i++)
-        if (s->tries[i].candidate == candidate) {
-            s->tries[i].count++;
+    verification->judged_since = 0;
+    for (size_t i = 0; i < verification->tries_count; i++)
+        if (verification->tries[i].candidate == candidate) {
+            verification->tries[i].count++;
             return;
         }
-    kf_tries *tries = realloc(s->tries, (s->tries_count + 1) * sizeof *tries);
-    if (!tries) return; /* it will be tried once more: no harm */
-    s->tries = tries;
-    s->tries[s->tries_count++] = (kf_tries){candidate, 1};
+    /* Without memory the candidate is measured once more than needed. */
+    if (!kf_list_grow(&verification->tries, verification->tries_count)) return;
+    verification->tries[verification->tries_count++] = (kf_tries){candidate, 1};
 }
 
-/* Measuring again has said what it can: a candidate that seems faster and whose interval still
- * reaches below 1 may be tried once more. */
+/* True if measuring again would not help. A candidate that seems faster, with an interval that
+ * reaches below 1, may be tried once more. */
 static bool is_settled(const kf_store_candidate *candidate)
 {
     return candidate->reverified && (candidate->speedup.low > 1 || candidate->speedup.value <= 1);
 }
 
-/* The best standing candidate but the baseline: 1 found, 0 none, -1 error. With `untried` the best
- * that is not settled and may be tried. */
+/* Finds the best candidate except for the baseline: 1 found, 0 not found, -1 error. With `untried`:
+ * the best that is not settled and may be tried. */
 static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =
@@ -55,21 +58,24 @@ static int find_best(kf_search *s, bool untried, kf_store_candidate *best, kf_er
                       untried ? LOOK : 2, error);
     int row = cursor ? 1 : -1;
     while (row == 1 && (row = kf_store_next_candidate(cursor, best, error)) == 1) {
-        if (best->id == s->baseline_candidate) continue;
-        if (!untried || (!is_settled(best) && kf_verify_tries(s, best->id) < TRIES)) return 1;
+        if (best->id == s->sources.baseline_candidate) continue;
+        if (!untried || (!is_settled(best) && kf_verify_tries(&s->verification, best->id) < TRIES))
+            return 1;
     }
     return row;
 }
 
 typedef struct choice {
-    int64_t id; /* 0: none */
+    /* 0: no candidate */
+    int64_t id;
     kf_interval speedup;
     bool reverified;
 } choice;
 
 bool kf_best_refresh(kf_search *s, kf_error *error)
 {
-    choice doubtful = {0}; /* the fastest that was measured again, whatever its interval says */
+    /* The fastest that was measured again, even if its interval reaches below 1. */
+    choice doubtful = {0};
     kf_autoresult kf_store_candidate best = {0}, verified = {0};
     kf_autoresult kf_store_run run = {0};
     if (!kf_store_find_run(s->store, s->progress.run, &run, error)) return false;
@@ -81,15 +87,14 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
         error);
     int row = cursor ? 1 : -1;
     while ((row = row == 1 ? kf_store_next_candidate(cursor, &verified, error) : row) == 1) {
-        if (verified.id == s->baseline_candidate) continue;
+        if (verified.id == s->sources.baseline_candidate) continue;
         if (!doubtful.id) doubtful = (choice){verified.id, verified.speedup, true};
         if (is_settled(&verified)) break;
     }
     if (row < 0) return false;
-    s->verified_best = row == 1 ? verified.speedup.value : 0;
-    /* In the end only what was measured again is called best, where there is such a one: by the
-     * rule that the store reads a run's best by, too (kf_store_run), or `list` and `show` would
-     * tell of another. */
+    s->verification.best = row == 1 ? verified.speedup.value : 0;
+    /* At the end a verified candidate is called best, if there is one. kf_store_run has the
+     * same rule, so `list` and `show` agree. */
     choice chosen = found ? (choice){best.id, best.speedup, best.reverified}
                           : (choice){0, {NAN, NAN, NAN}, false};
     if (s->over && found && !is_settled(&best)) {
@@ -105,11 +110,11 @@ bool kf_best_refresh(kf_search *s, kf_error *error)
     p->best_speedup = chosen.speedup;
     p->best_reverified = chosen.reverified;
     if (p->best && p->best_reverified && (p->best != before || !was_verified))
-        kf_search_tell(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
-                       chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
+        kf_search_notify(s, KF_SEARCH_VERIFIED, "best measured again: %.3fx [%.3f, %.3f]",
+                         chosen.speedup.value, chosen.speedup.low, chosen.speedup.high);
     else if (p->best && p->best != before)
-        kf_search_tell(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
-                       chosen.speedup.value);
+        kf_search_notify(s, KF_SEARCH_BEST, "new best: %.3fx, not measured again yet",
+                         chosen.speedup.value);
     return true;
 }
 
@@ -119,7 +124,7 @@ bool kf_best_note(kf_search *s, int64_t candidate, bool verified, kf_status stat
     bool lower =
         status != KF_CORRECT || !(speedup > 0) || speedup <= s->progress.best_speedup.value;
     if (!lower || verified || candidate == s->progress.best) return kf_best_refresh(s, error);
-    s->progress.correct = (int64_t)kf_population_size(s->population);
+    s->progress.correct = (int64_t)kf_population_size(s->selection.population);
     return true;
 }
 
@@ -132,8 +137,7 @@ static bool fill_flags(kf_proposal *proposal, const char *json, kf_error *error)
     {
         if (!cJSON_IsString(flag) || proposal->flag_count == KF_MAX_TUNE_FLAGS) continue;
         proposal->flags[proposal->flag_count] = strdup(flag->valuestring);
-        if (!proposal->flags[proposal->flag_count])
-            return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+        if (!proposal->flags[proposal->flag_count]) return kf_fail_memory(error, "a candidate");
         proposal->flag_count++;
     }
     return true;
@@ -144,9 +148,9 @@ static bool propose(kf_search *s, int64_t candidate, const char *flags, kf_propo
 {
     kf_proposal *p = calloc(1, sizeof *p);
     *result = NULL;
-    if (!p) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    p->step = KF_STEP_VERIFY;
-    p->model = -1;
+    if (!p) return kf_fail_memory(error, "a candidate");
+    p->origin.step = KF_STEP_VERIFY;
+    p->origin.model = -1;
     p->candidate = candidate;
     p->source = kf_store_source(s->store, candidate, &p->size, error);
     if (!p->source || !fill_flags(p, flags, error)) {
@@ -169,11 +173,12 @@ bool kf_verify_propose(kf_search *s, bool final, kf_proposal **result, kf_error 
 {
     kf_autoresult kf_store_candidate best = {0};
     *result = NULL;
-    if (!final && s->verified_best > 0 && s->judged_since_verify < EVERY) return true;
-    for (const kf_proposal *p = s->in_flight; p; p = p->next)
-        if (p->step == KF_STEP_VERIFY) return true;
-    double hurdle = final ? s->verified_best : fmax(1, s->verified_best * AHEAD);
-    if (!(s->progress.best_speedup.value > hurdle)) return true; /* none is higher than the best */
+    if (!final && s->verification.best > 0 && s->verification.judged_since < EVERY) return true;
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        if (p->origin.step == KF_STEP_VERIFY) return true;
+    double hurdle = final ? s->verification.best : fmax(1, s->verification.best * AHEAD);
+    /* No candidate is above the best. */
+    if (!(s->progress.best_speedup.value > hurdle)) return true;
     int found = find_best(s, true, &best, error);
     if (found <= 0) return found == 0;
     return !(best.speedup.value > hurdle) || propose(s, best.id, best.flags, result, error);

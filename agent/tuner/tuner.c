@@ -1,19 +1,19 @@
-/* Searching a tune space.
+/* Searches a tune space.
  *
- * Small spaces are enumerated; then the machine below starts at the best point, with no neighbours
- * but along the late axes, and ends at the first local optimum. Large ones are searched by iterated
- * local search (Lourenço, Martin, Stützle: "Iterated Local Search", in Handbook of Metaheuristics,
- * 2003): first-improvement descent over one-axis changes, nearest values first; at a local optimum
- * a perturbation of a few axes, accepted when the optimum it leads to is better; after several that
- * are not, a restart elsewhere.
+ * A small space is enumerated. Then the machine below starts at the best point, with neighbours
+ * along the late axes only, and ends at the first local optimum. A large space is searched by
+ * iterated local search (Lourenço, Martin, Stützle: "Iterated Local Search", in Handbook of
+ * Metaheuristics, 2003): first-improvement descent over one-axis changes, nearest values first. At
+ * a local optimum a few axes are perturbed, and the next optimum is accepted if it is better. After
+ * several perturbations without success the search restarts elsewhere.
  *
- * The search is a machine that every report moves on as far as it can go; then it is stalled on
- * points whose scores nobody knows, and `next` hands those out: the neighbours of where it stands,
- * in its order of preference. So its state is a function of the seed, the reports and what was
- * handed out before each: a new tuner that is told a stored history runs through the same states
- * without measuring anything. Any neighbour that turns out better is taken when it comes, so that
- * many may be measured at once. When all neighbours are outstanding, `next` lets a copy of the
- * machine run on as if they had failed, and hands out what the copy wants.
+ * The search is a state machine. Each report moves it on as far as possible, until it needs unknown
+ * scores. kf_tuner_next hands out those points: the neighbours of the current point, in the
+ * machine's order of preference. So its state is a function of the seed, the reports, and the
+ * points handed out before each. A new tuner that gets a stored history passes through the same
+ * states without measuring anything. A better neighbour is accepted as soon as it is reported, so
+ * many may be measured at once. When all neighbours are outstanding, kf_tuner_next lets a copy of
+ * the machine run on as if they had failed, and hands out the copy's points.
  */
 #include "tuner.h"
 
@@ -23,10 +23,14 @@
 
 #include "tuner_internal.h"
 
-#define PERTURBATIONS 5   /* fruitless ones before a restart */
-#define RESTARTS 6        /* fruitless ones before the search counts as converged */
-#define NEIGHBOURS 1024   /* most that are looked at around one point */
-#define STEP_LIMIT 100000 /* machine steps in one call: bounds a search among known points */
+/* perturbations without success before a restart */
+#define PERTURBATIONS 5
+/* restarts without success before the search counts as converged */
+#define RESTARTS 6
+/* most neighbours of one point */
+#define NEIGHBOURS 1024
+/* most machine steps in one call, which bounds a search among known points */
+#define STEP_LIMIT 100000
 
 /* ---- the table of points --------------------------------------------------------------------- */
 
@@ -35,8 +39,10 @@ typedef enum entry_state { ENTRY_FREE, ENTRY_OUTSTANDING, ENTRY_REPORTED } entry
 typedef struct entry {
     kf_tune_point point;
     uint8_t state;
-    uint32_t handed_out_at; /* reports counted when it was handed out */
-    uint32_t epoch;         /* of the machine then */
+    /* number of reports when it was handed out */
+    uint32_t handed_out_at;
+    /* epoch of the machine at that time */
+    uint32_t epoch;
     double score;
 } entry;
 
@@ -54,15 +60,20 @@ struct kf_tuner {
     /* local search */
     uint64_t random;
     phase phase;
-    uint32_t epoch; /* counts starts: perturbations and restarts */
+    /* number of starts: perturbations and restarts */
+    uint32_t epoch;
     kf_tune_point current, home, best;
     double current_score, home_score, best_score;
     bool have_home;
-    int perturbations, restarts; /* fruitless ones */
-    kf_tune_point *neighbours;   /* of current, in the order of preference */
+    /* without success, in a row */
+    int perturbations, restarts;
+    /* of the current point, in the order of preference */
+    kf_tune_point *neighbours;
     size_t neighbour_count;
-    bool speculating; /* this is a copy that looks ahead */
-    bool late_only;   /* the early axes were enumerated */
+    /* This is a copy that looks ahead. */
+    bool speculating;
+    /* The early axes were enumerated. */
+    bool late_only;
 };
 
 static uint64_t hash_point(const kf_tune_point *point)
@@ -72,7 +83,7 @@ static uint64_t hash_point(const kf_tune_point *point)
     return hash ^ (hash >> 29);
 }
 
-/* The entry of a point, or the free slot where it belongs. NULL while there is no table. */
+/* Returns the entry of a point, or the free slot for it. NULL while there is no table. */
 static entry *find_entry(const kf_tuner *tuner, const kf_tune_point *point)
 {
     if (!tuner->capacity) return NULL;
@@ -104,7 +115,7 @@ static entry_state state_of(const kf_tuner *tuner, const kf_tune_point *point)
     return e ? (entry_state)e->state : ENTRY_FREE;
 }
 
-/* False when the point is taken already, or memory is short. */
+/* Hands out a point. False if it was handed out before, or without memory. */
 static bool hand_out(kf_tuner *tuner, const kf_tune_point *point, kf_tune_point *out)
 {
     if (state_of(tuner, point) != ENTRY_FREE || !grow_table(tuner)) return false;
@@ -124,8 +135,8 @@ static bool better(double a, double b)
     return !isnan(a) && (isnan(b) || a > b);
 }
 
-/* True and *score when the point's score is known; one that was handed out long ago and never
- * reported counts as failed, and while the machine speculates every outstanding one does. */
+/* True with *score if the point's score is known. An old point without a report counts as
+ * failed. In a copy that looks ahead every outstanding point does. */
 static bool known_score(const kf_tuner *tuner, const kf_tune_point *point, double *score)
 {
     entry *e = find_entry(tuner, point);
@@ -150,7 +161,7 @@ static void add_neighbour(kf_tuner *tuner, const kf_tune_point *point)
     tuner->neighbours[tuner->neighbour_count++] = *point;
 }
 
-/* Tunables that share a broken constraint with `axis`. */
+/* Returns the tunables that share a broken constraint with `axis`. */
 static uint32_t partners(const kf_tune_space *space, int axis, const kf_tune_point *point)
 {
     uint32_t axes = 0;
@@ -160,8 +171,8 @@ static uint32_t partners(const kf_tune_space *space, int axis, const kf_tune_poi
     return axes & ~(1u << axis);
 }
 
-/* A one-axis change that breaks a constraint (BLOCK_X * BLOCK_Y == 256) becomes a two-axis change:
- * with each partner, the nearest value that mends it. */
+/* Turns a one-axis change that breaks a constraint (BLOCK_X * BLOCK_Y == 256) into two-axis
+ * changes: with each partner, the nearest value that satisfies it. */
 static void add_mended(kf_tuner *tuner, int axis, const kf_tune_point *broken)
 {
     const kf_tune_space *space = tuner->space;
@@ -191,8 +202,8 @@ static void shuffle_points(kf_tune_point *points, size_t count, uint64_t *random
     }
 }
 
-/* Changes along the axes from `first` to before `last`: in rounds by distance of the value, each
- * round in random order. */
+/* Adds changes along the axes from `first` to before `last`, in rounds by distance of the
+ * value, each round in random order. */
 static void list_changes(kf_tuner *tuner, int first, int last)
 {
     const kf_tune_space *space = tuner->space;
@@ -213,7 +224,7 @@ static void list_changes(kf_tuner *tuner, int first, int last)
     }
 }
 
-/* All one-axis changes of the current point. */
+/* Adds all one-axis changes of the current point. */
 static void list_neighbours(kf_tuner *tuner)
 {
     int late = kf_tune_first_late(tuner->space);
@@ -222,7 +233,8 @@ static void list_neighbours(kf_tuner *tuner)
     list_changes(tuner, late, kf_tune_space_axes(tuner->space));
 }
 
-/* Changes `strength` random axes, keeping the constraints; falls back to a random point. */
+/* Returns a point with `strength` random axes changed that satisfies the constraints, or else a
+ * random point. */
 static kf_tune_point perturb(const kf_tuner *tuner, const kf_tune_point *from, int strength,
                              uint64_t *random)
 {
@@ -260,7 +272,7 @@ static void move_to(kf_tuner *tuner, kf_tune_point point, double score)
     list_neighbours(tuner);
 }
 
-/* Restarts alternate between anywhere and a strong perturbation of the best. */
+/* Restarts, in turn at a random point and at a strong perturbation of the best. */
 static void restart(kf_tuner *tuner)
 {
     tuner->have_home = false;
@@ -299,7 +311,7 @@ static void at_local_optimum(kf_tuner *tuner)
                             &tuner->random));
 }
 
-/* Moves to the first neighbour that is known to be better. False when none is; *complete when all
+/* Moves to the first neighbour that is known to be better. False without one; *complete if all
  * are known. */
 static bool improve(kf_tuner *tuner, bool *complete)
 {
@@ -316,8 +328,8 @@ static bool improve(kf_tuner *tuner, bool *complete)
     return false;
 }
 
-/* Moves on until a score is missing. False: converged, or nothing but known points within the step
- * limit. */
+/* Moves on until a score is missing. False if the search has converged, or met only known
+ * points within the step limit. */
 static bool settle(kf_tuner *tuner)
 {
     for (int step = 0; step < STEP_LIMIT && tuner->restarts < RESTARTS; step++) {
@@ -333,7 +345,7 @@ static bool settle(kf_tuner *tuner)
     return false;
 }
 
-/* Once every enumerated point is known: goes on along the late axes from the best. */
+/* Continues along the late axes from the best, once every enumerated point is known. */
 static void leave_enumeration(kf_tuner *tuner)
 {
     const kf_tune_point *best = NULL;
@@ -349,12 +361,14 @@ static void leave_enumeration(kf_tuner *tuner)
     if (best)
         start_at(tuner, *best);
     else
-        tuner->restarts = RESTARTS; /* flags mend nothing */
+        /* Flags are in no constraint. */
+        tuner->restarts = RESTARTS;
 }
 
 void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
 {
-    if (!kf_tune_point_valid(tuner->space, point)) return; /* of another space */
+    /* The point belongs to another space. */
+    if (!kf_tune_point_valid(tuner->space, point)) return;
     entry_state state = state_of(tuner, point);
     if (state == ENTRY_REPORTED) return;
     if (state == ENTRY_FREE) {
@@ -367,13 +381,14 @@ void kf_tuner_report(kf_tuner *tuner, const kf_tune_point *point, double score)
     tuner->reports++;
     if (tuner->enumerating) leave_enumeration(tuner);
     if (tuner->enumerating) return;
-    /* What was handed out as a neighbour of an earlier step of this descent counts too. */
+    /* A neighbour of an earlier step of this descent counts too. */
     if (same_start && tuner->phase == PHASE_SWEEP && better(score, tuner->current_score))
         move_to(tuner, *point, score);
     settle(tuner);
 }
 
-/* What a settled machine waits for and nobody measures yet, in its order of preference. */
+/* Returns the first point that the machine waits for and that is not outstanding, in its order
+ * of preference. */
 static bool next_wanted(const kf_tuner *tuner, kf_tune_point *point)
 {
     if (state_of(tuner, &tuner->current) == ENTRY_FREE) {
@@ -388,8 +403,8 @@ static bool next_wanted(const kf_tuner *tuner, kf_tune_point *point)
     return false;
 }
 
-/* All that the machine waits for is outstanding: a copy goes on as if it had failed, which is what
- * most moves do. */
+/* Lets a copy go on as if all outstanding points had failed, since most do. Used when the
+ * machine waits for outstanding points only. */
 static bool look_ahead(const kf_tuner *tuner, kf_tune_point *wanted)
 {
     kf_autofree kf_tune_point *neighbours = malloc(NEIGHBOURS * sizeof *neighbours);

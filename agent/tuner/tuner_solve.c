@@ -1,22 +1,25 @@
-/* Walking a tune space under its constraints.
+/* Walks a tune space under its constraints.
  *
- * Tunables that share no constraint, directly or through others, form independent groups: counts
- * multiply, solutions combine. Within a group the walk assigns one tunable after the other, in an
- * order that completes constraints early, and tests a constraint as soon as its last tunable is
- * bound; everything below a failure is never visited. What is still too large is estimated by
- * random descents (Knuth: "Estimating the efficiency of backtrack programs", Mathematics of
- * Computation 29, 1975).
- */
+ * Tunables that share no constraint, directly or through others, form independent groups: their
+ * counts multiply, and their solutions combine. Within a group the walk assigns one tunable
+ * after the other, in an order that completes constraints early. It tests a constraint as soon
+ * as its last tunable is bound, and skips everything below a failure. The size of a larger
+ * space is estimated by random descents (Knuth: "Estimating the efficiency of backtrack
+ * programs", Mathematics of Computation 29, 1975). */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuner_internal.h"
 
-#define COUNT_LIMIT 1000000  /* points counted one by one, per group */
-#define COUNT_BUDGET 4000000 /* steps of counting a space before the rest is estimated */
-#define RANDOM_BUDGET 100000 /* steps of finding one random point */
-#define DESCENTS 4000        /* random descents of an estimate */
+/* most points of a group to count one by one */
+#define COUNT_LIMIT 1000000
+/* most steps to count a space before the rest is estimated */
+#define COUNT_BUDGET 4000000
+/* most steps to find one random point */
+#define RANDOM_BUDGET 100000
+/* random descents for an estimate */
+#define DESCENTS 4000
 
 uint64_t kf_tune_random(uint64_t *state)
 {
@@ -107,12 +110,16 @@ typedef struct walk {
     const kf_tune_space *space;
     int order[KF_MAX_TUNABLES]; /* axes in the order of assignment */
     int depth_count;
-    uint32_t checks[KF_MAX_TUNABLES]; /* bits of the constraints complete at each depth */
+    /* bits of the constraints that are complete at each depth */
+    uint32_t checks[KF_MAX_TUNABLES];
     kf_tune_point point;
-    long *budget;                     /* steps left: values tried and constraints evaluated */
-    uint64_t *random;                 /* NULL: values from the point's own outwards */
-    bool (*found)(struct walk *walk); /* false stops the walk */
-    /* for `found`: */
+    /* steps left: values tried and constraints evaluated */
+    long *budget;
+    /* NULL: values from the point's own outwards */
+    uint64_t *random;
+    /* False stops the walk. */
+    bool (*found)(struct walk *walk);
+    /* for `found` */
     double count;
     kf_tune_point *points;
     size_t limit;
@@ -154,7 +161,7 @@ static bool checks_hold(const walk *w, int depth)
     return true;
 }
 
-/* The order in which an axis tries its values. */
+/* Fills in the order in which an axis tries its values. */
 static void value_order(walk *w, int size, int start, uint8_t *order)
 {
     int count = 0;
@@ -170,7 +177,7 @@ static void value_order(walk *w, int size, int start, uint8_t *order)
     }
 }
 
-/* False: stopped by `found` or by the limit. */
+/* Walks from this depth on. False: `found` or the limit stopped it. */
 static bool walk_from(walk *w, int depth)
 {
     if (depth == w->depth_count) return w->found(w);
@@ -222,7 +229,8 @@ static bool count_one(walk *w)
     return ++w->count < COUNT_LIMIT;
 }
 
-/* Knuth's estimator: a random descent multiplies the numbers of admissible values it meets. */
+/* Returns Knuth's estimate from one random descent: the product of the numbers of possible
+ * values on its way. */
 static double descend(walk *w)
 {
     double weight = 1;
@@ -242,7 +250,8 @@ static double descend(walk *w)
 
 static double count_group(const kf_tune_space *space, uint32_t group, long *budget, bool *exact)
 {
-    if (bits(group) == 1) { /* a walk too, but a free tunable needs none */
+    /* A tunable without constraints needs no walk. */
+    if (bits(group) == 1) {
         bool constrained = false;
         for (int k = 0; k < space->constraint_count; k++)
             constrained |= (space->constraints[k].axes & group) != 0;
@@ -253,7 +262,8 @@ static double count_group(const kf_tune_space *space, uint32_t group, long *budg
     if (walk_from(&w, 0)) return w.count;
     *exact = false;
     uint64_t random = 1;
-    long unbounded = LONG_MAX; /* the number of descents bounds them */
+    /* The number of descents bounds the steps. */
+    long unbounded = LONG_MAX;
     w.random = &random;
     w.budget = &unbounded;
     double sum = 0;
@@ -262,7 +272,7 @@ static double count_group(const kf_tune_space *space, uint32_t group, long *budg
     return estimate > w.count ? estimate : w.count;
 }
 
-/* Late axes not counted. */
+/* Returns the size without the late axes. */
 static double early_size(const kf_tune_space *space, bool *exact)
 {
     uint32_t groups[KF_MAX_TUNABLES];
@@ -341,14 +351,16 @@ kf_tune_point *kf_tune_enumerate(const kf_tune_space *space, size_t limit, size_
               .found = keep_one,
               .points = points,
               .limit = (size_t)size};
-    kf_tune_point_default(space, &w.point); /* for the late axes */
+    /* It sets the late axes. */
+    kf_tune_point_default(space, &w.point);
     walk_plan(&w, (uint32_t)((1ull << space->tunable_count) - 1), space->constraint_count);
-    if (!walk_from(&w, 0)) { /* groups that are small alone can be slow to walk together */
+    /* Groups that are small alone can be slow to walk together. */
+    if (!walk_from(&w, 0)) {
         free(points);
         return NULL;
     }
     size_t total = (size_t)w.count;
-    /* Times the alternatives of each flag axis, in place from the back. */
+    /* Multiply by the alternatives of each flag axis, in place from the end. */
     for (int axis = 0; axis < space->flag_count - space->late_count; axis++) {
         int alternatives = space->flags[axis].count;
         for (size_t i = total; i-- > 0;)

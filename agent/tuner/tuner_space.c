@@ -1,10 +1,9 @@
-/* Reading a tune space out of a source, and writing its points: as compiler flags, as text, as a
+/* Reads a tune space from a source, and writes its points: as compiler flags, as text, or as a
  * source.
  *
  * Declarations are found line by line in the text with comments and literals blanked out
- * (extract_code.h), so that a `kforge:` inside a string or a block comment declares nothing, and a
- * #define inside a comment defines nothing.
- */
+ * (extract_code.h). So a `kforge:` inside a string or a block comment declares nothing, and a
+ * #define inside a comment defines nothing. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +17,10 @@
 
 #define MAX_FLAG_BYTES 128
 #define MAX_FLAGS 8
-#define READ_BUDGET 2000000 /* steps of finding out whether the constraints can hold */
-#define GUARD_SIZE 128      /* of a macro's name */
+/* most steps to find out whether the constraints can hold */
+#define READ_BUDGET 2000000
+/* most bytes of a macro's name */
+#define GUARD_SIZE 128
 
 static void free_axis(kf_flag_axis *axis)
 {
@@ -42,8 +43,7 @@ int kf_tune_space_axes(const kf_tune_space *space)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Takes the next word off *text; words are separated by blanks, and by commas where `commas` says
- * so. */
+/* Takes the next word off *text. Words are separated by blanks, and with `commas` by commas. */
 static bool next_word(const char **text, bool commas, char *word, size_t size)
 {
     const char *at = *text;
@@ -64,7 +64,7 @@ static bool is_identifier(const char *word)
     return true;
 }
 
-/* A C integer constant, with sign and suffix. */
+/* Reads a C integer constant with sign and suffix. */
 static bool parse_integer(const char *word, int64_t *value)
 {
     char *end;
@@ -142,8 +142,8 @@ static bool read_require(kf_tune_space *space, const char *text, int line, kf_er
     return true;
 }
 
-/* Flags are words of a plain character set that start with '-': nothing that a shell or a response
- * file could read otherwise. */
+/* True if the flag starts with '-' and has plain characters only, which no shell or response
+ * file reads in another way. */
 static bool flag_is_plain(const char *flag)
 {
     if (flag[0] != '-' || strlen(flag) > MAX_FLAG_BYTES - 2) return false;
@@ -166,7 +166,7 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
         kf_buffer_format(&flags, "%s%s", count > 1 ? " " : "", word);
     }
     char *alternative = kf_buffer_take(&flags);
-    if (!alternative) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!alternative) return kf_fail_memory(error, "tunables");
     for (int i = 0; i < axis->count; i++) {
         if (strcmp(axis->alternatives[i], alternative) != 0) continue;
         free(alternative);
@@ -185,8 +185,8 @@ static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_err
         return kf_fail(error, KF_ERROR_LIMIT, "more than %d tunables and `flags` lines together",
                        KF_MAX_TUNE_AXES);
     kf_autofree char *copy = strdup(alternatives);
-    if (!copy) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
-    /* Counted as soon as it exists, so that freeing the space frees what was read. */
+    if (!copy) return kf_fail_memory(error, "tunables");
+    /* Count the axis at once, so that freeing the space frees it. */
     kf_flag_axis *axis = &space->flags[space->flag_count++];
     *axis = (kf_flag_axis){0};
     for (char *text = copy, *bar; text; text = bar) {
@@ -205,8 +205,8 @@ static bool add_flag_axis(kf_tune_space *space, const char *alternatives, kf_err
     return true;
 }
 
-/* Whether the axis sets a flag ("-maxrregcount" of "-maxrregcount=64") that one of the source's own
- * axes sets. */
+/* True if the axis sets a flag ("-maxrregcount" of "-maxrregcount=64") that one of the source's
+ * own axes sets. */
 static bool declared_already(const kf_tune_space *space, const kf_flag_axis *axis)
 {
     for (int i = 0; i < axis->count; i++) {
@@ -253,7 +253,7 @@ static const struct {
     {"flags", read_flags},
 };
 
-/* `text`: what follows "kforge:" on its line. */
+/* Reads a declaration; `text` follows "kforge:" on its line. */
 static bool read_declaration(kf_tune_space *space, const char *text, int line, kf_error *error)
 {
     char word[64];
@@ -271,8 +271,8 @@ static bool read_declaration(kf_tune_space *space, const char *text, int line, k
 
 /* ---- #define lines --------------------------------------------------------------------------- */
 
-/* The word of a preprocessor directive ("define"), with *rest behind it; false when the line is
- * none. */
+/* Finds the word of a preprocessor directive ("define"), with *rest after it. False if the line
+ * is no directive. */
 static bool directive(const char *line, char *word, size_t size, const char **rest)
 {
     while (*line == ' ' || *line == '\t') line++;
@@ -281,7 +281,7 @@ static bool directive(const char *line, char *word, size_t size, const char **re
     return next_word(rest, false, word, size);
 }
 
-/* The name that `#ifndef NAME`, `#if !defined(NAME)` or `#if !defined NAME` asks for; "" for other
+/* Copies the name in `#ifndef NAME`, `#if !defined(NAME)` or `#if !defined NAME`; "" for other
  * conditions. */
 static void guarded_name(const char *word, const char *rest, char name[GUARD_SIZE])
 {
@@ -298,8 +298,8 @@ static void guarded_name(const char *word, const char *rest, char name[GUARD_SIZ
     }
 }
 
-/* A #define's value as an integer: a constant expression without names. *known says whether it is
- * one; false only when out of memory. */
+/* Reads a #define's value, a constant expression without names. *known: it is an integer. False
+ * only without memory. */
 static bool evaluate_default(const char *text, int64_t *value, bool *known)
 {
     *known = parse_integer(text, value);
@@ -329,8 +329,8 @@ static bool add_default(kf_tunable *tunable, int64_t value, int line, kf_error *
     return true;
 }
 
-/* One blanked line: a guarded #define of a tunable sets its default. `guard` is the name that the
- * directive before this one asked for. */
+/* Reads one blanked line: a guarded #define of a tunable sets its default. `guard` is the name
+ * in the directive before this one. */
 static bool read_define(kf_tune_space *space, const char *line, size_t offset, int number,
                         char guard[GUARD_SIZE], kf_error *error)
 {
@@ -355,20 +355,19 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     size_t size = strcspn(rest, (const char[]){KF_LINE_COMMENT, '\r', '\0'});
     while (size && (rest[size - 1] == ' ' || rest[size - 1] == '\t')) size--;
     kf_autofree char *text = strndup(rest, size);
-    if (!text) return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) return kf_fail_memory(error, "tunables");
     space->defined[index] = true;
     space->value_at[index] = offset + (size_t)(rest - line);
     space->value_size[index] = size;
     int64_t value;
     bool known;
-    if (!evaluate_default(text, &value, &known))
-        return kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!evaluate_default(text, &value, &known)) return kf_fail_memory(error, "tunables");
     return !known || add_default(&space->tunables[index], value, number, error);
 }
 
 /* ---- the whole source ------------------------------------------------------------------------ */
 
-/* The text behind "// kforge:" when the line is such a comment and nothing else, else NULL. */
+/* Returns the text after "// kforge:" if the line is only that comment, else NULL. */
 static const char *declaration_text(const char *line, const char *blank)
 {
     while (*line == ' ' || *line == '\t') line++, blank++;
@@ -381,7 +380,7 @@ static const char *declaration_text(const char *line, const char *blank)
 typedef bool line_reader(kf_tune_space *space, const char *line, const char *blank, size_t offset,
                          int number, void *context, kf_error *error);
 
-/* Calls `read` for each line, NUL-terminated in place for the time of the call. */
+/* Calls `read` for each line, which is NUL-terminated during the call. */
 static bool each_line(kf_tune_space *space, char *text, char *blank, size_t size, line_reader *read,
                       void *context, kf_error *error)
 {
@@ -432,8 +431,8 @@ static void check_name(void *context, const char *name)
         snprintf(check->unknown, sizeof check->unknown, "%s", name);
 }
 
-/* Without a guarded #define the source would not compile on its own, and best values could not be
- * written into it. */
+/* Checks that each tunable has a guarded #define. Without one the source would not compile
+ * alone, and best values could not be written into it. */
 static bool check_defined(const kf_tune_space *space, kf_error *error)
 {
     for (int i = 0; i < space->tunable_count; i++)
@@ -468,7 +467,8 @@ static bool bind_constraints(kf_tune_space *space, kf_error *error)
     return true;
 }
 
-/* Everything that constraint `last` is connected with through itself and those above it. */
+/* Returns the tunables that constraint `last` is connected with, through itself and earlier
+ * constraints. */
 static uint32_t connected(const kf_tune_space *space, int last)
 {
     uint32_t axes = space->constraints[last].axes;
@@ -478,7 +478,7 @@ static uint32_t connected(const kf_tune_space *space, int last)
     return axes;
 }
 
-/* Whether constraint `index` alone excludes every value. */
+/* True if constraint `index` alone excludes every value. */
 static bool impossible_alone(const kf_tune_space *space, int index)
 {
     kf_tune_space alone = *space;
@@ -490,8 +490,8 @@ static bool impossible_alone(const kf_tune_space *space, int index)
            KF_SOLVE_NONE;
 }
 
-/* Finds the defaults or the admissible point nearest to them. Adds one constraint after the other,
- * so that the message names the first that can't hold. */
+/* Finds the defaults, or the nearest point that satisfies all constraints. It adds one
+ * constraint after the other, so that the message names the first one that cannot hold. */
 static bool find_first(kf_tune_space *space, kf_error *error)
 {
     long budget = READ_BUDGET;
@@ -527,7 +527,7 @@ kf_tune_space *kf_tune_space_read(const char *source, kf_error *error)
     kf_autofree char *text = strdup(source);
     kf_autofree char *blank = kf_code_blank(source, size);
     if (!space || !text || !blank) {
-        kf_fail(error, KF_ERROR_MEMORY, "out of memory while reading tunables");
+        kf_fail_memory(error, "tunables");
         return NULL;
     }
     space->source_size = size;
@@ -565,7 +565,7 @@ int kf_tune_point_flags(const kf_tune_space *space, const kf_tune_point *point, 
     }
     if (!failed) return count;
     while (count) free(flags[--count]);
-    kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    kf_fail_memory(error, "tunables");
     return -1;
 }
 
@@ -640,7 +640,7 @@ char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point
         kf_fail(error, KF_ERROR_INPUT, "the source is not the one whose tunables were read");
         return NULL;
     }
-    /* The #defines in the order of their places. */
+    /* the #defines in the order of their places */
     int order[KF_MAX_TUNABLES], count = 0;
     for (int i = 0; i < space->tunable_count; i++) {
         if (!space->defined[i]) continue;
@@ -660,6 +660,6 @@ char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point
     }
     kf_buffer_string(&out, source + copied);
     char *text = kf_buffer_take(&out);
-    if (!text) kf_fail(error, KF_ERROR_MEMORY, "out of memory");
+    if (!text) kf_fail_memory(error, "tunables");
     return text;
 }

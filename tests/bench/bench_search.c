@@ -121,7 +121,7 @@ static bool run_once(const settings *set, const kf_task *task, const kf_strategy
                                  .budget = {.candidates = set->proposals + 2},
                                  .calls = 1};
     search.strategy = *strategy;
-    search.strategy.stop_floor = search.strategy.stop_gain = 0; /* equal budgets */
+    search.strategy.stop.floor = search.strategy.stop.gain = 0; /* equal budgets */
     kf_search_result result;
     bool done = workers &&
                 kf_search_run(store, task, NULL, &search, workers, NULL, NULL, &result, error) &&

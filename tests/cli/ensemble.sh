@@ -88,7 +88,7 @@ with open("same.jsonl", "w") as file:
     for i in range(200): print(json.dumps({"reply": "```cuda\n#pragma fake: speed 1.3\nvoid axpy() {}\n```\n", "cost_usd": 0.01}), file=file)
 END
 optimize same.db --candidates 1000 --model replay:same.jsonl
-json 'o["end"] == "converged" and "known already" in o["reason"]'
+json 'o["end"] == "converged" and "had been judged before" in o["reason"]'
 [ "$(calls same.db same)" -le 50 ] || fail "the same was paid for $(calls same.db same) times"
 
 # A schedule of temperatures, sent and stored.

@@ -113,10 +113,10 @@ static char *search(kf_error *error)
 
 static char *prompt(kf_error *error)
 {
-    kf_prompt_context context = {.task = "t",
-                                 .baseline_source = "```\n",
-                                 .parent_source = "x",
-                                 .build_log = "log",
+    kf_prompt_context context = {.task.name = "t",
+                                 .task.baseline_source = "```\n",
+                                 .parent.source = "x",
+                                 .parent.build_log = "log",
                                  .edits = true};
     return kf_prompt_build(KF_PROMPT_REPAIR_BUILD, &context, KFORGE_SOURCE_DIR "/prompts", error);
 }

@@ -1,4 +1,4 @@
-/* Who survives and who is drawn: probabilities against their formulas, and the order of things. */
+/* The population: probabilities of draws against their formulas, and the order of members. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,8 @@ static kf_population *make(int count)
 {
     kf_population *p = kf_population_new();
     assert_non_null(p);
-    for (int i = 0; i < count; i++) { /* candidate 1 is the fastest; they come in another order */
+    /* Candidate 1 is the fastest. They are added in another order. */
+    for (int i = 0; i < count; i++) {
         int which = (i * 7) % count;
         kf_member member = {
             .candidate = which + 1, .speedup = 4 - 0.2 * which, .island = which % 2};
@@ -93,8 +94,8 @@ static void parents_follow_their_formulas(void **state)
              "island without one");
 }
 
-/* CUDA-L1's choice: the sum over all orders of drawing two distinct buckets, then a member of each.
- */
+/* The choice of CUDA-L1: the sum over all orders of drawing two distinct buckets, then a member
+ * of each. */
 static void contrast_follows_its_formula(void **state)
 {
     (void)state;
@@ -134,7 +135,7 @@ static void contrast_follows_its_formula(void **state)
     assert_int_equal(
         kf_population_contrast(p, &(kf_contrast){.tau = 1, .width = 1, .count = 8}, &draws, drawn),
         3);
-    /* A temperature near 0 takes the fastest bucket and leaves nothing of the others. */
+    /* At a temperature near 0 only the fastest bucket is drawn. */
     assert_true(kf_population_contrast(p, &(kf_contrast){.tau = 1e-6, .width = 1, .count = 2},
                                        &draws, drawn) >= 1);
     kf_auto(kf_population) none = kf_population_new();
@@ -156,7 +157,8 @@ static void members_keep_their_order(void **state)
             &(kf_member){.candidate = i * INT64_C(1000003), .speedup = speedup, .island = i % 4}));
         assert_true(kf_population_add(p, &(kf_member){.candidate = i * INT64_C(1000003),
                                                       .speedup = 100,
-                                                      .island = 0})); /* stays what it is */
+                                                      /* It stays the same. */
+                                                      .island = 0}));
     }
     assert_int_equal(kf_population_size(p), 5000);
     for (int i = 1; i <= 5000; i += 3)
@@ -179,7 +181,7 @@ static void failing_branches_end(void **state)
     (void)state;
     kf_auto(kf_population) p = make(3);
     kf_draws draws = {.state = 1};
-    /* the best stays, whatever its children do */
+    /* The best is never pruned. */
     for (int i = 0; i < 3; i++) kf_population_child(p, 1, false, 3);
     for (int i = 0; i < 3; i++) kf_population_child(p, 2, i == 1, 3);
     for (int i = 0; i < 3; i++) kf_population_child(p, 3, false, 3);
@@ -191,7 +193,8 @@ static void failing_branches_end(void **state)
             kf_population_draw(p, &(kf_choice){.parents = KF_PARENTS_UNIFORM, .island = -1},
                                &draws),
             3);
-    kf_population_child(p, 12345, false, 3); /* of nobody known */
+    /* of an unknown parent */
+    kf_population_child(p, 12345, false, 3);
 }
 
 static void the_best_travel(void **state)
@@ -210,7 +213,7 @@ static void the_best_travel(void **state)
     assert_int_equal(kf_population_draw(p, &choice, &draws), 2);
     choice.beam = 0;
     choice.island = 0;
-    /* added last of 1, 4 and the guest 3 */
+    /* the latest of 1, 4 and the migrated 3 */
     assert_int_equal(kf_population_draw(p, &choice, &draws), 4);
     assert_int_equal(kf_population_cells(p), 1);
 }

@@ -1,6 +1,6 @@
-/* The search with tests/cli/fake_worker.c as its judge: what is tried, what is stored, what a run
- * that was cut off goes on with. What a candidate is worth stands in its source ("#pragma fake:
- * …"), so that every expectation is written next to it. */
+/* The search with tests/cli/fake_worker.c as its judge: what it tries, what it stores, and how
+ * it resumes. The speed of a candidate is in its source ("#pragma fake: …"), so each
+ * expectation is next to its cause. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -32,17 +32,18 @@ static void finds_the_optimum(void **state)
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(strncmp(text, "baseline judged correct 1.00\nseed judged correct 1.02\n", 54),
                      0);
-    assert_int_equal(count(text, "tune judged"), 4); /* the defaults are one of the five points */
+    /* The defaults are one of the five points. */
+    assert_int_equal(count(text, "tune judged"), 4);
     kf_autoresult kf_store_run run = {0};
     assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
     assert_int_equal(run.status, KF_RUN_FINISHED);
     assert_int_equal(f->result.progress.judged, 6);
 }
 
-/* Points go to the promising source first; one that is hopelessly slow is measured at its defaults
- * and never again. */
-/* The device's compiler flags are tried on every source, at its best point; what the source
- * declares itself is its own. */
+/* Points go to the promising source first. A hopelessly slow one is measured at its defaults
+ * only. */
+/* The device's compiler flags are tried at the best point of every source. Flags that the
+ * source declares are not added. */
 static void tries_the_flags_of_the_device(void **state)
 {
     fixture *f = *state;
@@ -54,8 +55,7 @@ static void tries_the_flags_of_the_device(void **state)
     assert_true(kf_store_get_candidate(f->store, f->result.progress.best, f->result.progress.run,
                                        &best, &f->error));
     assert_string_equal(best.flags, "[\"-DBLOCK=256\",\"--use_fast_math\"]");
-    /* The source as prompts show it has the tunables' best values, whatever flags came with them.
-     */
+    /* Prompts show the source with the best values of its tunables, without flags. */
     kf_autofree char *source =
         kf_search_source(f->store, f->result.progress.run, f->result.progress.best, &f->error);
     assert_non_null(strstr(source, "#define BLOCK 256\n"));
@@ -89,8 +89,8 @@ static void distrusts_luck(void **state)
     assert_int_equal(count(text, "verify reverified"), 2);
 }
 
-/* One that was measured again and may be faster is not reported behind one that was measured again
- * and is slower than the baseline. */
+/* A verified candidate that may be faster is reported in preference to a verified one that is
+ * slower than the baseline. */
 static void prefers_the_doubtful_to_the_slower(void **state)
 {
     fixture *f = *state;
@@ -102,8 +102,8 @@ static void prefers_the_doubtful_to_the_slower(void **state)
     assert_true(f->result.progress.best_reverified);
 }
 
-/* Wrong when measured again is wrong; too slow once may be the machine's fault, twice is the
- * candidate's. */
+/* A candidate that is wrong when it is measured again is wrong. Too slow once may be the
+ * machine's fault, too slow twice is the candidate's. */
 static void verification_may_convict(void **state)
 {
     fixture *f = *state;
@@ -149,13 +149,13 @@ static void known_candidates_cost_nothing(void **state)
     kf_autofree char *second = history(f, f->result.progress.run, true);
     assert_int_equal(count(second, " known "), 6);
     assert_near(best_of(f), 2);
-    /* Other conditions, other times. */
+    /* Another environment has other times. */
     kf_autofree char *environment_id = kf_search_environment_id("cpu test", "cublas");
     assert_string_equal(environment_id, "cpu test, against baseline cublas");
 }
 
-/* The same processor with another runtime or compiler, or judged by other rules, is as good as
- * another processor: what is known from there is measured again. */
+/* The same processor with another runtime, compiler or rules counts as another device: known
+ * candidates are measured again. */
 static void another_runtime_is_measured_again(void **state)
 {
     static const char *const judges[] = {"cpu test; judge 1, runtime aaaaaaaaaaaa",
@@ -168,7 +168,8 @@ static void another_runtime_is_measured_again(void **state)
         setenv("FAKE_CONDITIONS", judges[i], 1);
         search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
         assert_int_equal(f->result.progress.judged, 6);
-        assert_string_equal(f->result.progress.hardware, "cpu test"); /* what models are told */
+        /* the hardware in prompts */
+        assert_string_equal(f->result.progress.hardware, "cpu test");
         kf_autoresult kf_store_run run = {0};
         assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
         assert_string_equal(run.device, judges[i]);
@@ -176,7 +177,7 @@ static void another_runtime_is_measured_again(void **state)
         assert_int_equal(f->result.progress.judged, 0);
     }
     unsetenv("FAKE_CONDITIONS");
-    /* All of them stay, each under its own conditions. */
+    /* All verdicts stay, each under its own environment. */
     kf_autoresult kf_store_candidate best = {0};
     assert_true(kf_store_get_candidate(f->store, f->result.progress.best, NULL, &best, &f->error));
     int64_t verdicts[4];
@@ -207,7 +208,8 @@ static void budgets_end_a_run(void **state)
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1, .budget = {.seconds = 0.6}});
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_true(kf_now() - started >= 0.6);
-    assert_true(f->result.progress.judged < 10); /* of 11 that take 0.1 s each */
+    /* of 11 jobs that take 0.1 s each */
+    assert_true(f->result.progress.judged < 10);
 }
 
 static void nothing_correct(void **state)
@@ -217,10 +219,12 @@ static void nothing_correct(void **state)
                                        "#pragma fake: status wrong_result\n", NULL});
     search(f, &(kf_search_settings){.declared_flags = true, .seed = 1});
     assert_int_equal(f->result.end, KF_SEARCH_CONVERGED);
-    assert_int_equal(f->result.progress.best, 0); /* the baseline is no find */
+    /* The baseline does not count as the best. */
+    assert_int_equal(f->result.progress.best, 0);
 }
 
-/* A source whose defaults do not build is tuned when there is nothing better: another point may. */
+/* A source with defaults that do not build is tuned if no other source works, since another
+ * point may build. */
 static void the_machine_gets_another_chance(void **state)
 {
     fixture *f = *state;
@@ -267,8 +271,8 @@ static void drafts_repairs_improves(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover =
-        settings.strategy.tune_above = 0;
+    settings.strategy.propose.rethink = settings.strategy.propose.contrast =
+        settings.strategy.propose.crossover = settings.strategy.propose.tune_above = 0;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_string_equal(text, "baseline judged correct 1.00\n"
@@ -305,7 +309,7 @@ static void useless_replies(void **state)
     assert_non_null(strstr(text, "judged correct 1.20"));
 }
 
-/* The next prompt says why a reply could not be used, in words that help. */
+/* The next prompt says why a reply was useless. */
 static void models_are_told_what_was_of_no_use(void **state)
 {
     fixture *f = *state;
@@ -324,7 +328,8 @@ static void models_are_told_what_was_of_no_use(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("auto");
-    settings.strategy.rethink = settings.strategy.contrast = settings.strategy.crossover = 0;
+    settings.strategy.propose.rethink = settings.strategy.propose.contrast =
+        settings.strategy.propose.crossover = 0;
     search(f, &settings);
     for (int64_t call = 3; call <= 5; call++) {
         size_t size;
@@ -348,7 +353,8 @@ static void failing_model_stops_the_run(void **state)
     if (!strstr(f->result.why.text, "5 calls in a row failed") ||
         !strstr(f->result.why.text, "no key"))
         fail_msg("%s", f->result.why.text);
-    assert_near(best_of(f), 1.5); /* and what there is was verified */
+    /* The best so far is verified. */
+    assert_near(best_of(f), 1.5);
     assert_true(f->result.progress.best_reverified);
     kf_autoresult kf_store_run run = {0};
     assert_true(kf_store_find_run(f->store, f->result.progress.run, &run, &f->error));
@@ -379,7 +385,7 @@ static void tokens_and_money_end_a_run(void **state)
     assert_int_equal(f->result.progress.tokens, 300);
 }
 
-/* What a model is told of a failure: the findings, but nothing of a hidden workload. */
+/* A prompt shows the findings of a failure, but nothing of a hidden workload. */
 static void hidden_workloads_stay_hidden(void **state)
 {
     fixture *f = *state;
@@ -439,8 +445,7 @@ static void resume_until_done(fixture *f, const kf_search_settings *settings)
     }
 }
 
-/* Interrupted after every single attempt, a run makes the attempts that it would have made, in the
- * same order. */
+/* A run that is interrupted after each attempt makes the same attempts in the same order. */
 static void goes_on_as_if_nothing_had_happened(void **state)
 {
     fixture *f = *state;
@@ -472,7 +477,8 @@ static void goes_on_as_if_nothing_had_happened(void **state)
     }
 }
 
-/* All prompts of a run: they hold parents, exemplars, negative examples, notes and diagnoses. */
+/* Returns all prompts of a run. They hold parents, exemplars, negative examples, notes and
+ * diagnoses. */
 static char *prompts(fixture *f)
 {
     kf_autobuffer text = {0};
@@ -490,13 +496,14 @@ static char *prompts(fixture *f)
 
 #define DIAGNOSIS "{\"reply\": \"{\\\"bottleneck\\\": \\\"this and that\\\"}\"}\n"
 
-/* So does every strategy, with the same prompts. */
+/* Every strategy resumes in this way, with the same prompts. */
 static void every_strategy_goes_on(void **state)
 {
     fixture *f = *state;
     for (const char *const *name = kf_strategy_names(); *name; name++) {
         make_task(f, (const char *const[]){TUNED("2", "256"), "#pragma fake: speed 1.2\n", NULL});
-        bool critic = strcmp(*name, "critic") == 0; /* its calls come in pairs */
+        /* Its calls come in pairs. */
+        bool critic = strcmp(*name, "critic") == 0;
         kf_autofree char *spec = cassette(
             f, critic ? REPLY("speed 1.3") DIAGNOSIS REPLY("speed 2.1\\nMove: some")
                             DIAGNOSIS REPLY("status crash\\n//3") DIAGNOSIS REPLY("speed 2.5")
@@ -528,8 +535,8 @@ static void every_strategy_goes_on(void **state)
     }
 }
 
-/* A process that is killed at any instant leaves a sound store; the run goes on and ends with the
- * same attempts. */
+/* A process that is killed at any time leaves a valid store. The resumed run ends with the same
+ * attempts. */
 static void survives_kill(void **state)
 {
     fixture *f = *state;
@@ -554,13 +561,14 @@ static void survives_kill(void **state)
             _exit(f->ran && f->result.end == KF_SEARCH_CONVERGED ? 0 : 1);
         }
         random = random * 1103515245u + 12345u;
-        /* longer each time: a busy machine gets there, too */
+        /* Wait longer each time, so that a busy machine progresses too. */
         usleep(2000 + (random >> 8) % (8000 + 3000 * (unsigned)session));
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         kills += WIFSIGNALED(status);
         kf_auto(kf_store) store = kf_store_open(f->path, KF_STORE_WRITE, &f->error);
-        if (!store) continue; /* killed before there was one */
+        /* It was killed before the store existed. */
+        if (!store) continue;
         if (!kf_store_check(store, &f->error)) fail_msg("%s", f->error.text);
         kf_autoresult kf_store_run run = {0};
         bool found;
@@ -586,7 +594,7 @@ static void interrupt_at_once(void *context, kf_search_event event,
         f->interrupts = 2;
 }
 
-/* The second Ctrl-C does not wait for a verdict that may never come. */
+/* The second Ctrl-C does not wait for a verdict, which may never come. */
 static void interrupted_twice(void **state)
 {
     fixture *f = *state;

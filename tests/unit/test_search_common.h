@@ -1,4 +1,4 @@
-/* What the tests of the search share: a task whose candidates say themselves what they are worth
+/* What the tests of the search share: a task with candidates that name their own speed
  * ("#pragma fake: …", tests/cli/fake_worker.c), runs, their histories, recorded replies. */
 #ifndef KFORGE_TEST_SEARCH_COMMON_H
 #define KFORGE_TEST_SEARCH_COMMON_H
@@ -29,7 +29,8 @@ typedef struct fixture {
     kf_task *task;
     kf_store *store;
     volatile int interrupts;
-    int64_t interrupt_at; /* after this many attempts; 0 never */
+    /* after this many attempts; 0: never */
+    int64_t interrupt_at;
     char news[4096];
     kf_search_result result;
     kf_error error;
@@ -42,7 +43,7 @@ static inline void write_text(const char *folder, const char *name, const char *
     assert_true(kf_file_write(path, text, strlen(text), NULL));
 }
 
-/* A task with these seeds (NULL ends them). */
+/* Makes a task with these seeds, NULL at the end. */
 static inline void make_task(fixture *f, const char *const *seeds)
 {
     kf_autobuffer json = {0};
@@ -105,7 +106,7 @@ static inline void notify(void *context, kf_search_event event, const kf_search_
         f->interrupts = 1;
 }
 
-/* A session of a run: a new one, or the one that is in f->result. */
+/* Runs a session of a new run, or of the one in f->result. */
 static inline void run_session(fixture *f, const char *workers, const kf_search_settings *settings,
                                const char *run)
 {
@@ -123,7 +124,7 @@ static inline void search(fixture *f, const kf_search_settings *settings)
     run_session(f, FAKE_WORKER, settings, NULL);
     if (!f->ran) fail_msg("%s", f->error.text);
     if (!kf_store_check(f->store, &f->error)) fail_msg("%s", f->error.text);
-    /* What is reported as best is what `list` and `show` call best. */
+    /* The reported best is that of `list` and `show`. */
     kf_autoresult kf_store_run run = {0};
     if (!kf_store_find_run(f->store, f->result.progress.run, &run, &f->error))
         fail_msg("%s", f->error.text);
@@ -132,8 +133,8 @@ static inline void search(fixture *f, const kf_search_settings *settings)
                  (long long)f->result.progress.best, (long long)run.best);
 }
 
-/* "step outcome status speedup" of every attempt, a line each; with hashes when `hashes`. malloc'd.
- */
+/* Returns "step outcome status speedup" of every attempt, a line each, with hashes if `hashes`;
+ * malloc'd. */
 static inline char *history(fixture *f, const char *run, bool hashes)
 {
     kf_autobuffer text = {0};
@@ -159,7 +160,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* A store of its own, so that nothing is known. */
+/* Opens an empty store, so that no candidate is known. */
 static inline void fresh_store(fixture *f)
 {
     kf_store_close(f->store);

@@ -1,5 +1,5 @@
-/* The search: what is recognised before it is built, when it stops by itself, summaries of notes,
- * what critics are shown. */
+/* The search: candidates that are known before they are built, stopping by itself, summaries of
+ * notes, prompts of critics. */
 #include "search_internal.h"
 #include "test_main.h"
 #include "test_search_common.h"
@@ -25,7 +25,7 @@ static char *prompt_of(fixture *f, int64_t call)
 
 /* ---- novelty --------------------------------------------------------------------------------- */
 
-/* The first and what is the first in other words; and one that is new. */
+/* the first candidate, the same in other words, and a new one */
 #define FIRST CODE("speed 1.4", "void toy() { int a = 1; work(a); }")
 #define REWORDED \
     CODE("speed 1.4", "// Faster!\\nvoid toy()\\n{\\n    int better = 1;\\n    work(better);\\n}")
@@ -50,20 +50,21 @@ static void what_only_renames_is_not_built(void **state)
                               "draft known correct 1.40\n"
                               "draft judged correct 1.50\n"
                               "verify reverified correct 1.50\n");
-    /* The earlier source stands for it: no verdict goes to one that was not judged. */
+    /* The earlier source replaces it, so that no verdict goes to a source that was not judged. */
     kf_autoresult kf_store_attempt first = {0}, again = {0};
     assert_int_equal(attempt_at(f, 2, &first)->candidate, attempt_at(f, 4, &again)->candidate);
     kf_autofree char *source = kf_store_source(f->store, again.candidate, NULL, &f->error);
     assert_null(strstr(source, "better"));
-    /* Its model is told. */
+    /* The model's next prompt says it. */
     kf_autofree char *prompt = prompt_of(f, 3);
     assert_non_null(strstr(prompt, "judged before, with other names, comments or layout: correct, "
                                    "1.40 times as fast as the baseline"));
     kf_autofree char *jobs = kf_file_read(log, 1 << 20, NULL, &f->error);
-    assert_int_equal(count(jobs, "\n"), 5); /* two verifications among them */
+    /* two of them are verifications */
+    assert_int_equal(count(jobs, "\n"), 5);
 }
 
-/* By another run of the same store, whose arms this one does not have. */
+/* Another run of the same store has judged it. */
 static void another_run_knows_it(void **state)
 {
     fixture *f = *state;
@@ -80,7 +81,7 @@ static void another_run_knows_it(void **state)
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "draft known correct 1.40"), 1);
-    /* Unless it is to judge everything itself. */
+    /* With `anew` it does not count. */
     settings.anew = true;
     kf_autofree char *third = cassette(f, REWORDED);
     settings.models = (const char *const[]){third};
@@ -91,12 +92,12 @@ static void another_run_knows_it(void **state)
 
 /* ---- when to stop ---------------------------------------------------------------------------- */
 
-/* A search that has seen nothing but these candidates of a model. */
+/* Gives these candidates of a model to the search, which has no others. */
 static void see(kf_search *s, const double *speedups, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         kf_outcome outcome = {.step = KF_STEP_IMPROVE,
-                              .candidate = s->model_candidates + 1,
+                              .candidate = s->selection.model_candidates + 1,
                               .of_model = true,
                               .status = speedups[i] > 0 ? KF_CORRECT : KF_WRONG_RESULT,
                               .blame = speedups[i] > 0 ? KF_BLAME_NOBODY : KF_BLAME_CANDIDATE,
@@ -109,22 +110,22 @@ static void see(kf_search *s, const double *speedups, size_t size)
 static kf_search *new_search(void)
 {
     kf_search *s = calloc(1, sizeof *s);
-    s->population = kf_population_new();
-    s->model_count = 1;
+    s->selection.population = kf_population_new();
+    s->models.count = 1;
     s->strategy = *kf_strategy_named("sample");
-    s->strategy.stop_gain = 0.002;
+    s->strategy.stop.gain = 0.002;
     return s;
 }
 
 static void free_search(kf_search **s)
 {
-    kf_population_free((*s)->population);
+    kf_population_free((*s)->selection.population);
     free(*s);
 }
 #define autosearch __attribute__((cleanup(free_search))) kf_search
 
-/* How many failures in a row after `speedups` end the search. */
-static int runner_timeout(const double *speedups, size_t size)
+/* Returns how many failures in a row after `speedups` end the search. */
+static int failures_until_stop(const double *speedups, size_t size)
 {
     autosearch *s = new_search();
     see(s, speedups, size);
@@ -139,43 +140,47 @@ static void expected_gain_follows_its_formula(void **state)
 {
     (void)state;
     autosearch *s = new_search();
-    assert_near(kf_selection_expected(s), 0.223 / 2);
+    assert_near(kf_selection_expected(&s->selection), 0.223 / 2);
     see(s, (double[]){1, 1.2, 1.1, 0}, 4);
-    /* One gain, of log(1.2), half of the mean; then two that did not gain. The first figure is no
-     * gain. */
+    /* One gain of log(1.2) is half of the mean. Then two candidates gain nothing. The first
+     * speedup is no gain. */
     double mean = (0.223 + log(1.2)) / 2;
-    assert_true(fabs(kf_selection_expected(s) - mean / 4) < 1e-9);
-    see(s, (double[]){1.21}, 1); /* less than `gain`: none */
-    assert_true(fabs(kf_selection_expected(s) - mean / 5) < 1e-9);
+    assert_true(fabs(kf_selection_expected(&s->selection) - mean / 4) < 1e-9);
+    /* Less than `gain` is no gain. */
+    see(s, (double[]){1.21}, 1);
+    assert_true(fabs(kf_selection_expected(&s->selection) - mean / 5) < 1e-9);
     see(s, (double[]){2.4}, 1);
-    assert_true(fabs(kf_selection_expected(s) - (mean + log(2.4 / 1.2)) / 2 / 2) < 1e-9);
+    assert_true(fabs(kf_selection_expected(&s->selection) - (mean + log(2.4 / 1.2)) / 2 / 2) <
+                1e-9);
 }
 
 static void stops_when_little_is_expected(void **state)
 {
     (void)state;
     const double flat[] = {1}, small[] = {1, 1.03, 1.06, 1.1, 1.13, 1.17}, doubling[] = {1, 2, 4};
-    assert_int_equal(runner_timeout(flat, 1), 110);
-    int after_small = runner_timeout(small, 6), after_doubling = runner_timeout(doubling, 3);
+    assert_int_equal(failures_until_stop(flat, 1), 110);
+    int after_small = failures_until_stop(small, 6),
+        after_doubling = failures_until_stop(doubling, 3);
     assert_in_range(after_small, 10, 40);
     assert_in_range(after_doubling, 200, 400);
-    /* A search that goes on gaining is never stopped; 0 stops none. */
+    /* A search that keeps gaining never stops. 0 turns the rule off. */
     autosearch *s = new_search();
     for (double speedup = 1; speedup < 50; speedup *= 1.03) {
         see(s, (double[]){speedup, 0, 0.9 * speedup}, 3);
         assert_null(kf_selection_stop(s));
     }
     see(s, (double[400]){0}, 400);
-    assert_string_equal(kf_selection_stop(s),
-                        "the next candidate is expected to gain less than stop_gain");
-    s->strategy.stop_gain = 0;
+    assert_string_equal(
+        kf_selection_stop(s),
+        "the next candidate is expected to improve the best by less than stop_gain");
+    s->strategy.stop.gain = 0;
     assert_null(kf_selection_stop(s));
-    s->strategy.stop_floor = 0.95;
-    s->floor_share = 0.96;
+    s->strategy.stop.floor = 0.95;
+    s->selection.floor_share = 0.96;
     assert_non_null(kf_selection_stop(s));
 }
 
-/* In a run, and the same when it is interrupted and goes on. */
+/* The same in a run, and in a run that is interrupted and resumed. */
 static void a_run_ends_for_want_of_gain(void **state)
 {
     fixture *f = *state;
@@ -191,7 +196,7 @@ static void a_run_ends_for_want_of_gain(void **state)
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
     /* (0.223 + log(1.5)) / 2 = 0.314 for the first: n + 2 > 10.5 */
-    settings.strategy.stop_gain = 0.03;
+    settings.strategy.stop.gain = 0.03;
     search(f, &settings);
     assert_int_equal(f->result.end, KF_SEARCH_SPENT);
     assert_non_null(strstr(f->result.why.text, "stop_gain"));
@@ -228,17 +233,18 @@ static void notes_are_summarised(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
-    settings.strategy.draft = 0;
-    settings.strategy.improve = 1;
-    settings.strategy.notes = 8;
-    settings.strategy.summary = 3;
+    settings.strategy.propose.draft = 0;
+    settings.strategy.propose.improve = 1;
+    settings.strategy.context.notes = 8;
+    settings.strategy.context.summary = 3;
     search(f, &settings);
-    /* What it was asked, after three candidates. */
+    /* The request for a summary comes after three candidates. */
     kf_autofree char *asked = prompt_of(f, 4);
     assert_non_null(strstr(asked, "\"did_not_pay\": ["));
     assert_non_null(strstr(asked, "change number two"));
     assert_non_null(strstr(asked, "The best candidate"));
-    /* What came of it: in the next prompts, in place of what it condenses, with what came later. */
+    /* The next prompts show it instead of the notes that it summarises, together with later
+     * notes. */
     kf_autofree char *next = prompt_of(f, 5), *later = prompt_of(f, 6);
     assert_non_null(strstr(next, "A summary of earlier candidates, by a model:\npaid: tiling: 1.25 "
                                  "times\ndid not pay: unrolling\n"));
@@ -246,7 +252,8 @@ static void notes_are_summarised(void **state)
     assert_non_null(strstr(later, "Since then:\n"));
     assert_non_null(strstr(later, "change number four"));
     kf_autofree char *text = history(f, f->result.progress.run, false);
-    assert_int_equal(count(text, "summary"), 0); /* no attempt */
+    /* It is no attempt. */
+    assert_int_equal(count(text, "summary"), 0);
 }
 
 static void a_summary_that_is_none_is_told(void **state)
@@ -258,8 +265,8 @@ static void a_summary_that_is_none_is_told(void **state)
     kf_search_settings settings = {
         .declared_flags = true, .seed = 1, .models = (const char *const[]){spec}, .model_count = 1};
     settings.strategy = *kf_strategy_named("sample");
-    settings.strategy.notes = 8;
-    settings.strategy.summary = 1;
+    settings.strategy.context.notes = 8;
+    settings.strategy.context.summary = 1;
     search(f, &settings);
     kf_autofree char *text = history(f, f->result.progress.run, false);
     assert_int_equal(count(text, "summary no_source"), 1);
@@ -291,54 +298,6 @@ static void critics_are_shown_flags_and_coders_are_not(void **state)
     assert_null(strstr(coder, "static scan"));
 }
 
-/* ---- the order of a run that is repeated ----------------------------------------------------- */
-
-static kf_proposal *flying(kf_search *s, int64_t ticket, kf_step step, const char *source)
-{
-    kf_proposal *p = calloc(1, sizeof *p);
-    *p = (kf_proposal){.next = s->in_flight,
-                       .ticket = ticket,
-                       .step = step,
-                       .source = strdup(source),
-                       .size = strlen(source)};
-    return s->in_flight = p;
-}
-
-/* The run had verdicts on B, then on X once more, then on C. Here X comes up again, and is known,
- * before it is measured again: that it was is another matter, and its verdict still waits for B's.
- */
-static void what_is_known_is_not_what_is_measured_again(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *source;
-        bool verify;
-    } rows[] = {{"B", false}, {"X", true}, {"C", false}};
-    kf_autofree kf_search *s = calloc(1, sizeof *s);
-    s->order.places = calloc(3, sizeof *s->order.places);
-    for (size_t i = 0; i < 3; i++) {
-        kf_store_candidate_hash(rows[i].source, 1, NULL, 0, s->order.places[i].hash);
-        s->order.places[i].verify = rows[i].verify;
-    }
-    s->order.count = 3;
-    kf_replay_order_known(s, flying(s, 1, KF_STEP_IMPROVE, "X"));
-    kf_proposal_free(s->in_flight);
-    s->in_flight = NULL;
-    kf_proposal *again = flying(s, 2, KF_STEP_VERIFY, "X"), *b = flying(s, 3, KF_STEP_TUNE, "B");
-    kf_workers_result result = {.ticket = 2};
-    assert_true(kf_replay_order_hold(s, &result));
-    assert_false(kf_replay_order_take(s, &result));
-    result = (kf_workers_result){.ticket = 3};
-    assert_true(kf_replay_order_hold(s, &result));
-    assert_true(kf_replay_order_take(s, &result) && result.ticket == 3);
-    s->in_flight = again, again->next = NULL; /* B is done with */
-    assert_true(kf_replay_order_take(s, &result) && result.ticket == 2);
-    assert_int_equal(s->order.next, 2);
-    kf_proposal_free(again);
-    kf_proposal_free(b);
-    kf_replay_order_clear(&s->order);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int test_program(void)
@@ -352,7 +311,6 @@ int test_program(void)
         TEST(notes_are_summarised),
         TEST(a_summary_that_is_none_is_told),
         TEST(critics_are_shown_flags_and_coders_are_not),
-        cmocka_unit_test(what_is_known_is_not_what_is_measured_again),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

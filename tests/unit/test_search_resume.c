@@ -1,13 +1,12 @@
-/* Runs of several workers that are killed with calls and jobs under way. What a process leaves
- * behind changes with its commits alone, so one that is killed right after a commit leaves what a
- * kill at any later instant leaves, up to the next one: a run in sessions of one commit each is
- * killed everywhere.
+/* Runs that are killed with calls and jobs in flight. A process changes what it leaves behind
+ * with its commits only. So a kill right after a commit leaves the same as any later kill
+ * before the next commit. A run in sessions of one commit each is killed everywhere.
  *
- * In which order verdicts and replies of several workers and models come is up to the clock. So
- * runs are compared where it is not: a run that repeats a stored one and is killed again and again
- * is the same as the stored one; and a run that is killed while it asks a live model is the same as
- * its repetition, which nobody kills. The same: attempts, candidates and parents, prompts, replies,
- * and where in the run each call was begun and answered. */
+ * With one worker the order of verdicts follows from the decisions, and a replayed model
+ * answers when the live one did. So a replay that is killed again and again equals the stored
+ * run. A run that is killed while it waits for a live model equals its replay. Equal are
+ * attempts, candidates, parents, prompts and replies, and the positions of calls in the run.
+ * With several workers a killed run is only checked to lose nothing. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,7 +16,8 @@
 #include "kforge/store_maintenance.h"
 #include "test_search_common.h"
 
-static int kill_after; /* commits; 0 never */
+/* number of commits; 0: never */
+static int kill_after;
 
 bool __real_kf_store_commit(kf_store *store, kf_error *error);
 bool __wrap_kf_store_commit(kf_store *store, kf_error *error);
@@ -28,9 +28,9 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
     return committed;
 }
 
-/* Thinks for some hundredths of a second and says anything: diagnoses and moves that become notes,
- * code that is good, wrong, known, or of the same machine code as other code, only words, nothing,
- * or that it failed. By the number of the prompt. */
+/* A model that takes some hundredths of a second. Its answers depend on the number of the
+ * prompt: diagnoses, moves that become notes, good code, wrong code, known code, code with the
+ * same machine code as other code, only words, nothing, or a failure. */
 #define MODEL                                                                                     \
     "prompt=$(cat)\n"                                                                             \
     "n=1\n"                                                                                       \
@@ -57,18 +57,18 @@ bool __wrap_kf_store_commit(kf_store *store, kf_error *error)
     "// kforge: tune BLOCK 32 64 128 256 512\n#ifndef BLOCK\n#define BLOCK 32\n#endif\" $n\n"     \
     "fi\n"
 
-static const char *const ways[][3] = {
-    {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER,
-     "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
-     "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
-    {"FAKE_SEED=4 exec " FAKE_WORKER, "FAKE_SEED=5 FAKE_JITTER=0.01 exec " FAKE_WORKER,
-     "FAKE_SEED=6 exec " FAKE_WORKER},
-    {"FAKE_SLEEP=0.9 FAKE_JOBS=3 exec " FAKE_WORKER, "FAKE_SLEEP=0.8 FAKE_JOBS=3 exec " FAKE_WORKER,
-     "FAKE_SLEEP=0.85 FAKE_JOBS=3 exec " FAKE_WORKER},
+/* Sets of workers, NULL at the end. */
+enum { SLOW, FAST, SEVERAL };
+static const char *const ways[][4] = {
+    [SLOW] = {"FAKE_SEED=1 FAKE_JITTER=0.03 exec " FAKE_WORKER},
+    [FAST] = {"FAKE_SEED=4 exec " FAKE_WORKER},
+    [SEVERAL] = {"FAKE_SEED=1 FAKE_JOBS=3 FAKE_JITTER=0.02 exec " FAKE_WORKER,
+                 "FAKE_SEED=2 FAKE_JOBS=2 FAKE_JITTER=0.03 exec " FAKE_WORKER,
+                 "FAKE_SEED=3 FAKE_JITTER=0.01 FAKE_SLEEP=0.01 exec " FAKE_WORKER},
 };
 
-/* A session in a process of its own. *run: "" a new one, and then its id. True when the run has
- * come to its end, false when the process was killed. */
+/* Runs a session in its own process. *run: "" for a new run, then its id. True if the run has
+ * ended, false if the process was killed. */
 static bool session(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
                     char run[KF_RUN_ID], int commits)
 {
@@ -78,8 +78,10 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         kill_after = commits;
         f->store = kf_store_open(path, KF_STORE_CREATE, &f->error);
+        size_t count = 0;
+        while (ways[way][count]) count++;
         kf_workers *pool =
-            kf_workers_open(ways[way], 3, &(kf_workers_options){.grace_seconds = 1}, &f->error);
+            kf_workers_open(ways[way], count, &(kf_workers_options){.grace_seconds = 1}, &f->error);
         kf_search_observer observer = {notify, f};
         f->ran = f->store && pool &&
                  kf_search_run(f->store, f->task, *run ? run : NULL, settings, pool, &f->interrupts,
@@ -101,8 +103,8 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
     return WIFEXITED(status);
 }
 
-/* Until the run has come to its end; `most`: commits that a session lives for, drawn from 1 to
- * that; 0: one session. */
+/* Runs sessions until the run has ended, and returns their number. `most`: most commits of a
+ * session, drawn from 1 to that; 0: one session. */
 static int sessions(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
                     char run[KF_RUN_ID], int most)
 {
@@ -128,7 +130,7 @@ static void add_text(kf_buffer *text, kf_store *store, int64_t call, kf_call_tex
     kf_buffer_format(text, " %.12s", hex);
 }
 
-/* All that a run did and asked, a line each. */
+/* Returns all attempts, parents and calls of a run, a line each. */
 static char *story(fixture *f, const char *path, const char *run)
 {
     kf_autobuffer text = {0};
@@ -152,7 +154,8 @@ static char *story(fixture *f, const char *path, const char *run)
     while (kf_store_next_model_call(calls, &call, &f->error) == 1) {
         const char *asked = strstr(call.settings, "\"asked\":"),
                    *after = strstr(call.settings, "\"after\":");
-        if (strtoll(after + 8, NULL, 10) >= INT64_C(1) << 50) continue; /* ended with the run */
+        /* The end of the run cancelled it. */
+        if (strtoll(after + 8, NULL, 10) >= INT64_C(1) << 50) continue;
         kf_buffer_format(&text, "call %s %s %s", call.purpose, call.outcome, asked);
         add_text(&text, store, call.id, KF_CALL_PROMPT, &f->error);
         add_text(&text, store, call.id, KF_CALL_REPLY, &f->error);
@@ -177,11 +180,12 @@ typedef struct kind {
     const char *strategy;
     int64_t calls;
     size_t models;
-    int most; /* commits of a session of the repetition */
+    /* most commits of a session of the replay */
+    int most;
 } kind;
 
-static const kind kinds[] = {{"auto", 0, 1, 1}, {"evolve", 0, 2, 5},   {"critic", 0, 2, 5},
-                             {"fsr", 4, 1, 5},  {"contrast", 0, 1, 5}, {"auto", 0, 2, 7}};
+static const kind kinds[] = {{"auto", 3, 1, 1}, {"evolve", 3, 2, 5},   {"critic", 3, 2, 5},
+                             {"fsr", 4, 1, 5},  {"contrast", 1, 1, 5}, {"auto", 3, 2, 7}};
 
 typedef struct models {
     char *specs[2];
@@ -249,7 +253,7 @@ static void begin(fixture *f)
     forget_calls(f);
 }
 
-/* A repetition in pieces is the run that it repeats, and so is one in one piece. */
+/* A replay equals its run, in one session or in many. */
 static void a_killed_repetition_is_its_run(void **state)
 {
     fixture *f = *state;
@@ -262,15 +266,15 @@ static void a_killed_repetition_is_its_run(void **state)
         begin(f);
         open_models(f, &m, i);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        sessions(f, first, &settings, 0, run, 0);
+        sessions(f, first, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, first, run);
         assert_true(count(whole, "\n") > 40);
         replay_models(&m, first, run);
         settings = settings_of(k, 5 + i, m.replays);
-        sessions(f, second, &settings, 1, again, 0);
+        sessions(f, second, &settings, FAST, again, 0);
         kf_autofree char *repeated = story(f, second, again);
         assert_same(k->strategy, whole, repeated);
-        int killed = sessions(f, third, &settings, 1, again, k->most);
+        int killed = sessions(f, third, &settings, FAST, again, k->most);
         kf_autofree char *pieces = story(f, third, again);
         printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
                count(whole, "\n"), killed - 1);
@@ -281,8 +285,7 @@ static void a_killed_repetition_is_its_run(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run that was killed while it asked live models is the same as its repetition, which nobody
- * kills. */
+/* A run that was killed while it waited for live models equals its replay. */
 static void a_killed_run_is_its_repetition(void **state)
 {
     fixture *f = *state;
@@ -294,11 +297,11 @@ static void a_killed_run_is_its_repetition(void **state)
         begin(f);
         open_models(f, &m, i + 100);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        int killed = sessions(f, first, &settings, 0, run, k->most + 4);
+        int killed = sessions(f, first, &settings, SLOW, run, k->most + 4);
         kf_autofree char *whole = story(f, first, run);
         replay_models(&m, first, run);
         settings = settings_of(k, 5 + i, m.replays);
-        sessions(f, second, &settings, 1, again, 0);
+        sessions(f, second, &settings, FAST, again, 0);
         kf_autofree char *repeated = story(f, second, again);
         printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
                count(whole, "\n"), killed - 1);
@@ -308,9 +311,8 @@ static void a_killed_run_is_its_repetition(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* A run in a store that knows what an earlier one has judged and noted counts by that, and so does
- * its repetition: there, where its own verdicts are known as well by then, in a copy, and in
- * pieces. */
+/* A run counts verdicts and notes of an earlier run in its store, and so does its replay: in
+ * that store, in a copy, and in many sessions. */
 static void what_a_run_knew_its_repetition_knows(void **state)
 {
     fixture *f = *state;
@@ -322,10 +324,11 @@ static void what_a_run_knew_its_repetition_knows(void **state)
         begin(f);
         open_models(f, &m, i + 200);
         kf_search_settings settings = settings_of(k, 5 + i, m.specs);
-        sessions(f, path, &settings, 0, run, 0);
-        forget_calls(f); /* the models say much of what they have said before, in another order */
+        sessions(f, path, &settings, SLOW, run, 0);
+        /* The models repeat much of what they said before, in another order. */
+        forget_calls(f);
         settings = settings_of(k, 55 + i, m.specs);
-        sessions(f, path, &settings, 0, run, 0);
+        sessions(f, path, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, path, run);
         int known = count(whole, " known ");
         kf_store *store = kf_store_open(path, KF_STORE_WRITE, &f->error);
@@ -335,8 +338,8 @@ static void what_a_run_knew_its_repetition_knows(void **state)
             replay_models(&m, time ? copy : path, run);
             settings = settings_of(k, 55 + i, m.replays);
             settings.anew = true;
-            int killed =
-                sessions(f, time ? copy : path, &settings, 1, again, time == 2 ? k->most + 2 : 0);
+            int killed = sessions(f, time ? copy : path, &settings, FAST, again,
+                                  time == 2 ? k->most + 2 : 0);
             kf_autofree char *repeated = story(f, time ? copy : path, again);
             printf("%s, %zu models: %d lines, %d known, killed %d times\n", k->strategy, k->models,
                    count(whole, "\n"), known, killed - 1);
@@ -348,15 +351,14 @@ static void what_a_run_knew_its_repetition_knows(void **state)
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
 }
 
-/* So does a run end where a budget of requests ends it, or models that only fail: in pieces for the
- * same reason, and after the same attempts. Jobs that no worker had begun by then were taken back,
- * and are not judged where workers are faster. */
+/* A replay also ends at the same point: with a budget of requests, and with models that only
+ * fail. */
 static void the_end_is_the_same(void **state)
 {
     fixture *f = *state;
-    const kind auto_alone = {"auto", 0, 1, 1};
-    const char *const ends[] = {"requests", "failing", "withdrawn"};
-    for (size_t i = 0; i < 3; i++) {
+    const kind auto_alone = {"auto", 3, 1, 1};
+    const char *const ends[] = {"requests", "failing"};
+    for (size_t i = 0; i < 2; i++) {
         models m = {0};
         char run[KF_RUN_ID], again[KF_RUN_ID];
         kf_autofree char *first = path_of(f, "first", i), *second = path_of(f, "second", i);
@@ -365,14 +367,50 @@ static void the_end_is_the_same(void **state)
         if (i) write_text(f->folder, "model.sh", "sleep 0.0$((RANDOM % 5))\nexit 1\n");
         kf_search_settings settings = settings_of(&auto_alone, 5 + i, m.specs);
         settings.budget = (kf_search_budget){.requests = i ? 0 : 9};
-        sessions(f, first, &settings, i == 2 ? 2 : 0, run, 0);
+        sessions(f, first, &settings, SLOW, run, 0);
         kf_autofree char *whole = story(f, first, run);
         replay_models(&m, first, run);
         settings.models = (const char *const *)m.replays;
-        int killed = sessions(f, second, &settings, 1, again, i == 2 ? 0 : auto_alone.most);
+        int killed = sessions(f, second, &settings, FAST, again, auto_alone.most);
         kf_autofree char *repeated = story(f, second, again);
         printf("%s: %d lines, killed %d times\n", ends[i], count(whole, "\n"), killed - 1);
         assert_same(ends[i], whole, repeated);
+        models_clear(&m);
+    }
+    f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
+}
+
+/* A run of several workers goes on after each kill to the end of its budget. Its attempts are
+ * numbered without a gap. */
+static void several_workers_lose_nothing(void **state)
+{
+    fixture *f = *state;
+    for (size_t i = 0; i < 2; i++) {
+        const kind *k = &kinds[i];
+        models m = {0};
+        char run[KF_RUN_ID];
+        kf_autofree char *path = path_of(f, "several", i);
+        begin(f);
+        open_models(f, &m, i + 400);
+        kf_search_settings settings = settings_of(k, 5 + i, m.specs);
+        settings.calls = 0;
+        int killed = sessions(f, path, &settings, SEVERAL, run, k->most + 4);
+        kf_autofree char *whole = story(f, path, run);
+        printf("%s, %zu models: %d lines, killed %d times\n", k->strategy, k->models,
+               count(whole, "\n"), killed - 1);
+        assert_true(killed > 5);
+        kf_auto(kf_store) store = kf_store_open(path, KF_STORE_READ, &f->error);
+        kf_autoresult kf_store_run found = {0};
+        assert_true(store && kf_store_find_run(store, run, &found, &f->error));
+        assert_int_equal(found.status, KF_RUN_FINISHED);
+        kf_auto(kf_store_cursor) attempts = kf_store_attempts(store, run, 1, &f->error);
+        kf_autoresult kf_store_attempt a = {0};
+        int64_t judged = 0, number = 0;
+        while (kf_store_next_attempt(attempts, &a, &f->error) == 1) {
+            assert_int_equal(a.number, ++number);
+            judged += a.outcome == KF_ATTEMPT_JUDGED || a.outcome == KF_ATTEMPT_SAME_CODE;
+        }
+        assert_true(judged >= settings.budget.candidates);
         models_clear(&m);
     }
     f->store = kf_store_open(f->path, KF_STORE_CREATE, &f->error);
@@ -385,6 +423,7 @@ int test_program(void)
         cmocka_unit_test_setup_teardown(a_killed_run_is_its_repetition, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_is_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_run_knew_its_repetition_knows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(several_workers_lose_nothing, set_up, tear_down),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return TEST_GROUP(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static bool read_text(const char *text, kf_strategy *strategy, kf_error *error)
     return json && kf_strategy_read(json, "own.json", strategy, error);
 }
 
-/* What a run stores is what it goes on with. */
+/* A strategy survives being stored as JSON. */
 static void named_ones_survive_json(void **state)
 {
     (void)state;
@@ -49,18 +49,18 @@ static void own_ones_start_from_a_named_one(void **state)
                           "\"tournament\", \"best\": false}",
                           &s, &error));
     assert_string_equal(s.name, "mine");
-    assert_int_equal(s.islands, 7);
-    assert_int_equal(s.parents, KF_PARENTS_TOURNAMENT);
-    assert_false(s.best);
-    assert_int_equal(s.migrate, kf_strategy_named("evolve")->migrate);
-    /* Without "like" nothing is asked for but what is named. */
+    assert_int_equal(s.survivors.islands, 7);
+    assert_int_equal(s.survivors.parents, KF_PARENTS_TOURNAMENT);
+    assert_false(s.context.best);
+    assert_int_equal(s.survivors.migrate, kf_strategy_named("evolve")->survivors.migrate);
+    /* Without "like" only the named weights count. */
     assert_true(read_text("{\"contrast\": 2, \"exemplars\": 3}", &s, &error));
-    assert_true(s.draft <= 0 && s.improve <= 0 && s.contrast >= 2);
+    assert_true(s.propose.draft <= 0 && s.propose.improve <= 0 && s.propose.contrast >= 2);
     kf_autofree char *folder = kf_directory_temporary("kforge-test-strategy", &error),
                      *path = kf_path_join(folder, "own.json");
     assert_true(kf_file_write(path, "{\"tune\": 3}", 11, &error));
     assert_true(kf_strategy_load(path, &s, &error));
-    assert_int_equal(s.tune, 3);
+    assert_int_equal(s.propose.tune, 3);
     assert_true(kf_directory_remove(folder, &error));
 }
 
@@ -77,7 +77,7 @@ static void faults_are_told_in_one_line(void **state)
          {"parents", "turnament", "did you mean tournament"}},
         {"{\"improve\": 1, \"edits\": 3}", {"own.json", "edits", ""}},
         {"{\"like\": \"evolv\"}", {"like", "did you mean evolve", ""}},
-        {"{\"islands\": 3}", {"own.json", "nothing is ever proposed", ""}},
+        {"{\"islands\": 3}", {"own.json", "the strategy proposes nothing", ""}},
         {"[]", {"own.json", "object", ""}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -45,7 +45,7 @@ static void reads_what_is_declared(void **state)
     char text[200];
     kf_tune_point_default(space, &point);
     kf_tune_point_describe(space, &point, text, sizeof text);
-    /* 256 * 8 breaks the constraint; the nearest point that holds is taken. */
+    /* 256 * 8 breaks the constraint, so the nearest valid point is taken. */
     assert_true(kf_tune_point_valid(space, &point));
     assert_string_equal(text, "BLOCK=256 TILE=2 []");
     bool exact;
@@ -137,7 +137,7 @@ static void impossible_constraints_are_found_quickly(void **state)
     kf_error error;
     assert_null(kf_tune_space_read(source.data, &error));
     assert_non_null(strstr(error.text, "no values of the tunables satisfy `A0 + A15 == 100`"));
-    /* 32^16 points, of which those with A0 = A15 remain: counted, not walked. */
+    /* 32^16 points, of which those with A0 = A15 remain. They are counted without a walk. */
     source.size = declared;
     kf_buffer_string(&source, "// kforge: require A0 == A15\n");
     kf_auto(kf_tune_space) space = read_space(source.data);
@@ -145,7 +145,7 @@ static void impossible_constraints_are_found_quickly(void **state)
     double size = kf_tune_space_size(space, &exact);
     assert_true(exact);
     assert_true(fabs(size / pow(32, 15) - 1) < 1e-12);
-    /* Impossible, but only after all 32^16 points: given up in bounded time. */
+    /* Impossible, but known only after all 32^16 points: the search gives up in bounded time. */
     source.size = declared;
     kf_buffer_string(
         &source,
@@ -258,7 +258,8 @@ static void add_flags(kf_tune_space *space, const char *alternatives)
     if (!kf_tune_space_add_flags(space, alternatives, &error)) fail_msg("%s", error.text);
 }
 
-/* 4 is best of A; of the flags those at index 2 are, and they help least at other values. */
+/* The best value of A is 4, the best flags are those at index 2, and they help least at other
+ * values. */
 static double flag_score(const kf_tune_space *space, const kf_tune_point *point)
 {
     char text[200];
@@ -279,7 +280,7 @@ static void added_flags_are_tried_at_the_best_point(void **state)
     add_flags(space, "| --use_fast_math");
     assert_true(kf_tune_space_size(space, NULL) == 24);
     kf_auto(kf_tuner) tuner = kf_tuner_new(space, 5, 64);
-    /* told the same history, asked nothing */
+    /* with the same history, without new points */
     kf_auto(kf_tuner) resumed = kf_tuner_new(space, 5, 64);
     kf_tune_point point, again;
     double best = 0;
@@ -287,7 +288,7 @@ static void added_flags_are_tried_at_the_best_point(void **state)
     for (; kf_tuner_next(tuner, &point); handed++) {
         char text[200];
         kf_tune_point_describe(space, &point, text, sizeof text);
-        /* the source's own axes first, and defaults are not spelled out */
+        /* The source's own axes come first. Defaults are not spelled out. */
         if (handed < 4) assert_null(strchr(text, '['));
         if (handed >= 4) assert_true(strncmp(text, "A=4 [", 5) == 0);
         assert_true(kf_tune_point_parse(space, text, &again, NULL));
@@ -370,9 +371,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Shaped like measured speedups: smooth along each axis around an optimum that the seed places, two
- * pairs of axes that interact, a ripple of 3 % that makes local optima, and a tenth of the points
- * that fail to build. 1.0 at the optimum. */
+/* Like measured speedups: smooth along each axis around an optimum that the seed places, two
+ * pairs of axes that interact, a ripple of 3 % that makes local optima, and a tenth of the
+ * points that fail to build. 1.0 at the optimum. */
 static double landscape(const kf_tune_point *point, uint64_t seed)
 {
     double score = 1;
@@ -393,8 +394,8 @@ static double landscape(const kf_tune_point *point, uint64_t seed)
     return score - 0.03 * (double)(all % 1000) / 1000;
 }
 
-/* The best score under the constraints but for the ripple: axes interact only within (0, 1), (2,
- * 3), …, and so do the constraints used here. */
+/* Returns the best score under the constraints, without the ripple. Axes interact only within
+ * (0, 1), (2, 3), …, and so do the constraints here. */
 static double best_possible(const kf_tune_space *space, uint64_t seed)
 {
     double loss = 0;
@@ -441,7 +442,7 @@ static double best_of_tuner(const kf_tune_space *space, uint64_t seed, int budge
     return best;
 }
 
-/* Random admissible points by rejection. */
+/* Returns the best of random valid points, drawn by rejection. */
 static double best_of_random(const kf_tune_space *space, uint64_t seed, int budget)
 {
     double best = -INFINITY;
@@ -528,8 +529,8 @@ static void resuming_equals_going_on(void **state)
     }
 }
 
-/* With several points outstanding, some for long, a history of what was handed out and what
- * reported leads to the same point at any cut. */
+/* With several points outstanding, some for long, a stored history leads to the same next point
+ * at any cut. */
 static void resuming_with_points_outstanding(void **state)
 {
     (void)state;
@@ -539,7 +540,7 @@ static void resuming_with_points_outstanding(void **state)
     for (size_t kind = 0; kind < 2; kind++) {
         kf_auto(kf_tune_space) space = landscape_space(extras[kind]);
         static kf_tune_point handed[POINTS];
-        /* in which they are reported, when OUTSTANDING are out: all but every thirteenth */
+        /* the order of reports with OUTSTANDING points out: all but every thirteenth */
         static int order[POINTS];
         kf_auto(kf_tuner) whole = kf_tuner_new(space, 3, 1000);
         uint64_t random = 17;
@@ -580,7 +581,7 @@ static void never_the_same_point_twice(void **state)
     kf_auto(kf_tuner) tuner = kf_tuner_new(space, 11, 1000);
     static kf_tune_point seen[1500];
     int count = 0;
-    /* Every fifth is never reported, foreign reports come in between, some twice. */
+    /* Every fifth point is never reported. Reports of other points come in between, some twice. */
     while (count < 1500 && kf_tuner_next(tuner, &seen[count])) {
         for (int i = 0; i < count; i++)
             assert_memory_not_equal(&seen[i], &seen[count], sizeof seen[0]);
@@ -590,7 +591,8 @@ static void never_the_same_point_twice(void **state)
     }
     assert_true(count > 200);
     kf_tune_point outside = {{255}};
-    kf_tuner_report(tuner, &outside, 1e9); /* ignored */
+    /* It is ignored. */
+    kf_tuner_report(tuner, &outside, 1e9);
 }
 
 static void ends_when_everything_is_known_or_converged(void **state)
@@ -602,7 +604,8 @@ static void ends_when_everything_is_known_or_converged(void **state)
     kf_tune_point point;
     int count = 0;
     while (count < 100 && kf_tuner_next(tuner, &point)) {
-        kf_tuner_report(tuner, &point, NAN); /* nothing ever works */
+        /* No point ever works. */
+        kf_tuner_report(tuner, &point, NAN);
         count++;
     }
     assert_in_range(count, 20, 36);

@@ -15,7 +15,7 @@ double kf_bandit_index(const kf_bandit_arm *arms, size_t count, size_t arm,
     for (size_t i = 0; i < count; i++) all += arms[i].pulls + (double)arms[i].flying;
     if (!(mine > 0)) return INFINITY;
     double exploration = rule->exploration > 0 ? rule->exploration : KF_BANDIT_EXPLORATION;
-    /* A pull under way tells nothing of the reward: only the doubt about it shrinks. */
+    /* A pull in flight does not change the reward. It only reduces the uncertainty. */
     double reward = a->pulls > 0 ? a->reward / a->pulls : 0,
            cost = a->pulls > 0 ? a->cost / a->pulls : 0;
     double bound = fmin(1, reward + sqrt(exploration * log(fmax(all, 1)) / mine));
@@ -31,7 +31,7 @@ int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_ru
     for (size_t i = 0; i < count; i++) {
         if (arms[i].closed) continue;
         double index = kf_bandit_index(arms, count, i, rule);
-        /* Among arms never pulled the heaviest comes first. */
+        /* Among arms without pulls the one with the largest weight comes first. */
         if (isinf(index) && chosen >= 0 && isinf(best) &&
             weight_of(&arms[i]) < weight_of(&arms[chosen]))
             continue;
@@ -43,7 +43,7 @@ int kf_bandit_choose(const kf_bandit_arm *arms, size_t count, const kf_bandit_ru
             equals++;
         else
             continue;
-        /* Of k equal ones each with probability 1/k, whatever k turns out to be. */
+        /* Each of k equal arms is chosen with probability 1/k. */
         if (equals == 1 || chance % equals == 0) chosen = (int)i;
         if (equals > 1) chance = chance / equals * UINT64_C(0x9e3779b97f4a7c15) >> 1;
         best = index;
@@ -62,7 +62,8 @@ void kf_bandit_result(kf_bandit_arm *arms, size_t count, size_t arm, double rewa
         arms[i].cost *= discount;
     }
     arms[arm].pulls += 1;
-    arms[arm].reward += fmin(fmax(reward, 0), 1); /* NaN counts as 0 */
+    /* NaN counts as 0. */
+    arms[arm].reward += fmin(fmax(reward, 0), 1);
     arms[arm].cost += cost > 0 && isfinite(cost) ? cost : 0;
 }
 

@@ -1,23 +1,28 @@
-/* Members in one array in the order they came, and their indices sorted by speedup in another. */
+/* One array holds the members in the order of their arrival, another one their indices sorted
+ * by speedup. */
 #include "population.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Prefix sums of the power law: the same for every draw with an exponent. */
+/* prefix sums of the power law, the same for every draw with an exponent */
 typedef struct power_law {
     double exponent, sums[KF_POPULATION_VIEW];
     bool known;
 } power_law;
 
 struct kf_population {
-    kf_member *members; /* as they were added */
-    uint64_t *cells;    /* hashes of their cells */
+    /* in the order of arrival */
+    kf_member *members;
+    /* hashes of their cells */
+    uint64_t *cells;
     power_law *power;
-    uint32_t *sorted; /* indices, the fastest first; taken out members are not among them */
+    /* indices, the fastest first, without removed members */
+    uint32_t *sorted;
     size_t count, sorted_count, capacity;
-    /* hash table candidate → index + 1, open addressing; twice the capacity, a power of two */
+    /* hash table from candidate to index + 1, open addressing; twice the capacity, a power of
+     * two */
     uint32_t *slots;
 };
 
@@ -36,7 +41,7 @@ double kf_draw_fraction(kf_draws *draws)
     return (double)(kf_draw_bits(draws) >> 11) * 0x1p-53;
 }
 
-/* Below `count`, off by at most count * 2^-53 from uniform. */
+/* Returns a number below `count`, uniform up to count * 2^-53. */
 static size_t draw_below(kf_draws *draws, size_t count)
 {
     return (size_t)(kf_draw_fraction(draws) * (double)count);
@@ -95,7 +100,7 @@ static bool grow(kf_population *p)
     return true;
 }
 
-/* Where a member of this speedup and age belongs. */
+/* Returns the place of a member with this speedup and index. */
 static size_t place_of(const kf_population *p, double speedup, size_t index)
 {
     size_t low = 0, high = p->sorted_count;
@@ -136,7 +141,8 @@ static uint64_t hash_cell(const char *cell)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     for (; *cell; cell++) hash = (hash ^ (unsigned char)*cell) * UINT64_C(0x100000001b3);
-    return hash ? hash : 1; /* 0 is an empty slot in only_elites */
+    /* 0 is an empty slot in only_elites. */
+    return hash ? hash : 1;
 }
 
 bool kf_population_add(kf_population *p, const kf_member *member)
@@ -210,7 +216,7 @@ const kf_member *kf_population_best(const kf_population *p, int island)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Indices of the view, the fastest first; malloc'd, NULL when out of memory or empty. */
+/* Returns the indices of the view, the fastest first, malloc'd; NULL without memory. */
 static uint32_t *view_of(const kf_population *p, const kf_choice *choice, size_t *count)
 {
     uint32_t *view = malloc(KF_POPULATION_VIEW * sizeof *view);
@@ -243,7 +249,8 @@ static size_t draw_power(const kf_population *p, size_t count, double exponent, 
     }
     double at = kf_draw_fraction(draws) * power->sums[count - 1];
     size_t low = 0, high = count - 1;
-    while (low < high) { /* the first sum above it */
+    /* Find the first sum above it. */
+    while (low < high) {
         size_t middle = (low + high) / 2;
         if (power->sums[middle] > at)
             high = middle;
@@ -263,7 +270,7 @@ static size_t draw_tournament(size_t count, int size, kf_draws *draws)
     return best;
 }
 
-/* Leaves only the best of each cell, the fastest first; their number. Cells are told apart by 64
+/* Keeps the best of each cell, the fastest first, and returns their number. Cells differ by 64
  * bits of hash. */
 static size_t only_elites(const kf_population *p, uint32_t *view, size_t count)
 {
@@ -315,10 +322,11 @@ int64_t kf_population_draw(const kf_population *p, const kf_choice *choice, kf_d
 
 typedef struct bucket {
     size_t first, count; /* ranks */
-    double mean, weight; /* mean score: log2 of the speedup */
+    /* mean score, the log2 of the speedup */
+    double mean, weight;
 } bucket;
 
-/* Neighbours in the sorted order fall into the same bucket. */
+/* Cuts the members into buckets: neighbours in the sorted order share one. */
 static size_t cut(const kf_population *p, double width, bucket *buckets)
 {
     size_t count = 0;
@@ -344,8 +352,7 @@ int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, 
     for (size_t i = 0; i < count; i++) mu += buckets[i].mean / (double)count;
     for (size_t i = 0; i < count; i++)
         highest = fmax(highest, (buckets[i].mean - mu) / contrast->tau);
-    /* The highest exponent is taken out of all, which changes no probability and cannot overflow.
-     */
+    /* Subtracting the highest exponent changes no probability and prevents overflow. */
     for (size_t i = 0; i < count; i++)
         buckets[i].weight = exp((buckets[i].mean - mu) / contrast->tau - highest);
     size_t drawn = 0;
@@ -360,11 +367,13 @@ int kf_population_contrast(const kf_population *p, const kf_contrast *contrast, 
             chosen = i;
             if ((left -= buckets[i].weight) < 0) break;
         }
-        if (chosen == count) break; /* the rest are so slow that their weights vanish */
+        /* The rest are so slow that their weights are 0. */
+        if (chosen == count) break;
         ranks[drawn++] = buckets[chosen].first + draw_below(draws, buckets[chosen].count);
         buckets[chosen].weight = 0;
     }
-    for (size_t i = 1; i < drawn; i++) /* the slowest, of the highest rank, first */
+    /* Sort the slowest, of the highest rank, first. */
+    for (size_t i = 1; i < drawn; i++)
         for (size_t k = i; k > 0 && ranks[k] > ranks[k - 1]; k--) {
             size_t swap = ranks[k];
             ranks[k] = ranks[k - 1];

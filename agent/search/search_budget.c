@@ -1,0 +1,54 @@
+/* The budgets of a run: which one is spent, and what the search still waits for then. */
+#include "search_internal.h"
+
+/* True if a paid reply or its candidate still has no verdict. */
+static bool owes_verdicts(const kf_search *s)
+{
+    if (s->calls.replies || s->jobs.retries) return true;
+    for (const kf_proposal *p = s->jobs.in_flight; p; p = p->next)
+        if (p->origin.model >= 0) return true;
+    return false;
+}
+
+/* True if all samples of a benchmark have been drawn and judged. */
+static bool sampled(const kf_search *s)
+{
+    return s->settings->samples && s->calls.answered >= s->settings->samples && !owes_verdicts(s);
+}
+
+const char *kf_search_models_spent(const kf_search *s)
+{
+    const kf_search_budget *budget = &s->settings->budget;
+    if (budget->cost_usd > 0 && s->progress.cost_usd >= budget->cost_usd)
+        return "the money of the budget is spent";
+    if (budget->tokens > 0 && s->progress.tokens >= budget->tokens)
+        return "the tokens of the budget are spent";
+    return NULL;
+}
+
+const char *kf_search_spent(const kf_search *s, bool ahead)
+{
+    const kf_search_budget *budget = &s->settings->budget;
+    int64_t flying = 0;
+    for (const kf_proposal *p = s->jobs.in_flight; ahead && p; p = p->next)
+        flying += p->origin.step != KF_STEP_VERIFY;
+    if (sampled(s)) return "all samples are drawn";
+    if (budget->seconds > 0 && kf_search_elapsed(s) >= budget->seconds)
+        return "the time of the budget is used up";
+    if (budget->candidates > 0 && s->progress.judged + flying >= budget->candidates)
+        return "all candidates of the budget are judged";
+    /* Expect that a candidate in flight takes as long as the others did. */
+    double mean = s->progress.judged ? s->progress.device_seconds / (double)s->progress.judged : 0;
+    if (budget->device_seconds > 0 &&
+        s->progress.device_seconds + mean * (double)flying >= budget->device_seconds)
+        return "the device time of the budget is used up";
+    /* Paid replies are still judged. A search sends no further requests. Samples in flight are
+     * waited for. */
+    bool waiting = owes_verdicts(s) || (s->settings->samples && s->calls.in_flight);
+    if (!waiting && kf_search_models_spent(s)) return kf_search_models_spent(s);
+    /* No model has room for another request, and all reservations were returned. */
+    if (s->models.budget_spent && !s->calls.in_flight && !owes_verdicts(s) &&
+        !kf_ensemble_alive(&s->models))
+        return s->models.why.text;
+    return kf_selection_stop(s);
+}

@@ -1,0 +1,203 @@
+/* The models of a run: opening them, and what their failures, useless replies and repetitions
+ * lead to. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kforge/file.h"
+#include "search_internal.h"
+
+/* calls in a row without a reply, after which a model gets no more calls */
+#define MODEL_FAILURES 5
+/* replies in a row without a candidate, after which a model gets no more calls */
+#define MODEL_USELESS 8
+/* candidates in a row that were judged before, after which a model gets no more calls */
+#define MODEL_REPEATS 40
+/* seconds of pause after a failure; they double with each further one */
+#define FIRST_PAUSE 0.2
+#define LONGEST_PAUSE 30
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Returns the budget of the models, minus what earlier sessions spent. */
+static kf_budget budget_of(const kf_search_settings *settings, const kf_search_progress *progress)
+{
+    const kf_search_budget *limit = &settings->budget;
+    return (kf_budget){
+        .limit = {kf_nanodollars(limit->cost_usd), limit->tokens, limit->requests},
+        .spent = {kf_nanodollars(progress->cost_usd), progress->tokens, progress->requests}};
+}
+
+bool kf_models_check(const kf_search_settings *settings, kf_error *error)
+{
+    const kf_budget budget = budget_of(settings, &(kf_search_progress){0});
+    if (settings->model_count > KF_SEARCH_MODELS)
+        return kf_fail(error, KF_ERROR_INPUT, "%zu models; the most is %d", settings->model_count,
+                       KF_SEARCH_MODELS);
+    for (size_t i = 0; i < settings->model_count; i++) {
+        kf_auto(kf_llm) llm = kf_llm_open(settings->models[i], error);
+        if (!llm || !kf_llm_check_budget(llm, &budget, error)) return false;
+    }
+    return true;
+}
+
+/* Returns the spec without frozen prices, malloc'd. */
+static char *without_prices(const char *spec)
+{
+    kf_autobuffer text = {0};
+    for (const char *at = spec; *at;) {
+        const char *price = strstr(at, ",price_");
+        kf_buffer_append(&text, at, price ? (size_t)(price - at) : strlen(at));
+        at = price ? price + 1 + strcspn(price + 1, ",:") : "";
+    }
+    return kf_buffer_take(&text);
+}
+
+char *kf_search_model_name(const char *spec)
+{
+    /* The command line of an exec may hold secrets. */
+    kf_autofree char *shown = without_prices(spec);
+    const char *exec = shown ? strstr(shown, "exec") : NULL;
+    bool hides = exec && (exec == shown || strncmp(shown, "fallback", 8) == 0);
+    return shown ? strndup(shown, hides ? (size_t)(exec + 4 - shown) : strlen(shown)) : NULL;
+}
+
+bool kf_models_open(kf_search *s, kf_error *error)
+{
+    const kf_search_settings *settings = s->settings;
+    s->models.budget = budget_of(settings, &s->progress);
+    /* The strategy uses the tuner alone. */
+    if (!kf_strategy_calls_models(&s->strategy)) return true;
+    for (size_t i = 0; i < settings->model_count; i++) {
+        kf_model *model = &s->models.items[s->models.count];
+        /* The stored state applies only to the same model. */
+        if (!model->spec || strcmp(model->spec, settings->models[i]) != 0) {
+            free(model->spec);
+            free(model->note);
+            *model = (kf_model){.spec = strdup(settings->models[i])};
+        }
+        if (!model->spec) return kf_fail_memory(error, "a model");
+        model->llm = kf_llm_open(model->spec, error);
+        if (!model->llm) return false;
+        if (kf_llm_is_none(model->llm)) {
+            kf_llm_close(kf_steal(&model->llm));
+            continue;
+        }
+        kf_llm_set_budget(model->llm, &s->models.budget);
+        model->name = kf_search_model_name(model->spec);
+        if (!model->name) return kf_fail_memory(error, "a model");
+        s->models.count++;
+    }
+    /* With another budget or another model, calls may be possible again. */
+    const kf_amount *limit = &s->models.budget.limit;
+    const int64_t limits[] = {limit->nanodollars, limit->tokens, limit->requests};
+    if (s->models.budget_spent && memcmp(limits, s->models.spent_limits, sizeof limits) != 0) {
+        for (size_t i = 0; i < s->models.count; i++) s->models.items[i].exhausted = false;
+        s->models.budget_spent = false;
+    }
+    if (kf_ensemble_alive(&s->models)) s->models.gone = false, s->models.why = (kf_error){0};
+    if (!s->models.count) return true;
+    s->models.system_text = kf_search_system(s, error);
+    return s->models.system_text;
+}
+
+void kf_models_close(kf_models *models)
+{
+    for (int i = 0; i < KF_SEARCH_MODELS; i++) {
+        kf_llm_close(models->items[i].llm);
+        free(models->items[i].spec);
+        free(models->items[i].name);
+        free(models->items[i].note);
+    }
+    free(models->system_text);
+}
+
+/* ---- models that fail ------------------------------------------------------------------------ */
+
+void kf_models_budget_spent(kf_models *models, int index, const kf_error *why)
+{
+    models->budget_spent = true;
+    models->items[index].exhausted = true;
+    if (!kf_ensemble_alive(models)) models->why = *why;
+}
+
+static void give_up(kf_search *s, int index, const char *what)
+{
+    kf_model *model = &s->models.items[index];
+    model->exhausted = true;
+    kf_fail(&s->models.why, KF_ERROR_MACHINE, "model %s: %s", model->name, what);
+    if (!kf_ensemble_alive(&s->models)) s->models.gone = true;
+    kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.",
+                     s->models.why.text);
+}
+
+void kf_models_count_useless(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models.items[index];
+    char text[800];
+    free(model->note);
+    model->note = NULL;
+    if (asprintf(&model->note, "Your last reply could not be used: %s", why) < 0)
+        model->note = NULL;
+    /* In a benchmark each reply is a sample. */
+    if (++model->useless < MODEL_USELESS || s->settings->samples) return;
+    snprintf(text, sizeof text, "%d replies in a row without a candidate; the last: %.500s",
+             model->useless, why);
+    give_up(s, index, text);
+}
+
+void kf_models_count_failure(kf_search *s, int index, const char *why)
+{
+    kf_model *model = &s->models.items[index];
+    char text[800];
+    model->failures++;
+    model->not_before =
+        kf_now() + fmin(FIRST_PAUSE * (double)(1 << (model->failures - 1)), LONGEST_PAUSE);
+    if (model->failures < MODEL_FAILURES) return;
+    snprintf(text, sizeof text, "%d calls in a row failed; the last: %.500s", model->failures, why);
+    give_up(s, index, text);
+}
+
+/* Counts known candidates in a row. They cost a call without a result, so the next prompt says it.
+ * A model that only repeats itself gets no more calls. */
+static void count_repeat(kf_search *s, const kf_proposal *p, bool known, kf_status status,
+                         double speedup)
+{
+    int index = p->origin.model;
+    kf_model *model = &s->models.items[index];
+    char came_of_it[96];
+    model->repeats = known ? model->repeats + 1 : 0;
+    if (!known) return;
+    if (status == KF_CORRECT && speedup > 0)
+        snprintf(came_of_it, sizeof came_of_it, "correct, %.2f times as fast as the baseline",
+                 speedup);
+    else
+        snprintf(came_of_it, sizeof came_of_it, "%s", kf_status_name(status));
+    free(model->note);
+    if (asprintf(&model->note,
+                 "Your last candidate is one that was judged before%s: %s. Change something that "
+                 "was not tried yet.",
+                 p->rewritten ? ", with other names, comments or layout" : "", came_of_it) < 0)
+        model->note = NULL;
+    if (model->repeats < MODEL_REPEATS || model->exhausted || s->settings->samples) return;
+    /* It is no failure: the model has nothing new, like a recorded model at its end. */
+    model->exhausted = true;
+    kf_error why = {0};
+    kf_fail(&why, KF_ERROR_LIMIT, "model %s: its last %d candidates had been judged before",
+            model->name, model->repeats);
+    if (!kf_ensemble_alive(&s->models)) s->models.why = why;
+    kf_search_notify(s, KF_SEARCH_NEWS, "%s. It gets no more calls in this session.", why.text);
+}
+
+bool kf_models_judged(kf_search *s, const kf_proposal *p, bool known, kf_status status,
+                      kf_blame blame, double speedup, int64_t candidate, kf_error *error)
+{
+    s->sources.quota = s->strategy.propose.tune;
+    if (p->origin.model < (int)s->models.count) count_repeat(s, p, known, status, speedup);
+    bool counts = status == KF_CORRECT || blame == KF_BLAME_CANDIDATE;
+    if (counts && !kf_choose_summary(s, error)) return false;
+    bool repairable = blame == KF_BLAME_CANDIDATE && status != KF_CORRECT &&
+                      status != KF_CHEATING && status != KF_IMPOSSIBLE;
+    return !repairable || kf_choose_repair(s, p, status, candidate, error);
+}
