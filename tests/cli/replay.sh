@@ -84,9 +84,9 @@ compare moody.db "$moody" moody.db "$(run_in)" || fail "a run that ended while i
 
 # A run of several workers is replayed to its end, in an order of its own. So is a run of three workers that is killed and goes on.
 three=(--workers "FAKE_SLEEP=0.01 exec $fake" --workers "FAKE_SLEEP=0.04 exec $fake" --workers "FAKE_SLEEP=0.07 exec $fake" --store three_workers.db --json)
-killed 7 optimize "$task" "${three[@]}" --seed 5 --llm "exec:python3 model.py" --candidates 24
+killed 7 optimize "$task" "${three[@]}" --seed 5 --model "exec:python3 model.py" --candidates 24
 expect 0 optimize --resume last "${three[@]}"
-expect 0 optimize --llm "replay:$(run_in)" "${three[@]}"
+expect 0 optimize --model "replay:$(run_in)" "${three[@]}"
 
 # What can't be repeated says so.
 expect 2 optimize "$task" --model replay:nosuchrun --workers "$fake" --store one.db

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #include "clock.h"
 
 static kf_clock started(void)
@@ -52,12 +54,12 @@ static void the_candidate_is_blamed_for_most_of_the_time(void **state)
     assert_false(kf_clock_blames_candidate(&clock, 100, 70));
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pause_of_the_workload_leaves_the_deadline),
         cmocka_unit_test(a_pause_of_the_job_stops_both),
         cmocka_unit_test(the_candidate_is_blamed_for_most_of_the_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

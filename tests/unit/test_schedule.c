@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #include "schedule.h"
 
 static const kf_set_limits limits = {.least = KF_MIN_SETS, .room = 10000, .most = 1024};
@@ -156,7 +158,7 @@ static void enough_pairs_end_it(void **state)
     kf_timing_record_free(&record);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checked_workload_has_three_pairs),
@@ -168,5 +170,5 @@ int main(void)
         cmocka_unit_test(no_time_ends_it),
         cmocka_unit_test(enough_pairs_end_it),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -444,7 +444,7 @@ static void many_may_migrate_at_once(void **state)
     assert_old_store(store, 0);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_flipped_byte_is_reported, set_up, tear_down),
@@ -455,5 +455,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(killed_while_migrating_nothing_is_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_may_migrate_at_once, set_up, tear_down),
     };
-    return cmocka_run_group_tests_name("store_checksum", tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #include "timing_analysis.h"
 
 #define PAIRS 12
@@ -76,12 +78,12 @@ static void the_latest_wakings_are_kept(void **state)
     assert_true(wakings.seconds[0] == 100 - KF_WAKINGS && wakings.seconds[1] == 99);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_stays_as_it_is),
         cmocka_unit_test(a_full_series_ignores_samples),
         cmocka_unit_test(the_latest_wakings_are_kept),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }

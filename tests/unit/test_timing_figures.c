@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "test_main.h"
+
 #include "measure_internal.h"
 
 #define DATA KFORGE_SOURCE_DIR "/tests/unit/data/"
@@ -565,8 +567,8 @@ static void figures_are_as_they_were(void **unused)
     free(now);
 }
 
-int main(void)
+int test_program(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(figures_are_as_they_were)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_GROUP(tests, NULL, NULL);
 }
