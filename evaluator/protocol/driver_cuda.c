@@ -1,6 +1,6 @@
 #include "driver_cuda.h"
 
-#include "kforge/gpu_remedy.h"
+#include "gpu_remedy.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "kforge/gpu_remedy.h"
+#include "gpu_remedy.h"
 
 #include <stddef.h>
 

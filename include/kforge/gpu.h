@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kforge/gpu_remedy.h"
+#include "gpu_remedy.h"
 
 /* True if a GPU is in MIG mode without an instance, so that the driver shows no GPU at all. `text`
  * then names the GPU, followed by "; " and what to do. */

@@ -4,6 +4,8 @@
  * one run of twelve attempts, in codecs 0, 1 and 2. */
 #include "test_store_common.h"
 
+#include "test_main.h"
+
 #include <signal.h>
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 /* Calls into the driver that every file of the CUDA device makes. */
 #include "cuda_calls.h"
 
-#include "kforge/gpu_remedy.h"
+#include "gpu_remedy.h"
 
 bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doing, kf_error *error)
 {
