@@ -13,10 +13,6 @@ foreach(file IN LISTS files)
   string(REPLACE "/" "." name ${name})
   add_test(NAME ${name} COMMAND ${corpus_command} ${file})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${corpus_environment}")
-  if(heading MATCHES "mode: timed") # its verdict depends on how quiet the machine is
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-    kf_tier(full ${name})
-  endif()
 endforeach()
 # Several in one process, the next ones built while one is judged.
 add_test(NAME corpus.together COMMAND ${corpus_command} honest/tgemm/)
