@@ -1,12 +1,7 @@
 #!/bin/sh
 # corpus.sh BIN FILE: judges one file of tests/hostile or tests/honest on the CPU device, or those of a folder (TASK/). The lines at a file's top say what has to come of
-<<<<<<< HEAD
 # it (evaluator/judge/selftest.h).
-# What a timed hostile candidate gets depends on how quiet the machine is, so one that was missed is judged once more.
-=======
-# it (include/kforge/selftest.h).
 # A timed hostile candidate that a busy machine made look fast is judged once more.
->>>>>>> ae168d7 (Describe the tests, and let CI run the gate and then the rest)
 bin=$1 file=$2
 tests=$(cd "$(dirname "$0")" && pwd)
 judge() {
