@@ -52,7 +52,8 @@ static void read_place(const char *text, kf_sanitize_finding *f)
 {
     size_t length = strcspn(text, "\n");
     const char *in = NULL;
-    for (size_t i = 0; i + 4 < length; i++) /* the last " in ", because names may contain spaces */
+    /* finds the last " in ", because names may contain spaces */
+    for (size_t i = 0; i + 4 < length; i++)
         if (strncmp(text + i, " in ", 4) == 0) in = text + i;
     size_t name = in ? (size_t)(in - text) : length;
     for (size_t i = 0; i < name; i++)
