@@ -184,20 +184,22 @@ bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, 
 bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
                         int64_t *value, kf_error *error);
 
-/* task_sources.c: files, baselines, seeds and libraries, without texts. */
+/* task_sources.c: reads files, baselines, seeds and libraries, without texts. */
 bool kf_task_read_files(kf_task *task, kf_json_reader *top);
 
 /* task_distribution.c */
+
+/* Reads a distribution for an input of type `dtype`. */
 bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
                           const char *key, kf_dtype dtype, kf_distribution_spec *spec);
 void kf_distribution_free(kf_distribution_spec *spec);
-/* What an input without a distribution gets; false: integers have none. */
+/* Fills the default distribution of an input. False for integers, which have no default. */
 bool kf_distribution_default(kf_dtype dtype, kf_distribution_spec *spec);
-/* Evaluates the parameters for one argument with its shape and checks their ranges; error without a
- * path. */
+/* Evaluates the parameters for an argument with its shape, and checks their ranges. The error has
+ * no field path. */
 bool kf_distribution_resolve(const kf_distribution_spec *spec, const kf_binding *bindings,
                              size_t count, kf_problem_argument *argument, kf_error *error);
-/* Least and greatest value of an integer type. */
+/* Returns the least and greatest value of an integer type. */
 void kf_integer_range(kf_dtype dtype, int64_t *low, int64_t *high);
 /* True when the value is an integer in range for integer types, and stays finite when rounded to a
  * floating type. */
