@@ -270,11 +270,11 @@ static void force_replaces_exports_alone(void **state)
     assert_true(kf_file_write(letter, "dear", 4, NULL) && kf_file_write(file, "x", 1, NULL));
     expect_refusal(home, true, true, "holds other things than an export");
     expect_refusal(home, true, false, "exists already");
-    expect_refusal(home, false, true, "is a folder; give the name of a file");
+    expect_refusal(home, false, true, "is a folder, and a file is to be written");
     expect_refusal(file, true, true, "is a file, and a folder is to be written");
     kf_autofree char *queue = in_folder("queue");
     assert_int_equal(mkfifo(queue, 0600), 0);
-    expect_refusal(queue, false, true, "is not a regular file");
+    expect_refusal(queue, false, true, "is no regular file");
     expect_refusal(dot, true, true, "is no name");
     expect_refusal("/", true, true, "is no name");
     assert_int_equal(access(letter, F_OK), 0);
