@@ -1,10 +1,10 @@
-/* The normal form of a source (kforge/form.h): one pass over its tokens with a stack of scopes.
+/* The canonical form of a source (canonical_source.h): one pass over its tokens with a stack of
+ * scopes.
  *
- * A name is *bound* where a declaration is recognised: parameters of a function that has a body,
- * and inside bodies the statements that begin with a type and a name. From there to the end of its
- * scope the name is written as @NUMBER; a name that is not bound is written as it is. Which places
- * bind is found when a statement or a parameter list begins (`binds`), what a name means when it is
- * reached (`lookup`).
+ * A declaration binds a name: a parameter of a function with a body, or inside a body a statement
+ * that begins with a type and a name. From there to the end of its scope the name is written as
+ * @NUMBER. Other names stay. `binds` marks the declarations at the beginning of a statement or
+ * parameter list, and `lookup` finds the meaning of a name.
  */
 #include "canonical_source.h"
 
@@ -16,31 +16,37 @@
 #include "kforge/cleanup.h"
 #include "tokens.h"
 
-#define MAX_BOUND 256   /* names at a time; those beyond keep theirs */
-#define MAX_SCOPES 1024 /* ditto */
-#define MAX_NESTED 64   /* statements without braces inside one another */
-#define MAX_TOKENS 4096 /* of a statement that are looked at: what comes stays linear in the text \
-                         */
+/* bound names at a time, and open scopes; names beyond stay as they are */
+#define MAX_BOUND 256
+#define MAX_SCOPES 1024
+/* nested statements without braces */
+#define MAX_NESTED 64
+/* tokens of a statement that are examined, so that the time is linear in the text */
+#define MAX_TOKENS 4096
 #define MAX_KERNELS 64
 #define HELD_BITS (1u << 16)
 
 typedef struct bound {
-    uint32_t token; /* that declares it */
+    /* of the declaration */
+    uint32_t token;
     uint32_t number, until;
 } bound;
 
 typedef struct former {
     kf_tokens tokens;
-    bool *binds;   /* by token: it declares a local */
-    bool *is_data; /* by token: an opening brace behind struct, class, union, enum */
+    /* for each token: it declares a local */
+    bool *binds;
+    /* for each token: the opening brace of a struct, class, union or enum */
+    bool *is_data;
     bound bounds[MAX_BOUND];
     size_t bound_count;
-    uint32_t numbers; /* given so far */
+    /* numbers in use */
+    uint32_t numbers;
     uint32_t kernels[MAX_KERNELS];
     size_t kernel_count;
-    uint8_t held[HELD_BITS / 8],
-        said[HELD_BITS /
-             8]; /* words in directives; in strings: by hash, so some others count as such too */
+    /* sets of words in directives (held) and in strings (said), by hash, so some other words also
+     * count */
+    uint8_t held[HELD_BITS / 8], said[HELD_BITS / 8];
     kf_buffer *out;
 } former;
 
@@ -132,7 +138,7 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* What stands in a directive or a string is more than a name. */
+/* Adds the words of a directive or a string to a set. Such names must stay. */
 static void hold_words(uint8_t *set, const char *text, size_t size)
 {
     for (size_t i = 0, length; i < size; i += length ? length : 1) {
@@ -182,7 +188,7 @@ static uint32_t skip_qualifiers(const kf_tokens *t, uint32_t i)
     }
 }
 
-/* Behind <…>; `i` itself where that is none. */
+/* Returns the token after <…>, or `i` without one. */
 static uint32_t skip_angles(const kf_tokens *t, uint32_t i)
 {
     int depth = 0;
@@ -194,8 +200,8 @@ static uint32_t skip_angles(const kf_tokens *t, uint32_t i)
     return i;
 }
 
-/* Behind a type at `i`, with its * and &; `i` itself where there is none. *sure: nothing but a type
- * can stand there. */
+/* Returns the token after a type at `i`, with its * and &, or `i` without a type. *sure: only a
+ * type is possible there. */
 static uint32_t skip_type(const kf_tokens *t, uint32_t i, bool *sure)
 {
     uint32_t at = skip_qualifiers(t, i);
@@ -219,7 +225,7 @@ static void bind(former *f, uint32_t i)
     if (can_be_name(&f->tokens, i) && !is_held(f, f->held, i)) f->binds[i] = true;
 }
 
-/* The statement at `i`: `float *a = …, b[4];`. */
+/* Binds the names of the statement at `i`: `float *a = …, b[4];`. */
 static void bind_statement(former *f, uint32_t i, bool in_for)
 {
     static const char *const after[] = {"=", ";", ",", "[", "{", NULL};
@@ -227,8 +233,8 @@ static void bind_statement(former *f, uint32_t i, bool in_for)
     bool sure;
     uint32_t name = skip_type(t, i, &sure);
     if (name == i || !can_be_name(t, name)) return;
-    /* `a * b;` is a product unless a is known to be a type, but nothing else than a declaration has
-     * two words side by side. */
+    /* `a * b;` is a product unless a is certainly a type. Two adjacent words are always a
+     * declaration. */
     bool pointer = !is_word(t, name - 1) && !kf_token_is(t, name - 1, ">");
     if (pointer && !sure) return;
     bool is_grid = kf_token_is(t, skip_qualifiers(t, i), "dim3") && kf_token_is(t, name + 1, "(");
@@ -249,7 +255,7 @@ static void bind_statement(former *f, uint32_t i, bool in_for)
     }
 }
 
-/* The parameters in the parentheses at `open`. */
+/* Binds the parameters in the parentheses at `open`. */
 static void bind_parameters(former *f, uint32_t open)
 {
     const kf_tokens *t = &f->tokens;
@@ -263,15 +269,15 @@ static void bind_parameters(former *f, uint32_t open)
             name > first && (is_word(t, name - 1) || kf_token_is(t, name - 1, "*") ||
                              kf_token_is(t, name - 1, "&") || kf_token_is(t, name - 1, ">"));
         if (name >= first && typed) bind(f, name);
-        /* a default, an extent */
+        /* skips a default or an extent */
         while (i < close && !kf_token_is(t, i, ","))
             i = behind(t, i) < close ? behind(t, i) : close;
         first = i + 1;
     }
 }
 
-/* Is the parenthesis at `i` the parameter list of a function with a body? Its body's brace, else
- * KF_NO_TOKEN. */
+/* Returns the opening brace of the body, if the parenthesis at `i` begins the parameter list of a
+ * function with a body; otherwise KF_NO_TOKEN. */
 static uint32_t body_of(const kf_tokens *t, uint32_t i)
 {
     uint32_t close = t->list[i].match;
@@ -283,7 +289,7 @@ static uint32_t body_of(const kf_tokens *t, uint32_t i)
     return kf_token_is(t, at, "{") && token_at(t, at)->match != KF_NO_TOKEN ? at : KF_NO_TOKEN;
 }
 
-/* The last token of the statement at `i`. */
+/* Returns the last token of the statement at `i`. */
 static uint32_t end_of_statement(const kf_tokens *t, uint32_t i, int depth)
 {
     static const char *const heads[] = {"for", "while", "if", "switch", NULL};
@@ -328,7 +334,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* A line with its blanks made one; of directives also without comments. */
+/* Writes a line with single blanks, and directives without comments. */
 static void write_line(former *f, const char *text, size_t size)
 {
     bool blank = false;
@@ -357,7 +363,7 @@ static void write_line(former *f, const char *text, size_t size)
     kf_buffer_string(f->out, "\n");
 }
 
-/* `// kforge:` lines between two tokens. */
+/* Writes the `// kforge:` lines between two tokens. */
 static void write_declarations(former *f, size_t from, size_t to)
 {
     const char *text = f->tokens.text;
@@ -370,7 +376,7 @@ static void write_declarations(former *f, size_t from, size_t to)
     }
 }
 
-/* Two characters that are written together are an operator of their own. */
+/* True if two adjacent characters form another operator. */
 static bool joins(char before, char after)
 {
     static const char pairs[] = "++ -- && || << >> += -= *= /= %= &= |= ^= == != .* >*";
@@ -414,9 +420,11 @@ static void write_word(former *f, uint32_t i)
 /* ---- the pass -------------------------------------------------------------------------------- */
 
 typedef struct scopes {
-    uint32_t ends[MAX_SCOPES]; /* the last token of each open one */
+    /* last token of each open scope */
+    uint32_t ends[MAX_SCOPES];
     size_t count;
-    uint32_t body; /* the last token of the function's body, 0 outside of one */
+    /* last token of the function's body, 0 outside of a body */
+    uint32_t body;
 } scopes;
 
 static void open_scope(scopes *s, uint32_t end)
@@ -434,7 +442,8 @@ static bool begins_statement(const kf_tokens *t, uint32_t i)
 
 static bool in_data(const former *f, uint32_t i)
 {
-    const kf_tokens *t = &f->tokens; /* the brace that the statement stands in */
+    const kf_tokens *t = &f->tokens;
+    /* finds the brace around the statement */
     for (uint32_t k = i; k-- > 0;) {
         if (kf_token_is(t, k, "{")) return f->is_data[k];
         if (kf_token_is(t, k, "}") && t->list[k].match != KF_NO_TOKEN) k = t->list[k].match;
@@ -506,8 +515,8 @@ static void pass(former *f)
     write_declarations(f, last, t->size);
 }
 
-/* It can tell its own layout or names. */
-static bool looks_at_itself(const kf_tokens *t)
+/* True if the program depends on its own layout or names. */
+static bool depends_on_text(const kf_tokens *t)
 {
     static const char *const words[] = {"__LINE__",       "__COUNTER__",     "__func__",
                                         "__FUNCTION__",   "__FUNCSIG__",     "__PRETTY_FUNCTION__",
@@ -517,7 +526,7 @@ static bool looks_at_itself(const kf_tokens *t)
         if (is_word(t, i) && is_one_of(t, i, words)) return true;
         for (const char *const *w = words; token->kind == KF_TOKEN_DIRECTIVE && *w; w++)
             if (memmem(t->text + token->offset, token->size, *w, strlen(*w))) return true;
-        /* '#' of a macro makes text of its arguments, "##" words. */
+        /* '#' in a macro turns arguments into text, "##" joins words */
         if (token->kind == KF_TOKEN_DIRECTIVE &&
             memchr(t->text + token->offset + 1, '#', token->size - 1))
             return true;
@@ -528,13 +537,13 @@ static bool looks_at_itself(const kf_tokens *t)
 bool kf_canonical_source_text(const char *source, size_t size, kf_buffer *out, kf_error *error)
 {
     kf_autofree former *f = calloc(1, sizeof *f);
-    if (!f) return kf_fail(error, KF_ERROR_MEMORY, "out of memory for the form of a source");
+    if (!f) return kf_fail_memory(error, "the canonical form of a source");
     if (!kf_tokens_read(&f->tokens, source, size, error)) return false;
     f->out = out;
     f->binds = calloc(f->tokens.count + 1, sizeof *f->binds);
     f->is_data = calloc(f->tokens.count + 1, sizeof *f->is_data);
     bool good = f->binds && f->is_data;
-    if (good && !looks_at_itself(&f->tokens)) {
+    if (good && !depends_on_text(&f->tokens)) {
         hold_all(f);
         find_kernels(f);
         find_data(f);
@@ -543,8 +552,7 @@ bool kf_canonical_source_text(const char *source, size_t size, kf_buffer *out, k
     free(f->binds);
     free(f->is_data);
     kf_tokens_free(&f->tokens);
-    return (good && !out->failed) ||
-           kf_fail(error, KF_ERROR_MEMORY, "out of memory for the form of a source");
+    return (good && !out->failed) || kf_fail_memory(error, "the canonical form of a source");
 }
 
 bool kf_canonical_source_hash(const char *source, size_t size, char hex[KF_HASH_HEX],

@@ -1,6 +1,5 @@
-/* Imports and oddities of an ELF64 little-endian file (System V ABI, "Object Files"). The bytes
- * come from a build that a candidate controls, so every offset is checked against the file before
- * it is followed. */
+/* Scans an ELF64 little-endian file (System V ABI, "Object Files"). A candidate controls the bytes,
+ * so every offset is checked before it is used. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +7,8 @@
 
 #include "scan_internal.h"
 
-#define MAX_ENTRIES (1u << 20) /* of a table */
+/* entries of a table */
+#define MAX_ENTRIES (1u << 20)
 
 typedef struct view {
     const unsigned char *data;
@@ -20,8 +20,8 @@ static bool inside(const view *v, uint64_t offset, uint64_t size)
     return offset <= v->size && size <= v->size - offset;
 }
 
-/* A string of the table at `section`; its size in *size, NULL when it lies outside or has no end.
- */
+/* Returns a string of the table at `section`, and its size. NULL if it is outside of the table or
+ * has no end. */
 static const char *string_at(const view *v, const Elf64_Shdr *section, uint64_t offset,
                              size_t *size)
 {
@@ -58,8 +58,7 @@ static bool scan_symbols(const view *v, const Elf64_Shdr *table, const Elf64_Shd
         if (!rule) continue;
         bool imported = symbol.st_shndx == SHN_UNDEF;
         if (!kf_scan_add(found, imported ? rule->rule : "symbol.defined",
-                         imported ? rule->text : "defines a function of the system's", name, size,
-                         0))
+                         imported ? rule->text : "defines a function of the system", name, size, 0))
             return false;
     }
     return true;
@@ -86,8 +85,8 @@ static bool scan_libraries(const view *v, const Elf64_Shdr *dynamic, const Elf64
     return true;
 }
 
-/* Programs inside of data: a cubin that is to be loaded at run time. In .nv_fatbin they are what
- * nvcc made. */
+/* Finds programs in data, for example a cubin for loading at run time. Programs in .nv_fatbin are
+ * nvcc's. */
 static bool scan_data(const view *v, const Elf64_Shdr *section, const char *name, size_t name_size,
                       kf_scan_found *found)
 {
@@ -148,5 +147,5 @@ bool kf_scan_elf(const void *data, size_t size, kf_scan_report *report, void *co
         good = scan_section(&v, &header, &section, name ? name : "?", name ? length : 1, &found);
     }
     kf_scan_finish(&found, good ? report : NULL, context);
-    return good || kf_fail(error, KF_ERROR_MEMORY, "out of memory while scanning");
+    return good || kf_fail_memory(error, "the flags of a scan");
 }

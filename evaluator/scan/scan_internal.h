@@ -1,4 +1,4 @@
-/* What the three readers share: rows of words, and counting what was found. */
+/* The rules by name, and the list of flags, for the three scanners. */
 #ifndef KFORGE_SCAN_INTERNAL_H
 #define KFORGE_SCAN_INTERNAL_H
 
@@ -6,21 +6,22 @@
 
 typedef struct kf_scan_rule {
     const char *rule, *text;
-    const char *words; /* between blanks, with one at either end */
+    /* separated by blanks, with a blank at each end */
+    const char *words;
 } kf_scan_rule;
 
-/* The rule that a name belongs to, NULL for ordinary ones. */
+/* Returns the rule for a name, NULL if no rule has it. */
 const kf_scan_rule *kf_scan_name(const char *name, size_t size);
 
 typedef struct kf_scan_found {
     kf_scan_flag *list;
-    size_t count, capacity;
+    size_t count;
 } kf_scan_found;
 
-/* Counts one more; false when out of memory. */
+/* Adds a word, or counts it again. False without memory. */
 bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const char *word,
                  size_t size, long line);
-/* Reports all, and frees them. */
+/* Reports all flags and frees them. `report` may be NULL. */
 void kf_scan_finish(kf_scan_found *found, kf_scan_report *report, void *context);
 
 #endif

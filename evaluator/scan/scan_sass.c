@@ -1,6 +1,6 @@
-/* Matrix instructions in a listing of `cuobjdump -sass`, as they are spelled since Volta:
- * HMMA.16816.F16 adds in f16, HMMA.16816.F32 in f32; the operands' type follows (.BF16, .TF32;
- * none: f16). HGMMA, QGMMA and QMMA are those of Hopper and of 8-bit floats. */
+/* Finds matrix instructions in a listing of `cuobjdump -sass`. Since Volta, HMMA.16816.F16 adds in
+ * f16 and HMMA.16816.F32 in f32. The type of the operands follows (.BF16, .TF32, nothing for f16).
+ * HGMMA is Hopper's instruction, QGMMA and QMMA are for 8-bit floats. */
 #include <string.h>
 
 #include "scan_internal.h"
@@ -10,7 +10,7 @@ static bool has(const char *text, size_t size, const char *part)
     return memmem(text, size, part, strlen(part)) != NULL;
 }
 
-/* What an instruction is worth a flag for, NULL nothing. */
+/* Returns the rule for an instruction, NULL for ordinary ones. */
 static const char *rule_of(const char *name, size_t size, const char **text)
 {
     bool matrix =
@@ -56,5 +56,5 @@ bool kf_scan_sass(const char *text, size_t size, kf_scan_report *report, void *c
         if (rule) good = kf_scan_add(&found, rule, words, text + start, at - start, 0);
     }
     kf_scan_finish(&found, good ? report : NULL, context);
-    return good || kf_fail(error, KF_ERROR_MEMORY, "out of memory while scanning");
+    return good || kf_fail_memory(error, "the flags of a scan");
 }

@@ -1,7 +1,7 @@
-/* Words of a source that name something worth a look. A word counts where it is used as a name, not
- * in comments or strings; strings count for the paths in them. In preprocessed text linemarkers (`#
- * LINE "FILE" FLAGS`) say where a token came from: the first names the main file, and what headers
- * brought in is not the candidate's. */
+/* Flags words of a source by the rules of scan_words.c. A word counts if it is used as a name, not
+ * in comments or strings. Strings count for the paths in them. In preprocessed text, linemarkers
+ * (`# LINE "FILE" FLAGS`) give the file of each token. The first one names the main file. Tokens of
+ * headers do not count. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +12,14 @@
 typedef struct place {
     const char *main;
     size_t main_size;
-    long line; /* of the main file at `token_line` of the text */
+    /* line of the main file at `token_line` of the text */
+    long line;
     uint32_t token_line;
-    bool marked, inside; /* there are linemarkers; the current one is of the main file */
+    /* marked: the text has linemarkers; inside: the current one is of the main file */
+    bool marked, inside;
 } place;
 
-/* `# 12 "name" 1`. */
+/* Reads a linemarker: `# 12 "name" 1`. */
 static bool take_linemarker(place *p, const char *text, size_t size, uint32_t at)
 {
     const char *end = text + size, *c = text + 1;
@@ -35,7 +37,8 @@ static bool take_linemarker(place *p, const char *text, size_t size, uint32_t at
     p->marked = true;
     p->inside = length == p->main_size && memcmp(name, p->main, length) == 0;
     p->line = line;
-    p->token_line = at + 1; /* the line behind the marker has this number */
+    /* the number belongs to the line after the marker */
+    p->token_line = at + 1;
     return true;
 }
 
@@ -58,11 +61,11 @@ static bool take_directive(kf_scan_found *found, const char *text, size_t size, 
         (holds(text, size, "\"/") || holds(text, size, "</") || holds(text, size, "..")))
         good = kf_scan_add(found, "build.include", "includes a file by its path", text, size, line);
     if (good && holds(text, size, "__has_include"))
-        good = kf_scan_add(found, "build.include", "asks which files there are", "__has_include",
-                           13, line);
+        good = kf_scan_add(found, "build.include", "tests which files exist", "__has_include", 13,
+                           line);
     if (good && holds(text, size, "pragma") && holds(text, size, "message"))
-        good =
-            kf_scan_add(found, "build.message", "has the compiler say something", text, size, line);
+        good = kf_scan_add(found, "build.message", "prints a message from the compiler", text, size,
+                           line);
     return good;
 }
 
@@ -71,7 +74,7 @@ static bool take_string(kf_scan_found *found, const char *text, size_t size, lon
     static const struct {
         const char *part, *rule, *text;
     } rows[] = {
-        {".incbin", "build.include", "has the assembler include a file"},
+        {".incbin", "build.include", "makes the assembler include a file"},
         {"/proc/", "file.path", "names a file of the kernel"},
         {"/etc/", "file.path", "names a file of the machine"},
         {"/dev/", "file.path", "names a device"},
@@ -84,7 +87,7 @@ static bool take_string(kf_scan_found *found, const char *text, size_t size, lon
          "code.load", "holds a program"},
         {"\\177ELF", "code.load", "holds a program"},
         {".visible .entry", "code.load", "holds PTX"},
-        {"discard.L2", "cache.persisting", "speaks to the cache"},
+        {"discard.L2", "cache.persisting", "controls the cache"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (holds(text, size, rows[i].part) &&
@@ -106,15 +109,14 @@ static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i,
         (kf_token_is(tokens, i - 1, "(") || kf_token_is(tokens, i - 1, ",")))
         return kf_scan_add(found, "start.constructor", "runs before the first call", word,
                            token->size, line);
-    /* write(3, …): the judge's connection. */
+    /* write(3, …): descriptor 3 is the connection to the judge */
     if (called && kf_token_is(tokens, i + 2, "3") && kf_token_is(tokens, i + 3, ",") &&
         !kf_scan_add(found, "runner.descriptor", "uses descriptor 3, which is the judge's", word,
                      token->size, line))
         return false;
     const kf_scan_rule *rule = kf_scan_name(word, token->size);
     if (!rule) return true;
-    /* A member or a variable of that name is something else; a type, a constant and a call are
-     * meant. */
+    /* only types, constants and calls count, not members or variables of the same name */
     bool member = i > 0 && (kf_token_is(tokens, i - 1, ".") || kf_token_is(tokens, i - 1, "->"));
     bool scoped = i > 0 && kf_token_is(tokens, i - 1, "::");
     bool container = strcmp(rule->rule, "state.kept") == 0,
@@ -123,7 +125,7 @@ static bool take_word(kf_scan_found *found, const kf_tokens *tokens, uint32_t i,
             ? !called
             : member && strncmp(word, "accessPolicyWindow", 18) != 0)
         return true;
-    /* std::map, std::thread; not a word of one's own */
+    /* std::map and std::thread count, the candidate's own names do not */
     if ((container || (threads && word[0] != 'p')) && !scoped) return true;
     bool name_only =
         word[0] == 'c' || threads || container || strcmp(rule->rule, "precision.low") == 0 ||
@@ -158,5 +160,5 @@ bool kf_scan_source(const char *text, size_t size, kf_scan_report *report, void 
     }
     kf_tokens_free(&tokens);
     kf_scan_finish(&found, good ? report : NULL, context);
-    return good || kf_fail(error, KF_ERROR_MEMORY, "out of memory while scanning");
+    return good || kf_fail_memory(error, "the flags of a scan");
 }

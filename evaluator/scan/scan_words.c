@@ -1,29 +1,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kforge/list.h"
 #include "scan_internal.h"
 
-#define MAX_FLAGS 512 /* different words; more say nothing more */
+/* most different words */
+#define MAX_FLAGS 512
 
 /* Names of functions and types, as a source spells them and as a binary imports them. */
 static const kf_scan_rule rules[] = {
-    {"time.read", "reads a clock: tuning, or a wish to know when it is timed",
+    {"time.read", "reads a clock: for tuning, or to detect timing",
      " clock_gettime gettimeofday times getrusage cudaEventElapsedTime cuEventElapsedTime "
      "steady_clock system_clock "
      "high_resolution_clock __rdtsc __builtin_ia32_rdtsc "},
     {"process.start", "starts another program or process",
      " fork vfork clone clone3 execve execv execvp execl execlp posix_spawn system popen daemon "},
-    {"process.signal", "handles or sends signals: code that runs when it was not called",
+    {"process.signal", "handles or sends signals: its code may run outside of calls",
      " signal sigaction sigqueue setitimer alarm timer_create timer_settime raise kill tgkill "
      "tkill sigaltstack siglongjmp "
      "__sigsetjmp "},
-    {"process.trace", "reaches for other processes",
+    {"process.trace", "accesses other processes",
      " ptrace process_vm_readv process_vm_writev pidfd_open pidfd_getfd kcmp "},
-    {"process.exit", "ends the process, or wants to be called when it ends",
+    {"process.exit", "ends the process, or registers code for its end",
      " exit _exit _Exit quick_exit atexit on_exit at_quick_exit abort "},
-    {"thread.start", "starts host threads: they have to be joined in the call",
+    {"thread.start", "starts host threads: the call must join them",
      " pthread_create thread jthread async thrd_create "},
-    {"thread.detached", "lets a host thread go on by itself", " detach pthread_detach "},
+    {"thread.detached", "detaches a host thread", " detach pthread_detach "},
     {"memory.map", "maps memory or changes its protection",
      " mmap mmap64 mprotect mremap madvise userfaultfd memfd_create shmget shmat shm_open "
      "remap_file_pages "},
@@ -43,18 +45,18 @@ static const kf_scan_rule rules[] = {
      " socket socketpair connect bind listen accept sendmsg recvmsg getaddrinfo gethostbyname "},
     {"environment", "reads or changes the environment",
      " getenv secure_getenv setenv putenv environ "},
-    {"stream.side", "makes streams of its own: they have to be joined before the call returns",
+    {"stream.side", "makes its own streams: the call must join them before it returns",
      " cudaStreamNonBlocking cudaStreamCreateWithFlags cudaStreamCreateWithPriority "
      "cudaStreamCreate cudaStreamPerThread "},
-    {"stream.host_function", "has the stream call the host",
+    {"stream.host_function", "makes the stream call the host",
      " cudaLaunchHostFunc cudaStreamAddCallback cuLaunchHostFunc "},
-    {"graph", "uses graphs: they hold pointers from when they were made",
+    {"graph", "uses graphs: they keep the pointers of their capture",
      " cudaGraphLaunch cudaGraphInstantiate cudaGraphInstantiateWithFlags cudaStreamBeginCapture "},
-    {"cache.persisting", "sets the second-level cache aside",
+    {"cache.persisting", "reserves part of the second-level cache",
      " cudaLimitPersistingL2CacheSize accessPolicyWindow cudaAccessPropertyPersisting "
      "cudaCtxResetPersistingL2Cache "},
     {"device.reset", "resets the device", " cudaDeviceReset cuDevicePrimaryCtxReset cuCtxDestroy "},
-    {"state.kept", "has containers by key: results may be kept from call to call",
+    {"state.kept", "uses containers by key: they may keep results between calls",
      " unordered_map unordered_set map set multimap "},
     {"precision.low", "computes with fewer bits than f32",
      " __half __half2 half half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162 "
@@ -94,13 +96,7 @@ bool kf_scan_add(kf_scan_found *found, const char *rule, const char *text, const
             return true;
         }
     if (found->count == MAX_FLAGS) return true;
-    if (found->count == found->capacity) {
-        size_t wanted = found->capacity ? 2 * found->capacity : 16;
-        kf_scan_flag *grown = realloc(found->list, wanted * sizeof *grown);
-        if (!grown) return false;
-        found->list = grown;
-        found->capacity = wanted;
-    }
+    if (!kf_list_grow(&found->list, found->count)) return false;
     kf_scan_flag *flag = &found->list[found->count++];
     *flag = (kf_scan_flag){.rule = rule, .text = text, .line = line, .count = 1};
     memcpy(flag->word, clean, sizeof clean);

@@ -190,7 +190,7 @@ static bool append(scanner *s, const kf_token *token, kf_error *error)
     if (tokens->count + (size_t)1 >= s->capacity) { /* one place stays free for KF_TOKEN_END */
         size_t capacity = s->capacity ? s->capacity * 2 : 1024;
         kf_token *list = realloc(tokens->list, capacity * sizeof *list);
-        if (!list) return kf_fail(error, KF_ERROR_MEMORY, "no memory for the tokens of the source");
+        if (!list) return kf_fail_memory(error, "the tokens of a source");
         tokens->list = list;
         s->capacity = capacity;
     }

@@ -10,33 +10,40 @@
 #include "kforge/json.h"
 #include "kforge/task.h"
 
-#define KF_TASK_DEVICES 2 /* "cpu", "cuda" */
-#define KF_NAME_BYTES 64  /* longest name of anything, with its NUL */
+/* "cpu", "cuda" */
+#define KF_TASK_DEVICES 2
+/* longest name of a task, param, argument, …, with its NUL */
+#define KF_NAME_BYTES 64
 #define KF_MAX_LIBRARIES 7
 #define KF_MAX_BASELINES 8
 #define KF_MAX_TASK_FILES (2 + KF_MAX_BASELINES + KF_MAX_SEEDS)
-/* largest magnitude of a param: what a JSON number still names exactly */
+/* largest magnitude of a param: a double is exact up to here */
 #define KF_EXACT_INTEGER ((int64_t)1 << 53)
 
 /* A number of task.json that may depend on params. */
 typedef struct kf_formula {
     bool present;
-    kf_value constant;         /* when there is no expression */
-    kf_expression *expression; /* owned */
+    /* without an expression */
+    kf_value constant;
+    /* owned; NULL for a constant */
+    kf_expression *expression;
 } kf_formula;
 
 typedef struct kf_distribution_spec {
     bool present;
     kf_distribution_kind kind;
-    kf_formula a, b; /* defaults filled in */
+    /* with their defaults filled in */
+    kf_formula a, b;
     bool vary, nonfinite;
 } kf_distribution_spec;
 
+/* Strings of all structs here are borrowed from kf_task.json. */
 typedef struct kf_task_argument {
-    const char *name; /* strings are borrowed from kf_task.json throughout */
+    const char *name;
     kf_argument_kind kind;
     kf_dtype dtype;
-    bool untyped; /* a workspace given in bytes: void * */
+    /* a workspace given in bytes: void * */
+    bool untyped;
     int dims;
     kf_formula shape[KF_MAX_DIMS];
     kf_formula value;
@@ -49,10 +56,10 @@ typedef struct kf_task_workload {
     const char *name;
     bool timed, hidden;
     bool devices[KF_TASK_DEVICES];
-    /* one per param of the task, absent where not overridden; NULL: none */
+    /* one for each param of the task, absent if not overridden; NULL without overrides */
     kf_formula *params;
-    kf_formula *device_params[KF_TASK_DEVICES]; /* likewise */
-    /* one per argument, absent where not overridden; NULL: none */
+    kf_formula *device_params[KF_TASK_DEVICES];
+    /* one for each argument, absent if not overridden; NULL without overrides */
     kf_distribution_spec *distributions;
     bool has_tolerance;
     kf_tolerance tolerance;
@@ -63,7 +70,7 @@ typedef struct kf_param_table {
     int count;
     const char *names[KF_MAX_PARAMS];
     kf_formula formulas[KF_MAX_PARAMS];
-    /* one per param and device, absent where not overridden; NULL without overrides */
+    /* one for each param and device, absent if not overridden; NULL without overrides */
     kf_formula *device[KF_TASK_DEVICES];
 } kf_param_table;
 
@@ -129,9 +136,11 @@ struct kf_task {
     kf_torch_layout torch;
 };
 
-/* task_names.c: NULL when the name may be used, otherwise what is wrong with it ("is a keyword of
- * C++"). */
-const char *kf_name_fault(const char *name); /* of tasks and workloads */
+/* task_names.c: return NULL for an allowed name, otherwise the fault ("is a keyword of C or C++").
+ */
+
+/* For tasks and workloads. */
+const char *kf_name_fault(const char *name);
 const char *kf_param_fault(const char *name);
 const char *kf_argument_fault(const char *name);
 const char *kf_entry_fault(const char *name);
@@ -175,20 +184,22 @@ bool kf_formula_evaluate(const kf_formula *formula, const kf_binding *bindings, 
 bool kf_formula_integer(const kf_formula *formula, const kf_binding *bindings, size_t count,
                         int64_t *value, kf_error *error);
 
-/* task_sources.c: files, baselines, seeds and libraries, without texts. */
+/* task_sources.c: reads files, baselines, seeds and libraries, without texts. */
 bool kf_task_read_files(kf_task *task, kf_json_reader *top);
 
 /* task_distribution.c */
+
+/* Reads a distribution for an input of type `dtype`. */
 bool kf_distribution_read(const kf_task *task, const kf_json_reader *parent, const cJSON *object,
                           const char *key, kf_dtype dtype, kf_distribution_spec *spec);
 void kf_distribution_free(kf_distribution_spec *spec);
-/* What an input without a distribution gets; false: integers have none. */
+/* Fills the default distribution of an input. False for integers, which have no default. */
 bool kf_distribution_default(kf_dtype dtype, kf_distribution_spec *spec);
-/* Evaluates the parameters for one argument with its shape and checks their ranges; error without a
- * path. */
+/* Evaluates the parameters for an argument with its shape, and checks their ranges. The error has
+ * no field path. */
 bool kf_distribution_resolve(const kf_distribution_spec *spec, const kf_binding *bindings,
                              size_t count, kf_problem_argument *argument, kf_error *error);
-/* Least and greatest value of an integer type. */
+/* Returns the least and greatest value of an integer type. */
 void kf_integer_range(kf_dtype dtype, int64_t *low, int64_t *high);
 /* True when the value is an integer in range for integer types, and stays finite when rounded to a
  * floating type. */
@@ -204,11 +215,14 @@ int kf_task_device(const char *name);
 bool kf_params_resolve(const kf_task *task, int workload, int device,
                        kf_binding bindings[KF_MAX_PARAMS], kf_error *error);
 
-/* task_torch.c: the "torch" object, when the files are known. */
+/* task_torch.c: reads the "torch" object. Needs the list of files. */
 bool kf_task_read_torch(kf_task *task, kf_json_reader *top);
 
 /* task_canonical.c */
+
+/* Returns the canonical text; the caller frees. */
 char *kf_canonical_json(const cJSON *value, kf_error *error);
+/* Fills `canonical` and `hash`. */
 bool kf_task_address(kf_task *task, kf_error *error);
 
 #endif

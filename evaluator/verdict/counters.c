@@ -13,23 +13,25 @@
 #include "kforge/verdict.h"
 
 #define TIME "gpu__time_duration.sum"
-#define MAX_KERNELS 16 /* rows that are kept */
+/* rows that are kept */
+#define MAX_KERNELS 16
 #define MAX_VALUE 1e18
-/* A second is what counting may add to a candidate. With a call of 0.15 ms it takes 0.55 s (11
- * passes on an H200), and beyond that up to 3.5 calls a pass (40 ms a pass for 12 ms a call,
- * there). So much of the second is for that. */
+/* Counting may add one second to a candidate. On an H200, a call of 0.15 ms takes 0.55 s (11
+ * passes). Longer calls take up to 3.5 calls for each pass (40 ms a pass for 12 ms a call).
+ * PASSES_SECONDS of the second are for that. */
 #define PASSES_SECONDS 0.35
 #define PASS_CALLS 3.5
 #define STALL(reason) "smsp__average_warps_issue_stalled_" reason "_per_issue_active.ratio"
 
-/* CudaForge's 24 as far as the chip has them (arXiv:2511.01884; registers and occupancy limits come
- * from the launch), all stall reasons, pipes, use of sectors, bank conflicts, local memory. Asked
- * for at once they share passes; where there is no time for all passes the last are left out. So
- * their order is that of what is wanted most, and behind that what comes with no further pass (of a
- * GH100; tests/unit/test_counters.c asks CUPTI). The first pass tells what bounds a kernel: the
- * sectors of the L2 and the wavefronts of loads and stores in the L1 are the parts of those units'
- * throughputs that most often are the busiest, and cost one pass where the throughputs themselves
- * cost five. */
+/* The metrics of "all": the 24 of CudaForge that the chip has (arXiv:2511.01884; registers and
+ * occupancy limits come from the launch), all stall reasons, pipes, use of sectors, bank conflicts,
+ * local memory.
+ *
+ * Metrics of one request share passes. Without time for all passes the last metrics are left out.
+ * So the most useful come first, followed by those that need no further pass on a GH100
+ * (tests/unit/test_counters.c asks CUPTI). The first pass shows the bound of a kernel. It takes the
+ * sectors of the L2 and the wavefronts of loads and stores in the L1, which are usually the busiest
+ * parts of these units. They need one pass, the throughputs of the units five. */
 static const char *const all[] = {
     TIME,
     "sm__issue_active.avg.pct_of_peak_sustained_active",
@@ -85,7 +87,7 @@ static const char *const all[] = {
     STALL("tex_throttle"),
     "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
 };
-/* Where another pass begins: so many of them take one pass, so many two. */
+/* The number of metrics that fit in one pass, in two passes, … */
 static const size_t pass_ends[] = {15, 22, 28, 31, 34, 40, 44, 47, 49, 52};
 #define ALL_COUNT (sizeof all / sizeof *all)
 _Static_assert(ALL_COUNT <= KF_COUNT_METRICS, "more metrics than a record holds");
@@ -102,7 +104,7 @@ size_t kf_counters_all(const char *const **names)
     return ALL_COUNT;
 }
 
-/* ---- how much of it -------------------------------------------------------------------------- */
+/* ---- number of passes ------------------------------------------------------------------------ */
 
 uint32_t kf_counters_passes(double call_seconds)
 {
@@ -111,7 +113,7 @@ uint32_t kf_counters_passes(double call_seconds)
     return passes < 1 ? 1 : (uint32_t)passes;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- requested metrics ----------------------------------------------------------------------- */
 
 bool kf_counters_check(const char *list, kf_error *error)
 {
@@ -129,7 +131,8 @@ bool kf_counters_check(const char *list, kf_error *error)
             error, KF_ERROR_INPUT,
             "\"%.60s\" is no list of names: letters, digits, '_' and '.', commas between", list);
     }
-    if (count < KF_COUNT_METRICS) return true; /* time comes on top */
+    /* the metric of time is added */
+    if (count < KF_COUNT_METRICS) return true;
     return kf_fail(error, KF_ERROR_INPUT, "%zu names; at most %d at a time", count,
                    KF_COUNT_METRICS - 1);
 }
@@ -155,8 +158,7 @@ char *kf_counters_names(const char *list)
 
 /* ---- names of kernels ------------------------------------------------------------------------ */
 
-/* "11gemm_kernel": the identifier's length into *length and where it begins; NULL when it is none.
- */
+/* Reads "11gemm_kernel": returns the start of the identifier and its length, NULL without one. */
 static const char *identifier(const char *at, size_t *length)
 {
     if (!isdigit((unsigned char)*at)) return NULL;
@@ -164,8 +166,8 @@ static const char *identifier(const char *at, size_t *length)
     return *length > 0 && *length <= strlen(at) ? at : NULL;
 }
 
-/* The Itanium C++ ABI's mangling, as far as names go: _Z <length identifier> or _ZN <length
- * identifier>… [I arguments E] E. */
+/* Decodes names mangled by the Itanium C++ ABI, without arguments: _Z <length identifier> or _ZN
+ * <length identifier>… [I arguments E] E. */
 void kf_kernel_name(const char *symbol, char *name, size_t size)
 {
     snprintf(name, size, "%s", symbol);
@@ -173,7 +175,8 @@ void kf_kernel_name(const char *symbol, char *name, size_t size)
     bool nested = symbol[2] == 'N';
     const char *at = symbol + 2 + nested;
     size_t length, used = 0;
-    if (*at == 'L') at++; /* static */
+    /* L marks a static function */
+    if (*at == 'L') at++;
     for (const char *start; (start = identifier(at, &length)); at = start + length) {
         /* an anonymous namespace */
         bool nameless = length >= 11 && strncmp(start, "_GLOBAL__N_", 11) == 0;
@@ -191,7 +194,8 @@ typedef struct row {
     const kf_count_launch *first;
     int launches;
     double seconds, weight;
-    double values[KF_COUNT_METRICS]; /* sums, or weighted sums, or extremes */
+    /* sums, weighted sums or extremes */
+    double values[KF_COUNT_METRICS];
     double weights[KF_COUNT_METRICS];
 } row;
 
@@ -208,7 +212,7 @@ static folding folding_of(const char *name, size_t length)
     return FOLD_MEAN;
 }
 
-static bool believable(double value)
+static bool is_plausible(double value)
 {
     return isfinite(value) && value >= 0 && value < MAX_VALUE;
 }
@@ -227,7 +231,8 @@ static void fold(row *r, size_t metric, folding how, double value, double weight
 }
 
 typedef struct metric_name {
-    const char *text; /* not ended */
+    /* without a NUL */
+    const char *text;
     size_t length;
     folding folding;
 } metric_name;
@@ -300,7 +305,7 @@ static void put_occupancy(cJSON *object, const kf_counters_origin *origin,
     cJSON_AddStringToObject(object, "occupancy_limit", kf_occupancy_limit_name(occupancy.limit));
 }
 
-/* The launch with what the compiler says of its kernel. */
+/* Returns the launch with the compiler's figures of its kernel. */
 static kf_count_launch compiled(const kf_counters_origin *origin, const row *r)
 {
     kf_count_launch launch = *r->first;
@@ -351,7 +356,7 @@ static bool put_row(cJSON *array, const kf_counters_origin *origin, const row *r
            put(object, "roofline", kf_roofline_json(&roofline));
 }
 
-/* The names of what became this of. */
+/* Adds the names of the metrics with this result. */
 static bool put_names(cJSON *object, const char *key, const metric_name *names, size_t count,
                       const kf_count_header *header, enum kf_count_metric what)
 {
@@ -365,7 +370,7 @@ static bool put_names(cJSON *object, const char *key, const metric_name *names, 
     return array != NULL;
 }
 
-/* What the runner says of its time. */
+/* Adds the times that the runner reports. */
 static bool put_times(cJSON *object, const kf_count_header *header)
 {
     cJSON *seconds = cJSON_AddObjectToObject(object, "seconds");
@@ -380,13 +385,13 @@ static bool put_times(cJSON *object, const kf_count_header *header)
                  {seconds, "stop", header->stop_seconds},
                  {seconds, "read", header->read_seconds}};
     for (size_t i = 0; seconds && i < sizeof times / sizeof *times; i++)
-        if (believable(times[i].value))
+        if (is_plausible(times[i].value))
             kf_json_add_number(times[i].parent, times[i].key, times[i].value);
     cJSON *passes = seconds ? cJSON_AddArrayToObject(seconds, "passes") : NULL;
     for (uint32_t i = 0; passes && i < header->passes && i < KF_COUNT_PASSES; i++)
         if (!put(passes, NULL,
-                 cJSON_CreateNumber(believable(header->pass_seconds[i]) ? header->pass_seconds[i]
-                                                                        : 0)))
+                 cJSON_CreateNumber(is_plausible(header->pass_seconds[i]) ? header->pass_seconds[i]
+                                                                          : 0)))
             return false;
     return passes != NULL;
 }
@@ -427,11 +432,11 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
         snprintf(symbol, sizeof symbol, "%.*s", (int)strnlen(launches[i].name, KF_COUNT_NAME),
                  launches[i].name);
         row *r = find_row(rows, &row_count, &launches[i], symbol);
-        double time = launches[i].values[0], weight = believable(time) && time > 0 ? time : 1;
+        double time = launches[i].values[0], weight = is_plausible(time) && time > 0 ? time : 1;
         r->launches++;
-        if (believable(time)) r->seconds += time * 1e-9, total += time * 1e-9;
+        if (is_plausible(time)) r->seconds += time * 1e-9, total += time * 1e-9;
         for (size_t m = 0; m < count; m++)
-            if (header->metrics[m] == KF_COUNT_COUNTED && believable(launches[i].values[m]))
+            if (header->metrics[m] == KF_COUNT_COUNTED && is_plausible(launches[i].values[m]))
                 fold(r, m, cut[m].folding, launches[i].values[m], weight);
     }
     qsort(rows, row_count, sizeof *rows, longer);
@@ -451,17 +456,18 @@ cJSON *kf_counters_json(const kf_counters_origin *origin, const char *names,
 void kf_counters_explain(const kf_count_header *header, char note[256], char remedy[256])
 {
     static const struct {
-        int code; /* CUptiResult */
+        /* CUptiResult */
+        int code;
         const char *remedy;
     } remedies[] = {
         {35, "counters are for administrators here: run as root, or load the driver with "
              "NVreg_RestrictProfilingToAdminUsers=0"},
-        {40, "the virtual GPU's host has to allow counters"},
+        {40, "the virtual GPU's host must allow counters"},
         {33, "this virtual GPU has no counters"},
         {26, "another profiler uses the GPU (ncu, DCGM): stop it, or dcgmi profile --pause"},
         {39, "another profiler is in the process"},
         {41, "counters are off in confidential computing mode"},
-        {43, "counters of this MIG instance are not to be had"},
+        {43, "this MIG instance has no counters"},
     };
     char said[KF_COUNT_NOTE + 1];
     snprintf(said, sizeof said, "%.*s", (int)strnlen(header->note, KF_COUNT_NOTE), header->note);

@@ -5,8 +5,10 @@
 #include "kforge/json.h"
 
 #define WARP 32
-#define REGISTER_UNIT 256 /* registers of a warp are given out in such pieces, from 7.0 on */
-#define PARTITIONS 4      /* of a multiprocessor, each with its own quarter of the registers */
+/* registers are allocated to a warp in units of this size, since 7.0 */
+#define REGISTER_UNIT 256
+/* of a multiprocessor, each with a quarter of the registers */
+#define PARTITIONS 4
 #define MAX_THREADS 1024
 #define MAX_REGISTERS 255
 
@@ -55,7 +57,8 @@ bool kf_occupancy_of(const kf_sm_limits *limits, int threads, int registers, int
         blocks[KF_OCCUPANCY_REGISTERS] =
             round_up(warps, PARTITIONS) * a_warp > limits->registers ? 0 : resident / warps;
     }
-    int unit = limits->reserved_shared ? 128 : 256; /* from 8.0 on 128 bytes */
+    /* 128 bytes since 8.0 */
+    int unit = limits->reserved_shared ? 128 : 256;
     int shared = round_up(shared_bytes + limits->reserved_shared, unit);
     blocks[KF_OCCUPANCY_SHARED] = shared ? limits->shared_bytes / shared : limits->blocks;
     occupancy->resident = blocks[0];
@@ -90,7 +93,7 @@ const char *kf_occupancy_limit_name(kf_occupancy_limit limit)
     return names[limit];
 }
 
-/* A whole number of the kernel's within [0, most], -1 when there is none. */
+/* Returns an integer field of the kernel within [0, most], -1 without one. */
 static int figure(const cJSON *kernel, const char *key, double most)
 {
     double value = kf_json_get_number(kernel, key, -1);

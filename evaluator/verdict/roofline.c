@@ -6,8 +6,10 @@
 
 #include "kforge/json.h"
 
-#define LEFT_OUT_NAMES 6 /* that are said */
-#define BUSY 60.0        /* per cent of peak, as in Nsight Compute's section "GPU Speed Of Light" */
+/* names of left-out metrics in a text */
+#define LEFT_OUT_NAMES 6
+/* percent of peak, as in Nsight Compute's section "GPU Speed Of Light" */
+#define BUSY 60.0
 
 static double metric(const cJSON *metrics, const char *name)
 {
@@ -25,11 +27,12 @@ const char *kf_bound_name(kf_bound bound)
 
 /* ---- stalls ---------------------------------------------------------------------------------- */
 
-/* Warp states of Hopper, with what Nsight Compute's documentation says of each ("Warp Stall
+/* Warp states of Hopper with their meaning, from Nsight Compute's documentation ("Warp Stall
  * Reasons"). */
 static const struct state {
     const char *name, *meaning;
-    bool waits; /* false: the warp could have issued */
+    /* false: the warp could have issued */
+    bool waits;
 } states[] = {
     {"barrier", "other warps at a barrier", true},
     {"branch_resolving", "the target of a branch", true},
@@ -66,8 +69,8 @@ static void find_stalls(const cJSON *metrics, kf_roofline *r)
         if (isfinite(cycles[i]) && cycles[i] > 0) total += cycles[i];
         if (isnan(cycles[i])) whole = false;
     }
-    /* A warp that is active is in one of the states: where some were not counted, that is what all
-     * would come to. */
+    /* An active warp is in one of the states. If some states were not counted, the active cycles
+     * give the total. */
     double active = metric(metrics, "smsp__average_warps_active_per_issue_active.ratio");
     if (!whole && active > total && isfinite(active)) total = active;
     while (total > 0 && r->stall_count < KF_ROOFLINE_STALLS) {
@@ -131,7 +134,7 @@ bool kf_roofline_of(const cJSON *metrics, kf_roofline *r)
     r->occupancy = metric(metrics, "sm__warps_active.avg.pct_of_peak_sustained_active");
     find_pipe(metrics, r);
     find_stalls(metrics, r);
-    /* In this order where two are equal: what is further away from the arithmetic first. */
+    /* of two equal ones the first counts, which is further from the arithmetic */
     const struct {
         kf_bound bound;
         double percent;
@@ -304,7 +307,7 @@ static void word_kernel(const cJSON *kernel, kf_buffer *out)
     word_memory(metrics, out);
 }
 
-/* What there was no time for, the first of them by name. */
+/* Appends the metrics for which there was no time, the first of them by name. */
 static void word_left_out(const cJSON *counters, kf_buffer *out)
 {
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(counters, "left_out"), *name;

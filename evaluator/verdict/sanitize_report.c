@@ -8,7 +8,7 @@
 #define MARK "========="
 #define LINE_BYTES 1024
 
-/* Printable, without what follows a newline. */
+/* Copies text and replaces characters that are not printable. */
 static void copy_clean(char *to, size_t size, const char *from, size_t length)
 {
     size_t used = 0;
@@ -22,7 +22,7 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What of a tool's own lines is no finding. */
+/* True for errors of the tool itself. */
 static bool is_trouble(const char *headline)
 {
     static const char *const words[] = {
@@ -35,7 +35,8 @@ static bool is_trouble(const char *headline)
     return false;
 }
 
-static bool is_chatter(const char *headline)
+/* True for other lines that are not findings. */
+static bool is_notice(const char *headline)
 {
     static const char *const words[] = {
         "COMPUTE-SANITIZER",    "Target application returned an error",
@@ -46,13 +47,14 @@ static bool is_chatter(const char *headline)
     return strstr(headline, " SUMMARY:") != NULL;
 }
 
-/* "at k(float *, int)+0x90 in oob.cu:2": kernel, file and line, as far as they are there. */
+/* Reads "at k(float *, int)+0x90 in oob.cu:2": kernel, file and line, as far as present. */
 static void read_place(const char *text, kf_sanitize_finding *f)
 {
     size_t length = strcspn(text, "\n");
     const char *in = NULL;
+    /* finds the last " in ", because names may contain spaces */
     for (size_t i = 0; i + 4 < length; i++)
-        if (strncmp(text + i, " in ", 4) == 0) in = text + i; /* the last one: names hold spaces */
+        if (strncmp(text + i, " in ", 4) == 0) in = text + i;
     size_t name = in ? (size_t)(in - text) : length;
     for (size_t i = 0; i < name; i++)
         if (text[i] == '+' && starts(text + i, "+0x")) name = i;
@@ -78,8 +80,8 @@ static void add_detail(kf_sanitize_finding *f, const char *text)
     copy_clean(f->detail + used, sizeof f->detail - used, text, strlen(text));
 }
 
-/* One more of those that are there, or a new one. Addresses and threads differ, so only kind and
- * place tell. */
+/* Counts the finding with an equal one, or adds it. Only kind and place must be equal, because
+ * addresses and threads differ. */
 static void keep(kf_sanitize_report *report, const kf_sanitize_finding *found)
 {
     if (!found->kind[0]) return;
@@ -96,8 +98,8 @@ static void keep(kf_sanitize_report *report, const kf_sanitize_finding *found)
     report->findings[report->count++].count = 1;
 }
 
-/* "Error: Race reported between Write access at k(int *)+0x130 in c.cu:10": the place is in the
- * headline. */
+/* Reads a headline. A race has its place there: "Error: Race reported between Write access at k(int
+ * *)+0x130 in c.cu:10". */
 static void read_headline(const char *text, kf_sanitize_finding *f)
 {
     const char *end = text + strlen(text), *at = strstr(text, " at ");
@@ -128,7 +130,7 @@ void kf_sanitize_parse(const char *text, kf_sanitize_report *report)
         rest += indent;
         if (strstr(rest, "ERROR SUMMARY:") || strstr(rest, "RACECHECK SUMMARY:"))
             report->finished = true;
-        if (!*rest || (indent <= 1 && is_chatter(rest))) {
+        if (!*rest || (indent <= 1 && is_notice(rest))) {
             keep(report, &open);
             open = (kf_sanitize_finding){.kind = ""};
         } else if (indent <= 1 && is_trouble(rest)) {

@@ -1,11 +1,11 @@
 /* Verdicts as JSON ("kforge-verdict/1").
  *
- * Everything is written, so everything is required when read, but for "build", "counters",
- * "kernelbench" and "provenance", which are absent when NULL, and sample columns that hold nothing.
- * Samples are columns, not objects: there may be thousands. Numbers keep every bit: doubles are
- * printed with as many digits as they need, integers that a double can't hold are strings of
- * digits; NaN and infinities are "nan", "inf", "-inf". The writer and the reader of each part stand
- * next to each other.
+ * All fields are written, and all are required when read. Exceptions are "build", "counters",
+ * "kernelbench" and "provenance", which are absent if NULL, and empty sample columns. Samples are
+ * columns, not objects, because there may be thousands. Numbers keep every bit: doubles have as
+ * many digits as they need, integers beyond a double's precision are strings of digits, NaN and
+ * infinities are "nan", "inf", "-inf". The writer and the reader of each part are next to each
+ * other.
  */
 #include "kforge/verdict.h"
 
@@ -19,12 +19,13 @@
 #include "kforge/json.h"
 
 #define WHERE "verdict"
-#define EXACT_INTEGER ((int64_t)1 << 53) /* to here a double names one integer */
+/* the largest integer up to which doubles are exact */
+#define EXACT_INTEGER ((int64_t)1 << 53)
 
 /* ---- writing: leaves ------------------------------------------------------------------------- */
 
-/* Puts `item` into `parent`, under `key` or, without one, at the end of an array. Frees what it
- * could not put. */
+/* Adds `item` to `parent`, under `key` or, without a key, at the end of an array. Frees the item if
+ * that fails. */
 static bool put(cJSON *parent, const char *key, cJSON *item)
 {
     if (item &&
@@ -73,7 +74,7 @@ static bool put_boolean(cJSON *parent, const char *key, bool value)
     return put(parent, key, cJSON_CreateBool(value));
 }
 
-/* A container that is already in its parent; NULL when out of memory. */
+/* Makes a container and adds it to its parent. NULL without memory. */
 static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
 {
     cJSON *made = is_array ? cJSON_CreateArray() : cJSON_CreateObject();
@@ -82,7 +83,7 @@ static cJSON *put_container(cJSON *parent, const char *key, bool is_array)
 
 /* ---- reading: leaves ------------------------------------------------------------------------- */
 
-/* A number as written by number_item, parsed or not yet printed. */
+/* Reads a number that number_item wrote, parsed or not yet printed. */
 static bool number_value(const cJSON *item, double *value)
 {
     if (cJSON_IsNumber(item))
@@ -155,7 +156,7 @@ static bool get_boolean(kf_json_reader *reader, const char *key)
     return kf_json_boolean_or(reader, key, false);
 }
 
-/* An owned copy in *field; complains when missing or not a string, and when out of memory. */
+/* Puts an owned copy into *field. Complains if the field is missing or not a string. */
 static void get_text(kf_json_reader *reader, const char *key, char **field)
 {
     const char *text = kf_json_string(reader, key);
@@ -163,7 +164,7 @@ static void get_text(kf_json_reader *reader, const char *key, char **field)
     *field = kf_text_clean(text, strlen(text), false);
     if (*field || reader->failed) return;
     reader->failed = true;
-    kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+    kf_fail_memory(reader->error, "a verdict");
 }
 
 static const cJSON *get_array(kf_json_reader *reader, const char *key)
@@ -172,7 +173,7 @@ static const cJSON *get_array(kf_json_reader *reader, const char *key)
     return kf_json_array_or_null(reader, key);
 }
 
-/* A reader of element `index` of the array under `key`. */
+/* Returns a reader of element `index` of the array under `key`. */
 static kf_json_reader element_reader(const kf_json_reader *parent, const char *key,
                                      const cJSON *element, size_t index)
 {
@@ -195,29 +196,30 @@ static void get_status(kf_json_reader *reader, kf_status *status)
 {
     const char *name = kf_json_string(reader, "status");
     if (!kf_status_parse(name, status))
-        kf_json_complain(reader, "status", "\"%s\" is no status", name);
+        kf_json_complain(reader, "status", "there is no status \"%s\"", name);
 }
 
 static void get_blame(kf_json_reader *reader, kf_blame *blame)
 {
     const char *name = kf_json_string(reader, "blame");
     if (!kf_blame_parse(name, blame))
-        kf_json_complain(reader, "blame", "\"%s\" is not whose fault it can be", name);
+        kf_json_complain(
+            reader, "blame",
+            "\"%s\" cannot be blamed; expected nobody, candidate, task, machine or judge", name);
 }
 
-/* Zeroed room for the elements of `array`; NULL for none, and when out of memory, which is
- * reported. */
+/* Allocates zeroed room for the elements of `array`. NULL for an empty array, and without memory,
+ * which fails the reader. */
 static void *room_for(kf_json_reader *reader, const cJSON *array, size_t size)
 {
     int count = array ? cJSON_GetArraySize(array) : 0;
-    /* Appending grows at powers of two, so that is what an array that came from JSON must hold,
-     * too. */
+    /* appending in verdict.c grows arrays at powers of two, so their capacity must be one */
     size_t capacity = 1;
     while (capacity < (size_t)count) capacity *= 2;
     void *room = count ? calloc(capacity, size) : NULL;
     if (count && !room && !reader->failed) {
         reader->failed = true;
-        kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(reader->error, "a verdict");
     }
     return room;
 }
@@ -349,13 +351,14 @@ static bool put_sides(cJSON *parent, const kf_sample *samples, size_t count)
     return put_text(parent, "side", sides);
 }
 
-/* Columns of numbers: where they lie in a sample, and what an absent column stands for. */
+/* Columns of numbers: their place in a sample, and their type. */
 typedef enum column_type { COLUMN_INT, COLUMN_DOUBLE, COLUMN_BITS } column_type;
 static const struct column {
     const char *key;
     size_t offset;
     column_type type;
-    bool optional; /* left out when all are NaN or 0 */
+    /* left out if all values are NaN or 0 */
+    bool optional;
 } columns[] = {
     {"pair", offsetof(kf_sample, pair), COLUMN_INT, false},
     {"calls", offsetof(kf_sample, calls), COLUMN_INT, false},
@@ -382,7 +385,8 @@ static cJSON *column_item(const struct column *column, const kf_sample *sample)
     const char *field = (const char *)sample + column->offset;
     if (column->type == COLUMN_INT) return integer_item(*(const int *)field);
     if (column->type == COLUMN_DOUBLE) return number_item(*(const double *)field);
-    return integer_item((int64_t) * (const uint64_t *)field); /* all 64 bits, read back as such */
+    /* keeps all 64 bits */
+    return integer_item((int64_t) * (const uint64_t *)field);
 }
 
 static bool put_samples(cJSON *parent, const kf_sample *samples, size_t count)
@@ -443,7 +447,7 @@ static void get_samples(kf_json_reader *parent, kf_workload_verdict *workload)
         count && !reader.failed ? calloc(capacity, sizeof *workload->samples) : NULL;
     if (count && !reader.failed && !workload->samples) {
         reader.failed = true;
-        kf_fail(reader.error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(reader.error, "a verdict");
     }
     if (!reader.failed) {
         workload->sample_count = count;
@@ -509,10 +513,10 @@ static void get_workloads(kf_json_reader *parent, kf_verdict *verdict)
     }
 }
 
-/* ---- what is only carried along -------------------------------------------------------------- */
+/* ---- parts that stay JSON -------------------------------------------------------------------- */
 
-/* Replaces invalid bytes in all strings and keys of a tree that is ours; iterative in breadth, at
- * most KF_JSON_DEPTH deep. */
+/* Replaces invalid bytes in all strings and keys of an owned tree. Recursive in depth only, at most
+ * KF_JSON_DEPTH. */
 static bool clean_tree(cJSON *value, int depth)
 {
     if (depth > KF_JSON_DEPTH) return false;
@@ -549,7 +553,7 @@ static void get_carried(kf_json_reader *reader, const char *key, cJSON **field)
     *field = cJSON_Duplicate(value, true);
     if (*field && clean_tree(*field, 0)) return;
     reader->failed = true;
-    kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": %s: out of memory", key);
+    kf_fail_memory(reader->error, "a verdict");
 }
 
 static bool put_flags(cJSON *parent, const kf_verdict *verdict)
@@ -575,7 +579,7 @@ static void get_flags(kf_json_reader *reader, kf_verdict *verdict)
         char *flag = kf_text_clean(element->valuestring, strlen(element->valuestring), false);
         if (!flag) {
             reader->failed = true;
-            kf_fail(reader->error, KF_ERROR_MEMORY, WHERE ": out of memory");
+            kf_fail_memory(reader->error, "a verdict");
             return;
         }
         verdict->flags[verdict->flag_count++] = flag;
@@ -614,7 +618,8 @@ cJSON *kf_verdict_to_json(const kf_verdict *v)
 
 kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
 {
-    kf_error local = {0}; /* readers fail by filling an error, so there must be one */
+    /* readers need an error to fill */
+    kf_error local = {0};
     kf_json_reader reader = kf_json_object(json, WHERE, "", error ? error : &local);
     if (reader.failed) return NULL;
     const char *schema = kf_json_string(&reader, "schema");
@@ -625,7 +630,7 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     if (reader.failed) return NULL;
     kf_auto(kf_verdict) v = calloc(1, sizeof *v);
     if (!v) {
-        kf_fail(error, KF_ERROR_MEMORY, WHERE ": out of memory");
+        kf_fail_memory(error, "a verdict");
         return NULL;
     }
     get_text(&reader, "id", &v->id);
@@ -647,7 +652,7 @@ kf_verdict *kf_verdict_from_json(const cJSON *json, kf_error *error)
     get_carried(&reader, "counters", &v->counters);
     get_carried(&reader, "kernelbench", &v->kernelbench);
     get_carried(&reader, "provenance", &v->provenance);
-    /* of the text that was read, not of the verdict: kforge/signature.h */
+    /* belongs to the text, not to the verdict (kforge/signature.h) */
     kf_json_object_or_null(&reader, "signature");
     v->build_seconds = get_number(&reader, "build_seconds");
     v->judge_seconds = get_number(&reader, "judge_seconds");
