@@ -1,10 +1,14 @@
-"""The build phase of a solution that compiles extensions: it is executed here, in the build jail, as far as it takes to see what it compiles.
+"""The build phase of a solution that compiles extensions. It executes the solution in the build
+jail, until it is known what the solution compiles.
 
-    build PLANS    a JSON list of plans (runner.py), one for each workload: ModelNew is constructed for each
+    build PLANS    a JSON list of plans (runner.py), one for each workload
 
-What comes of it is written to descriptor 3 as records (evaluator/judge/python/build_archive.h): libraries, what the compiler said of those that failed, notes, and at
-most one complaint, which makes it a compile error. Where something other than compiling fails, nothing is said: the runner, which executes the same
-again, has the words for that. If places that compile have not been reached by constructing, forward is tried once, where inputs are small.
+It constructs ModelNew for each plan. If a call that compiles has not been reached by then, it tries
+forward once, on small inputs.
+
+Descriptor 3 gets the results as records (evaluator/judge/python/build_archive.h): libraries,
+compilers' messages, notes, and at most one complaint, which makes the build a compile error. Other
+failures give no record: the runner executes the same code again and reports them.
 """
 import ast
 import json
@@ -34,7 +38,7 @@ def note(text):
     put("note", content=text.encode("utf-8", "replace"))
 
 
-# ---- places that compile --------------------------------------------------------------------------------------------------------------------
+# ---- places that compile -------------------------------------------------------------------------
 
 
 def places(text):
@@ -67,7 +71,7 @@ def unreached(text, lines):
     return [first for first, last in places(text) if not any(line and first <= line <= last for line in lines)]
 
 
-# ---- executing ------------------------------------------------------------------------------------------------------------------------------
+# ---- executing -----------------------------------------------------------------------------------
 
 
 def watch(compiling):
@@ -138,7 +142,8 @@ def main(arguments):
     import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
-    virtual_fs.prepare()  # where the jail has no /tmp of its own, a solution may make no folders there
+    # Where the jail has no /tmp of its own, a solution may make no folders there.
+    virtual_fs.prepare()
     virtual_fs.install()
     os.chdir(tempfile.mkdtemp(prefix="kforge-here-"))
     compiling = extensions.Compiling(text, name, put)

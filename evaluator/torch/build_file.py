@@ -1,7 +1,8 @@
 """Runs the build file that PyTorch writes for ninja.
 
-ninja itself gives each compiler a process group of its own, by which it would leave the group that the jail is stopped by, so the jail refuses. What PyTorch writes uses
-little of ninja's language: variables, rules with a command, one statement for each object and one for the library.
+ninja puts each compiler into a process group of its own. A compiler would then leave the group by
+which the jail is stopped, so the jail refuses ninja. PyTorch uses little of ninja's language:
+variables, rules with a command, one statement for each object and one for the library.
 """
 import concurrent.futures
 import os
@@ -65,7 +66,8 @@ def run(folder, command):
 
 
 def run_either(folder, ways):
-    """The first of several command lines for the same object that succeeds; else what the last one said."""
+    """The first of several command lines for the same object that succeeds; else what the last one
+    said."""
     for command in ways:
         status, output = run(folder, command)
         if status in (0, UNSUPPORTED):
@@ -74,7 +76,8 @@ def run_either(folder, ways):
 
 
 def ways_to_make(build, rules, variables):
-    """Command lines for one statement of the build file: with less of PyTorch's headers first, where the source may do with that."""
+    """Command lines for one statement of the build file: with less of PyTorch's headers first,
+    where the source may do with that."""
     target, rule, inputs = build
     own = dict(variables, out=shlex.quote(target))
     own["in"] = " ".join(shlex.quote(path) for path in inputs)

@@ -1,9 +1,11 @@
-"""The files that compilers leave below the folder for temporary files, as one text of bytes: from the dry run into the runners of the same solution.
+"""The files that compilers leave in the folder for temporary files, as one byte string. It goes
+from the dry run into the runners of the same solution.
 
-    "kfc2", length of the head (8 bytes), the head as JSON, the files' content one after the other
+    "kfc2", length of the head (8 bytes), the head as JSON, the contents of the files
 
-The head has "top" (the folder where the files were), "files" ([name, size, mode, when it was modified in ns], a name that ends with "/" is a folder) and "commands" (commands.py). A
-stranger's code ran where it was written, so whoever unpacks it checks every field.
+The head has "top" (the folder of the files), "files" ([name, size, mode, modification time in ns];
+a name that ends with "/" is a folder) and "commands" (commands.py). Foreign code ran where it was
+written, so the reader checks every field.
 """
 import json
 import os
@@ -24,11 +26,12 @@ class Broken(ValueError):
     pass
 
 
-# ---- packing --------------------------------------------------------------------------------------------------------------------------------
+# ---- packing -------------------------------------------------------------------------------------
 
 
 def _entries(top, without):
-    """(name, path, status) of files and folders; a link to a file below `top` is a file, as a library without its version is. Whatever else there is is left out."""
+    """(name, path, status) of files and folders; a link to a file below `top` is a file, as a
+    library without its version is. Whatever else there is is left out."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH) and os.path.join(folder, name) != without)
         for name in folders + sorted(names):
@@ -53,7 +56,8 @@ def _is_name(name):
 
 
 def pack(top, commands, without=None):
-    """(bytes, files, how many were left out, as far as was looked). `without`: a folder that is none of the compilers'."""
+    """(bytes, files, how many were left out, as far as was looked). `without`: a folder that is
+    none of the compilers'."""
     files, contents, total, left_out = [], [], 0, 0
     for name, path, status in _entries(top, without):
         if len(files) >= MOST_FILES:
@@ -77,7 +81,7 @@ def pack(top, commands, without=None):
     return b"".join([MAGIC, LENGTH.pack(len(head)), head] + contents), sum(not entry[0].endswith("/") for entry in files), left_out
 
 
-# ---- unpacking ------------------------------------------------------------------------------------------------------------------------------
+# ---- unpacking -----------------------------------------------------------------------------------
 
 
 def _head(data):
@@ -95,7 +99,8 @@ def _head(data):
 
 
 def _moved(content, before, now):
-    """Where there is no private /tmp each process has a folder of its own, with a name of the same length: compilers keep whole paths."""
+    """Where there is no private /tmp each process has a folder of its own, with a name of the same
+    length: compilers keep whole paths."""
     return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
 
 
@@ -108,7 +113,8 @@ def _set_time(path, modified):
 
 
 def unpack(data, top):
-    """Makes the files below `top` and returns the commands. Nothing that is there already is touched."""
+    """Makes the files below `top` and returns the commands. Nothing that is there already is
+    touched."""
     head, at = _head(data)
     if len(head["files"]) > MOST_FILES:
         raise Broken("it has too many files")

@@ -1,11 +1,12 @@
-"""Programs that a solution asks something: `ptxas --version`, `g++ -v`.
+"""Programs that a solution asks for an answer: `ptxas --version`, `g++ -v`.
 
-What compiles when it is called keeps what it has compiled in folders, and asks its compilers for their versions even where it finds everything there. So in the dry run
-(dry_run.py), where programs may be started, what they said is recorded; in a runner, where none may, the same question has the same answer, and every other
-is refused by the filter as ever. A command that writes files counts as such a question, too, as long as it has written the same whenever it was asked: its files
-are there (caches.py).
+A compiler that runs when it is called keeps its results in folders. Even with all results there, it
+asks its programs for their versions. The dry run (dry_run.py), where programs may start, records
+the answers. In a runner, where no program may start, the same question gets the recorded answer,
+and the filter refuses any other. A command that writes files counts as a question, too, if it
+always wrote the same: its files are there (caches.py).
 
-Both are for the solution's convenience, in its own process; it may replace them.
+Both parts run in the solution's own process, for its convenience. The solution may replace them.
 """
 import errno
 import hashlib
@@ -24,7 +25,8 @@ PLAIN = (None, subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL)
 
 
 def question(arguments, named):
-    """(key, streams that are text) of a call of Popen; the key is None for one that can't be told by its arguments."""
+    """(key, streams that are text) of a call of Popen; the key is None for one that can't be told
+    by its arguments."""
     given = _signature.bind(None, *arguments, **named).arguments
     streams = [given.get(name) for name in ("stdin", "stdout", "stderr")]
     text = bool(given.get("text") or given.get("universal_newlines") or given.get("encoding") or given.get("errors"))
@@ -36,7 +38,7 @@ def question(arguments, named):
     return json.dumps([words, bool(given.get("shell")), folder and os.fsdecode(folder), streams[1:], text]), text
 
 
-# ---- where programs may be started ----------------------------------------------------------------------------------------------------------
+# ---- where programs may be started ---------------------------------------------------------------
 
 
 class Record:
@@ -122,7 +124,7 @@ def record(top):
     return Recording.record
 
 
-# ---- where none may -------------------------------------------------------------------------------------------------------------------------
+# ---- where none may ------------------------------------------------------------------------------
 
 
 class Answering(subprocess.Popen):

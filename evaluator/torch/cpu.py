@@ -1,4 +1,5 @@
-"""Where a runner's modules compute: the processor. gpu.py is the other one; runner.py knows no more of them than this class has."""
+"""The place of a runner's modules on a processor. gpu.py is the other place. runner.py uses only
+the methods of this class."""
 import ctypes
 import mmap
 import os
@@ -14,13 +15,15 @@ MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 def mapped(fd, length, protection, offset):
-    """Shared memory as an object with the buffer protocol, mapped for as long as anything refers to it. mmap.mmap keeps a descriptor for each mapping (until
-    Python 3.13's trackfd): sets of many arguments are more than a process may have."""
+    """Shared memory as an object with the buffer protocol, mapped for as long as anything refers to
+    it. mmap.mmap keeps a descriptor for each mapping (until Python 3.13's trackfd): sets of many
+    arguments are more than a process may have."""
     address = LIBC.mmap(None, length, protection, mmap.MAP_SHARED, fd, offset)
     if address == MAP_FAILED:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     memory = (ctypes.c_ubyte * length).from_address(address)
-    weakref.finalize(memory, LIBC.munmap, address, length).atexit = False  # tensors may be in use until the end
+    # Tensors may be in use until the end.
+    weakref.finalize(memory, LIBC.munmap, address, length).atexit = False
     return memory
 
 
@@ -69,5 +72,6 @@ class Place:
 
     @staticmethod
     def wait():
-        """Until all that was begun is done; seconds of it after the stream that calls are made on."""
+        """Until all that was begun is done; seconds of it after the stream that calls are made on.
+        """
         return 0.0

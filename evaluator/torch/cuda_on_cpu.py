@@ -1,8 +1,10 @@
-"""CUDA sources of an extension where PyTorch has no CUDA: kforge-cpucc takes the place of nvcc, as it does for candidates in CUDA C.
+"""CUDA sources of an extension on a PyTorch without CUDA: kforge-cpucc replaces nvcc, as it does
+for candidates in CUDA C.
 
-What a solution's launchers use of PyTorch is in include/kforge_torch_cuda.h, where a tensor of the processor passes for one on a GPU. Headers in angle brackets are left to
-the compiler proper ("#pragma kforge include"): rewriting all of PyTorch's would take longer than compiling them. The object is linked into the
-extension that PyTorch's own code builds from the C++ sources.
+include/kforge_torch_cuda.h has the parts of PyTorch that launchers use. In it a tensor of the
+processor passes for one on a GPU. The compiler proper reads headers in angle brackets ("#pragma
+kforge include"), since rewriting all of PyTorch's headers would take longer than compiling them.
+The object is linked into the extension that PyTorch's own code builds from the C++ sources.
 """
 import contextlib
 import ctypes
@@ -58,8 +60,9 @@ def compile_source(path, folder, name, flags):
 
 @contextlib.contextmanager
 def own_runtime_first():
-    """While active, modules that are imported find CUDA's functions in libkfcpu. PyTorch built for CUDA brings NVIDIA's runtime with it, for all to see, and without a
-    GPU every function of that fails."""
+    """While active, modules that are imported find CUDA's functions in libkfcpu. PyTorch built for
+    CUDA brings NVIDIA's runtime with it, for all to see, and without a GPU every function of that
+    fails."""
     import torch
 
     before = sys.getdlopenflags()
@@ -72,7 +75,8 @@ def own_runtime_first():
 
 
 def load_library(path):
-    """The same for what is no module: ctypes does not look at those flags, and a library that is there already stays as it is."""
+    """The same for what is no module: ctypes does not look at those flags, and a library that is
+    there already stays as it is."""
     with own_runtime_first():
         ctypes.CDLL(path, mode=sys.getdlopenflags())
 

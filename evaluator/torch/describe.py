@@ -1,16 +1,21 @@
-"""What a problem file is: arguments, shapes, distributions, outputs, and whether it can be judged at all. `kforge import` asks.
+"""Describes a problem file for `kforge import`: arguments, shapes, distributions, outputs, and
+whether the problem is fit for judging.
 
-A problem is looked at three times. Its inputs and its model are made twice with different seeds, which tells what is random, how it is
-distributed (distributions.py) and what is fixed. Then its forward runs on values drawn as the judge draws them: twice with the same values
-(an output that differs is random), and with other values for one argument at a time (an output that stays the same does not depend on it).
-What fails these makes a problem unfit, and the reason names the measurement, so that no list of bad problems is needed.
+The problem is examined in three ways. Its inputs and its model are made twice with different seeds.
+This shows the random parts, their distributions (distributions.py) and the fixed parts. Then
+forward runs twice on equal values that are drawn as the judge draws them: an output that differs is
+random. Then forward runs with other values for one argument at a time: an output that stays equal
+does not depend on the argument. A problem that fails is unfit. The reason names the measurement, so
+no list of bad problems is needed.
 
-That costs a dozen calls. A problem over CHECK_ELEMENTS is therefore measured at a smaller size, found by halving its module-level
-constants (shrink.py); at its own size it only has to give shapes, which tensors without storage (device "meta") do for nothing.
+That costs a dozen calls. So a problem over CHECK_ELEMENTS is measured at a smaller size, with
+halved module-level constants (shrink.py). At its own size it only has to give shapes, which tensors
+without storage (device "meta") do quickly.
 
-State, meaning parameters and buffers: what does not influence the output (the running means of a batch norm in training) is no
-argument; neither is a buffer that every construction fills alike (a mask, an index table), which a candidate computes itself. Both keep the
-module's own values.
+State means parameters and buffers. State without influence on the output (the running means of a
+batch norm in training) is no argument. A buffer that every construction fills alike (a mask, an
+index table) is no argument either, since a candidate computes it itself. Both keep the module's own
+values.
 """
 import argparse
 import contextlib
@@ -38,7 +43,7 @@ CHECK_ELEMENTS = 1 << 22
 CHECK_FLOPS = 1 << 29
 MOST_ARGUMENTS = 512  # of a task
 MOST_ELEMENTS = 1 << 28  # that anything is measured at
-# Words that a C++ parameter may not be called, and those that task.json refuses.
+# Names that a C++ parameter must not have, and names that task.json refuses.
 RESERVED = set(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl concept const
     consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum
@@ -50,7 +55,7 @@ RESERVED = set(
 
 
 def c_name(name, taken):
-    """A C identifier that no argument has yet."""
+    """Returns a C identifier that no argument has yet."""
     name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name).lstrip("_") or "argument"
     if name[0].isdigit():
         name = "p" + name
@@ -65,7 +70,7 @@ def c_name(name, taken):
 
 
 def jsonable(value):
-    """Init inputs as JSON, for people: what JSON can't say is written as Python would."""
+    """Returns init inputs as JSON, for people. A value that JSON lacks is written as in Python."""
     if isinstance(value, (list, tuple)):
         return [jsonable(v) for v in value]
     if isinstance(value, dict):
@@ -85,15 +90,18 @@ def is_large(elements, flops):
     return elements > CHECK_ELEMENTS or (flops or 0) > CHECK_FLOPS
 
 
-# What may be so only because a problem was made small: a norm over groups of one channel, a maximum over one element.
+# Reasons that a small size alone may cause: a norm over groups of one channel, a maximum over one
+# element.
 OF_SMALLNESS = ("outputs.zero", "outputs.constant", "outputs.nearly_constant", "inputs.without_influence", "outputs.identity", "outputs.unstable")
 
 
 def describe(path, patches, options):
-    """At the first size where nothing speaks against the problem, and all of its parameters have influence: deep in a network a picture that was made small is one pixel
-    wide, of which a softmax leaves nothing. Where some have none at any size, at the one with the fewest of them."""
+    """Describes the problem at the first size at which it is fit and all its parameters have
+    influence. In a deep network a small picture becomes one pixel, of which a softmax leaves
+    nothing. If some parameters never have influence, takes the size with the fewest of them."""
     tried, first, last, best = [], None, None, None
-    for keep_state, times in ((False, 1), (True, 1), (False, 16)):  # then weights at their own size, then all of it larger
+    # Then with weights at their own size, then with everything larger.
+    for keep_state, times in ((False, 1), (True, 1), (False, 16)):
         try:
             found = describe_at(path, patches, options, keep_state, times, tried)
         except Unfit as unfit:
@@ -115,7 +123,8 @@ def describe(path, patches, options):
 
 
 def describe_at(path, patches, options, keep_state, times, tried):
-    """(the description, parameters without influence); None where that size is among those tried."""
+    """Returns (the description, parameters without influence); None if that size was tried before.
+    """
     problem = load.Problem.read(path, patches, options.class_name)
     notes = []
     if options.max_elements:
@@ -192,7 +201,7 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
 
 
 def place_in(path, reason):
-    """The deepest line of the problem file that an exception passed."""
+    """Returns the deepest line of the problem file that an exception passed."""
     line = None
     for frame in traceback.extract_tb(reason.__traceback__):
         if frame.filename == path or frame.filename.endswith("/" + path.rsplit("/", 1)[-1]):
@@ -201,12 +210,12 @@ def place_in(path, reason):
 
 
 def too_old(text):
-    """What to do where a problem asks for a part of PyTorch that this one does not have."""
+    """Returns what to do if a problem needs a part of PyTorch that this version lacks."""
     return " (PyTorch %s lacks it: a newer one is needed)" % torch.__version__ if "module 'torch" in text and "has no attribute" in text else ""
 
 
 def run(path, patches, options):
-    """The description, or {"unfit": …}, or {"error": …}; with the time it took."""
+    """Returns the description, {"unfit": …} or {"error": …}, with the time it took."""
     started = time.monotonic()
     warnings.simplefilter("ignore")
     try:

@@ -1,11 +1,14 @@
-"""How the values of a tensor are distributed, in the words of task.json (docs/reference/task-format.md, "Distributions").
+"""The distribution of a tensor's values, in the terms of task.json (docs/reference/task-format.md,
+"Distributions").
 
-Two sources. Watching the factories tells exactly what torch.rand, randn, randint and their like were asked for, where their result is
-what the problem hands over. Everything else (rand * scale, triu(rand), softmax, weights after initialisation) is measured on two draws:
-what is equal in both is fixed, matrices may be triangular or symmetric, few integers are integers, and the moments tell uniform from
-normal. A distribution that fits neither is filled uniformly over its range, and a note says so.
+There are two sources. Watching the factories shows the calls of torch.rand, randn, randint and
+similar, if the problem hands over their result unchanged. Everything else (rand * scale,
+triu(rand), softmax, weights after initialisation) is measured on two draws: equal values are fixed,
+matrices may be triangular or symmetric, few integers are integers, and the moments separate uniform
+from normal. For any other distribution the tensor is filled uniformly over its range, with a note.
 
-sample() fills a tensor as the judge will (not with the same numbers), so that what is checked is what will be judged.
+sample() fills a tensor as the judge will, with other numbers. So the checks see what will be
+judged.
 """
 import math
 
@@ -60,7 +63,8 @@ class Watch:
         return None  # constants are seen in the values
 
     def spec(self, tensor):
-        """What the tensor was drawn from; None when it came about in another way or was written to since."""
+        """What the tensor was drawn from; None when it came about in another way or was written to
+        since."""
         result, version, spec = self.made.get(id(tensor), (None, None, None))
         return dict(spec) if result is tensor and tensor._version == version else None
 
@@ -74,7 +78,8 @@ def _number(value):
 
 
 def _outward(low, high):
-    """Bounds as somebody would have written them: a draw hardly ever reaches them, so the nearest round numbers outside count, if near."""
+    """Bounds as somebody would have written them: a draw hardly ever reaches them, so the nearest
+    round numbers outside count, if near."""
     span = high - low
     rounded = []
     for value, away in ((low, -1), (high, 1)):
@@ -126,7 +131,8 @@ def _of_integral(values, dtype):
 
 
 def constant_varied(value, dtype):
-    """What stands in for a constant, so that no shortcut for it passes: around it, on its side of zero."""
+    """What stands in for a constant, so that no shortcut for it passes: around it, on its side of
+    zero."""
     if dtype not in FLOATS:
         return {"kind": "constant", "value": _number(value)}
     if value == 0:
@@ -138,7 +144,8 @@ FIXED = {"kind": "fixed"}  # equal in every draw and no constant: a mask, an ind
 
 
 def classify(tensor, other, watched=None):
-    """The distribution of `tensor`, `other` being a second draw of it; (spec, note or None). spec is FIXED for what is no random draw."""
+    """The distribution of `tensor`, `other` being a second draw of it; (spec, note or None). spec
+    is FIXED for what is no random draw."""
     if watched:
         return watched, None
     first, second = tensor.detach().cpu(), other.detach().cpu()

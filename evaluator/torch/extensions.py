@@ -1,12 +1,15 @@
-"""Extensions that a solution compiles: what stands in the place of torch.utils.cpp_extension's load and load_inline.
+"""Extensions that a solution compiles: replaces load and load_inline of torch.utils.cpp_extension.
 
-A runner starts no programs, so a solution is executed twice. First in the build jail (build.py), where each call compiles, with PyTorch's own code,
-and what came of it leaves the jail: libraries, or the words of the compiler. Then in the runner, where the same call finds the library and only
-loads it. Calls are told apart by a hash of what they were asked to compile: sources, functions, flags. Names are no part of it, because solutions make
-them up (a time, a random number), nor are folders; so the library is loaded under the name that it was built with.
+A runner starts no programs, so a solution is executed twice. The first time is in the build jail
+(build.py). There each call compiles with PyTorch's own code, and its result leaves the jail: a
+library, or the compiler's messages. The second time is in the runner, where the same call finds the
+library and only loads it. A hash of the call's sources, functions and flags identifies it. Names
+and folders do not count, because solutions make names up (a time, a random number). So the library
+is loaded under the name that it was built with.
 
-Both are a stranger's surroundings: a solution may replace all of this. It can only do itself harm by that. What leaves the jail is believed to be nothing but
-the solution's own binary, and what is loaded in the runner runs behind the same filters as the solution itself.
+A solution may replace all of this, in the jail and in the runner. It can harm only itself: files
+that leave the jail count only as the solution's own binary, and a library in the runner runs behind
+the solution's filters.
 """
 import contextlib
 import functools
@@ -33,7 +36,8 @@ MESSAGE_BYTES = 64 << 10
 
 
 class BuildFailed(RuntimeError):
-    """The compiler refused; what PyTorch raises is a RuntimeError, too. `where` and `what` are about the solution's own text as far as that can be told."""
+    """The compiler failed. PyTorch raises a RuntimeError, too. `where` and `what` refer to the
+    solution's own text as far as possible."""
 
     unsupported = False
 
@@ -47,7 +51,7 @@ class BuildFailed(RuntimeError):
         return other
 
 
-# ---- what a call asks for -------------------------------------------------------------------------------------------------------------------
+# ---- what a call asks for ------------------------------------------------------------------------
 
 
 def as_list(value):
@@ -55,7 +59,7 @@ def as_list(value):
 
 
 def read_sources(paths):
-    """[(extension, text)] of load's files."""
+    """Returns [(extension, text)] of load's files."""
     texts = []
     for path in paths:
         with open(os.fspath(path), encoding="utf-8", errors="replace") as file:
@@ -64,7 +68,7 @@ def read_sources(paths):
 
 
 def key_of(kind, given):
-    """The hash by which a call is found again; `given` are its arguments by name."""
+    """Returns the hash that identifies a call. `given` are its arguments by name."""
     plain = {}
     for name, value in given.items():
         if name in NO_PART or value is None:
@@ -82,13 +86,14 @@ def key_of(kind, given):
 
 
 def plain_name(name):
-    """Fit for a macro and for a file's name."""
+    """Returns a name that is valid in a macro and as a file name."""
     cleaned = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[:60]
     return cleaned if cleaned[:1].isalpha() else "extension_" + cleaned[:40]
 
 
 def caller_line(file_name):
-    """The innermost line of the solution that is being executed; None when it calls from elsewhere."""
+    """Returns the innermost line of the solution that is being executed; None for a call from
+    elsewhere."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == file_name:
@@ -97,14 +102,15 @@ def caller_line(file_name):
     return None
 
 
-# ---- what the compiler says -----------------------------------------------------------------------------------------------------------------
+# ---- what the compiler says ----------------------------------------------------------------------
 
 COMPLAINT = re.compile(r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$", re.M)
 LINKER = re.compile(r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M)
 
 
 def line_in_solution(solution, given, file_text, number):
-    """Where line `number` of a file that was put together from the call's strings stands in the solution; None when it can't be told."""
+    """Returns the line of the solution for line `number` of a file that was made of the call's
+    strings; None if unknown."""
     for source in [text for name in SOURCES for text in as_list(given.get(name))] + [file_text]:
         there, here = file_text.find(source), solution.find(source)
         if there < 0 or here < 0 or not source.strip():
@@ -119,7 +125,7 @@ def line_in_solution(solution, given, file_text, number):
 
 
 def place_of_complaint(text, given, folder, solution, solution_name, call_line):
-    """("candidate.py:31", "'foo' was not declared") of what a compiler printed."""
+    """Returns ("candidate.py:31", "'foo' was not declared") for a compiler's output."""
     called = "%s:%d" % (solution_name, call_line) if call_line else solution_name
     found = COMPLAINT.search(text)
     if found is None:
@@ -137,15 +143,16 @@ def place_of_complaint(text, given, folder, solution, solution_name, call_line):
     return called, "%s (%s:%d)" % (found.group("what"), os.path.basename(path), number)
 
 
-# ---- the two stand-ins ----------------------------------------------------------------------------------------------------------------------
+# ---- the two stand-ins ---------------------------------------------------------------------------
 
 
 class Extensions:
-    """Takes the place of load and load_inline; `perform(kind, real, given)` is what differs."""
+    """Replaces load and load_inline. `perform(kind, real, given)` differs between jail and runner.
+    """
 
     def __init__(self, solution, solution_name):
         self.solution, self.solution_name = solution, solution_name
-        self.lines = set()  # of the solution, from which something was asked for
+        self.lines = set()  # lines of the solution with a call
         self.known = {}  # key -> module
         self.lock = threading.RLock()
 
@@ -153,7 +160,7 @@ class Extensions:
         try:
             import torch.utils.cpp_extension as machinery
         except Exception:
-            return  # the solution's own import says why
+            return  # The solution's own import reports why.
         for kind in ("load", "load_inline"):
             setattr(machinery, kind, self._replacement(kind, getattr(machinery, kind)))
         machinery.is_ninja_available = lambda: True
@@ -178,13 +185,13 @@ class Extensions:
 
 
 class Compiling(Extensions):
-    """In the build jail. `put(kind, key, name, content)` lets something leave it."""
+    """The part of the build jail. `put(kind, key, name, content)` lets a record leave it."""
 
     def __init__(self, solution, solution_name, put):
         super().__init__(solution, solution_name)
         self.put = put
-        self.busy = False  # a compiler is at work
-        self.refused = {}  # key -> what was raised: asked again, it would be refused again, in as much time
+        self.busy = False  # a compiler runs
+        self.refused = {}  # Key -> the exception, so that a repeated call fails at once.
         self.for_gpu = "CUDA_HOME" in os.environ  # as the judge of a GPU sets it
 
     def perform(self, kind, real, given, key, line):
@@ -194,7 +201,8 @@ class Compiling(Extensions):
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
                 given[name] = list(value)
-        for name in ("sources", "extra_include_paths"):  # compilers know nothing of virtual_fs.py's folders
+        # Compilers know nothing of virtual_fs.py's folders.
+        for name in ("sources", "extra_include_paths"):
             if given.get(name):
                 given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
@@ -232,7 +240,8 @@ class Compiling(Extensions):
 
 
 class Loading(Extensions):
-    """In a runner: everything has been compiled; `folder` holds KEY-NAME.so and KEY.failed."""
+    """The part of a runner, after everything was compiled. `folder` holds KEY-NAME.so and
+    KEY.failed."""
 
     def __init__(self, solution, solution_name, folder):
         super().__init__(solution, solution_name)
@@ -271,7 +280,7 @@ class Loading(Extensions):
 
 
 def serve(solution, solution_name, folder):
-    """For the programs that run a solution: its extensions are in `folder`."""
+    """Installs the runner's part. The solution's extensions are in `folder`."""
     if MENTION not in solution:
         return
     Loading(solution, solution_name, folder).install()

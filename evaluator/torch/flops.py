@@ -1,5 +1,6 @@
-"""Floating-point operations of a call, by watching what reaches PyTorch's dispatcher: products count two for each multiply-add, everything
-else one for each element that it makes. An estimate that is the same on a tensor without storage."""
+"""Counts the floating-point operations of a call from the operations that reach PyTorch's
+dispatcher. A product counts two for each multiply-add. Any other operation counts one for each
+element of its result. The estimate is the same on a tensor without storage."""
 import math
 
 import torch

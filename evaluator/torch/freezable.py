@@ -1,14 +1,20 @@
-"""Whether a problem asks as much of a solution when its weights are those that constructors draw (frozen.py), and stay the same through a measurement.
+"""Decides if a problem demands as much of a solution with the weights that constructors draw
+(frozen.py), fixed for a measurement.
 
-Where weights are arguments the judge draws each by itself, anew for every set. A constructor may draw them so that part of the work comes to nothing: rows that
-repeat, an orthogonal matrix before its transpose, copies of one expert, a gate that is all but shut, weights that few inputs reach. A solution that leaves such
-work out would be right. So all of this has to hold, at the size at which the problem is measured, or solutions that fold their weights stay wrong:
+If weights are arguments, the judge draws each of them itself, anew for every set. A constructor may
+draw weights that make part of the work useless: equal rows, an orthogonal matrix before its
+transpose, copies of one expert, a gate that is almost shut, weights that few inputs reach. A
+solution that skips the useless work would be right. So all of the following must hold at the
+measured size. Otherwise solutions that fold their weights stay wrong:
 
-- inputs are floating: of integers a folded module may be a table;
-- under SEEDS seeds outputs are finite, those of other inputs differ by FAINT, and no rounding decides;
-- weights differ from seed to seed, nearly all of their numbers are different from each other, and each weight taken from another seed changes the output by INFLUENCE,
-  unless it can't be told from rounding wherever it is drawn (a bias before a batch norm);
-- a matrix is as far from one of low rank, or from an orthogonal one, as the same numbers are in another order, and no two weights go together.
+- Inputs are floating-point numbers. With integers a folded module may be a table.
+- Under SEEDS seeds outputs are finite, differ for other inputs by FAINT, and do not hang on
+  rounding.
+- Weights differ between seeds, almost all their numbers are distinct, and each weight of another
+  seed changes the output by INFLUENCE. An exception is a weight that never differs from rounding (a
+  bias before a batch norm).
+- A matrix is as far from low rank, and from an orthogonal matrix, as its numbers in another order.
+  No two weights are related.
 """
 import time
 
@@ -50,7 +56,8 @@ def _some(tensor):
 
 
 def _concentration(matrix):
-    """The sum of fourth powers of singular values by the square of that of squares: 1 for rank one, least where all are the same."""
+    """The sum of fourth powers of singular values by the square of that of squares: 1 for rank one,
+    least where all are the same."""
     gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
     return (gram.square().sum() / matrix.square().sum().square()).item()
 
@@ -110,7 +117,8 @@ def _require_weights(args, limit, first, second):
 
 
 def _is_silent(args, model, name, inputs):
-    """Whether a weight, drawn as the judge draws it in a module with weights that are drawn, changes the output by no more than rounding does."""
+    """Whether a weight, drawn as the judge draws it in a module with weights that are drawn,
+    changes the output by no more than rounding does."""
     frozen_model, args.model = args.model, model
     before = args.keep_state()
     try:
@@ -174,7 +182,8 @@ class Limit:
 
 
 def why_not(args, seconds):
-    """What keeps solutions of this problem from being judged with frozen weights; None: nothing. `seconds` are those for the problem."""
+    """What keeps solutions of this problem from being judged with frozen weights; None: nothing.
+    `seconds` are those for the problem."""
     kept, limit = args.model, Limit(seconds / PART)
     try:
         require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")
@@ -193,7 +202,8 @@ def why_not(args, seconds):
         return None
     except Unfreezable as reason:
         return str(reason)
-    except (problem_measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:  # such as a module that insists on its own precision
+    # Such as a module that insists on its own precision.
+    except (problem_measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:
         return problem_measure.one_line(reason)
     finally:
         args.model = kept

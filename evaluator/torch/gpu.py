@@ -1,7 +1,9 @@
-"""Where a runner's modules compute: a GPU. Buffers of the judge's come as allocations of the driver's virtual memory API, by descriptor, and all that PyTorch
-allocates lies in another of them, the arena (evaluator/runner/torch_cuda.c, which stands for cudaMalloc in this process).
+"""The place of a runner's modules on a GPU. The judge's buffers come as allocations of the driver's
+virtual memory API, by descriptor. All memory that PyTorch allocates lies in one more of them, the
+device pool (evaluator/runner/torch_cuda.c, which replaces cudaMalloc in this process).
 
-A result's address is said as the judge counts: the same allocations lie at other places in its process.
+Addresses of results are given as the judge counts, since the same allocations lie elsewhere in the
+judge's process.
 """
 import contextlib
 import ctypes
@@ -41,12 +43,14 @@ class Place:
         self.device = torch.device("cuda", 0)
         self.synchronize, self.stream = torch.cuda.synchronize, torch.cuda.current_stream
         self.scratch = None
-        self.first = self.end = self.delta = 0  # of the arena, and what to add for the judge's addresses
+        # Of the arena, and what to add for the judge's addresses.
+        self.first = self.end = self.delta = 0
         self.regions = {}  # first address -> (end, what to add)
         self._wake()
 
     def _wake(self):
-        """Threads of the driver's and PyTorch's; nothing of it stays allocated, for the arena is yet to come."""
+        """Threads of the driver's and PyTorch's; nothing of it stays allocated, for the arena is
+        yet to come."""
         torch = self.torch
         a = torch.rand(1 << 16, device=self.device)
         torch.relu(a).sum().item()
@@ -59,10 +63,12 @@ class Place:
         return module.to(self.device)
 
     def some_numbers(self, tensor):
-        """As many as `tensor` has, here; small, so that whatever is computed with them stays finite."""
-        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)  # floating, as skip_init.py has it
+        """As many as `tensor` has, here; small, so that whatever is computed with them stays
+        finite."""
+        # Floating, as skip_init.py has it.
+        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)
 
-    # ---- memory ---------------------------------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------
 
     def tensor(self, command, fd, dtype, count):
         _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = command[:14]
@@ -95,7 +101,8 @@ class Place:
             self.torch.cuda.empty_cache()
 
     def make(self, function):
-        """Drawn on the GPU where the file lets PyTorch choose: at full size a processor takes ten seconds for some."""
+        """Drawn on the GPU where the file lets PyTorch choose: at full size a processor takes ten
+        seconds for some."""
         with self.device if hasattr(self.device, "__enter__") else contextlib.nullcontext():
             values = function()
         return [value.to(self.device) if isinstance(value, self.torch.Tensor) else value for value in values]
@@ -108,7 +115,7 @@ class Place:
                 return pointer + delta
         return NO_ADDRESS
 
-    # ---- time -----------------------------------------------------------------------------------------------------------------------------
+    # ---- time ------------------------------------------------------------------------------------
 
     def nothing(self):
         """Makes the GPU switch to this process, as calls would."""

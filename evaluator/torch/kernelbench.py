@@ -1,10 +1,12 @@
-"""What KernelBench's protocol says of a solution: the seed 42 before each constructor, five correctness trials whose seeds are drawn from 42, allclose with
-one tolerance on the same inputs, reference first; then three calls to warm up and a hundred timed ones on one input, in milliseconds.
+"""KernelBench's own protocol on a solution: the seed 42 before each constructor, five correctness
+trials with seeds drawn from 42, allclose with one tolerance on equal inputs, reference first. Then
+three calls to warm up and a hundred timed calls on one input, in milliseconds.
 
-All of it happens in one process with the solution, as it does there, so what is printed is the solution's own claim and nothing more: a stranger's
-code may have patched anything that is used here. On a GPU calls are timed with events, each behind a write of 256 MiB, as there. Two differences: the time
-for timing is limited, since a processor may take seconds a call; and for a GPU inputs are drawn on the GPU, where KernelBench draws them on a processor and
-copies, which takes it minutes at full size.
+All of it runs in one process with the solution, as in KernelBench. So the output is a claim of the
+solution: foreign code may have patched everything that is used here. On a GPU calls are timed with
+events, each after a write of 256 MiB, as in KernelBench. There are two differences. The time for
+timing is limited, since a processor may take seconds for a call. And for a GPU inputs are drawn on
+the GPU: KernelBench draws them on a processor and copies, which takes minutes at full size.
 """
 import json
 import sys
@@ -34,7 +36,8 @@ def time_call_by_events(module, inputs):
 
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
-    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)  # nothing of the inputs is in the cache
+    # Nothing of the inputs is in the cache.
+    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)
     start.record()
     module(*inputs)
     end.record()
@@ -119,7 +122,8 @@ class Protocol:
 
 
 def run(plan, folder, place):
-    """Prints what the protocol says of the plan's solution. The runner that was asked has loaded nothing before and is asked nothing after."""
+    """Prints what the protocol says of the plan's solution. The runner that was asked has loaded
+    nothing before and is asked nothing after."""
     import gc
 
     gc.enable()  # as in any program; the judge's batches do without

@@ -1,11 +1,12 @@
-"""Loading a problem file in KernelBench's layout: class Model, get_inputs(), get_init_inputs().
+"""Loads a problem file in KernelBench's layout: class Model, get_inputs(), get_init_inputs().
 
-A file may define module-level constants (batch_size = 4096) from which others follow. To make a problem smaller they are patched in the syntax
-tree, before anything runs, so that what is computed from them follows, too. The module is executed from its text under a name of its own, is
-known to sys.modules and linecache (torch.jit and inspect ask there), and never under the name "__main__".
+A file may define module-level constants (batch_size = 4096) from which others follow. To make a
+problem smaller, they are patched in the syntax tree before the file runs. So values that are
+computed from them follow. The text is executed as a module with a name of its own, never
+"__main__". sys.modules and linecache know the module, since torch.jit and inspect need them.
 
-Used by runner.py (which runs problems and solutions under the judge's protocol) and describe.py (which tells what arguments a problem has). Both
-run in the sandbox: a problem file is somebody else's code. Needs nothing beyond PyTorch 1.13.
+runner.py and describe.py use it, both in the sandbox, because a problem file is foreign code. It
+needs nothing beyond PyTorch 1.13.
 """
 import ast
 import inspect
@@ -15,11 +16,11 @@ import sys
 import traceback
 import types
 
-SEED = 42  # KernelBench's, set before each constructor
+SEED = 42  # KernelBench sets it before each constructor.
 
 
 class LoadError(Exception):
-    """Something is wrong with a file: what, where, what to do about it."""
+    """A fault of a file: what is wrong, where, and what to do."""
 
     def __init__(self, what, where, todo=""):
         super().__init__("%s: %s%s" % (where, what, "; " + todo if todo else ""))
@@ -30,7 +31,8 @@ class LoadError(Exception):
 
 
 def place_of(error, name):
-    """"FILE:LINE" of the innermost frame of `error` that lies in the file `name`, else the name alone."""
+    """Returns "FILE:LINE" of the innermost frame of `error` in the file `name`, or only the name.
+    """
     line = None
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename == name:
@@ -39,13 +41,14 @@ def place_of(error, name):
 
 
 def words_of(error):
-    """One line: the exception's type and what it says."""
+    """Returns the exception's type and message in one line."""
     text = " ".join(str(error).split())
     return "%s: %s" % (type(error).__name__, text[:300]) if text else type(error).__name__
 
 
 def seed_all(seed=SEED):
-    """What KernelBench seeds (PyTorch, all its devices), and what a file may draw from beside it."""
+    """Seeds PyTorch and all its devices, as KernelBench does, and the other sources that a file may
+    draw from."""
     import torch
 
     torch.manual_seed(seed)
@@ -55,12 +58,12 @@ def seed_all(seed=SEED):
         numpy.random.seed(seed & 0xFFFFFFFF)
 
 
-# ---- source ---------------------------------------------------------------------------------------------------------------------------------
+# ---- source --------------------------------------------------------------------------------------
 
 
 def _targets(statement):
-    """(name, node, field, index) of the values that a module-level statement assigns: the name's own, and "NAME[i]" for each number of a
-    tuple or list that is written out."""
+    """(name, node, field, index) of the values that a module-level statement assigns: the name's
+    own, and "NAME[i]" for each number of a tuple or list that is written out."""
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
         yield statement.target.id, statement, "value", None
     if not isinstance(statement, ast.Assign):
@@ -79,7 +82,7 @@ def _targets(statement):
 
 
 def assigned_names(tree):
-    """Names that module-level assignments give a value, in order, each once."""
+    """Returns the names that module-level assignments give a value, in order, each once."""
     return list(dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement)))
 
 
@@ -114,7 +117,7 @@ def parse(text, name):
 
 
 def execute(text, name, module_name, patches=None):
-    """Runs a file's text as a module. Errors of its own become a LoadError."""
+    """Runs a file's text as a module. Turns the file's own errors into a LoadError."""
     tree = parse(text, name)
     if patches:
         tree = apply_patches(tree, patches, name)
@@ -132,7 +135,7 @@ def execute(text, name, module_name, patches=None):
     return module
 
 
-# ---- problems -------------------------------------------------------------------------------------------------------------------------------
+# ---- problems ------------------------------------------------------------------------------------
 
 
 class Problem:
@@ -177,7 +180,7 @@ class Problem:
         return list(value)
 
     def inputs(self, seed=None):
-        """get_inputs(); seeded first when `seed` is given."""
+        """Returns get_inputs(), after seeding if `seed` is given."""
         if seed is not None:
             seed_all(seed)
         return self._call("get_inputs", None)
@@ -188,7 +191,8 @@ class Problem:
         return self._call("get_init_inputs", [])
 
     def construct(self, init=None, seed=SEED, model_class=None):
-        """An instance; the seed is set right before the constructor, as KernelBench does. `init`: the constructor's arguments, None: asks."""
+        """Returns an instance. Seeds right before the constructor, as KernelBench does. `init`: the
+        constructor's arguments; None: get_init_inputs()."""
         chosen = model_class or self.model_class
         arguments = self.init_inputs(seed) if init is None else init
         seed_all(seed)
@@ -204,12 +208,13 @@ class Problem:
         return value[int(index[:-1])] if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value) else None if index else value
 
     def constants(self):
-        """Module-level integers that can be patched: {"batch_size": 16, "input_shape[0]": 4096}."""
+        """Returns the module-level integers that can be patched: {"batch_size": 16,
+        "input_shape[0]": 4096}."""
         values = ((name, self._value(name)) for name in self.module.kforge_assigned)
         return {name: value for name, value in values if isinstance(value, int) and not isinstance(value, bool)}
 
 
-# ---- names and kinds that a task's arguments have ---------------------------------------------------------------------------------------------
+# ---- names and kinds that a task's arguments have ------------------------------------------------
 
 DTYPES = {  # kforge's name -> PyTorch's
     "f64": "float64",
@@ -233,13 +238,13 @@ def torch_dtype(name):
 
 
 def dtype_name(dtype):
-    """kforge's name of a torch.dtype; None when it has none."""
+    """Returns kforge's name of a torch.dtype; None without one."""
     text = str(dtype).split(".")[-1]
     return next((ours for ours, theirs in DTYPES.items() if theirs == text), None)
 
 
 def forward_names(model, count):
-    """Names of the first `count` arguments of forward, valid and different."""
+    """Returns the names of the first `count` arguments of forward, valid and distinct."""
     names = []
     try:
         parameters = list(inspect.signature(model.forward).parameters.values())
@@ -255,7 +260,8 @@ def forward_names(model, count):
 
 
 def state_entries(model):
-    """(state name, tensor, "parameter" or "buffer") in state_dict order; a tensor that has two names comes once."""
+    """Returns (state name, tensor, "parameter" or "buffer") in the order of state_dict. A tensor
+    with two names comes once."""
     parameters = {id(parameter) for parameter in model.parameters()}
     seen, entries = set(), []
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -267,7 +273,8 @@ def state_entries(model):
 
 
 def widen(module):
-    """A module in float64, with tensors that it has beside its state: an initial hidden state, a table."""
+    """Converts a module to float64, with its tensors outside of state_dict: an initial hidden
+    state, a table."""
     import torch
 
     def widened(value):
@@ -290,7 +297,8 @@ def widen(module):
 
 
 def flatten(value):
-    """The tensors of what forward returned, in order: a tensor, or tuples, lists and dicts of them. Anything else: TypeError."""
+    """Returns the tensors of forward's result in order: a tensor, or tuples, lists and dicts of
+    tensors. Raises TypeError for anything else."""
     import torch
 
     if isinstance(value, torch.Tensor):

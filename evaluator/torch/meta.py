@@ -1,7 +1,9 @@
-"""Shapes without running anything: the problem's inputs, weights and outputs as tensors that have no storage (device "meta").
+"""Shapes without a computation: the problem's inputs, weights and outputs as tensors without
+storage (device "meta").
 
-PyTorch 2 would do with a default device; 1.13 has none, so the factories are told instead. What a version has no shape rule for (or what looks at
-values) leaves the outputs unknown: size() then tells inputs and state alone, or nothing.
+PyTorch 2 has a default device. PyTorch 1.13 has none, so the factories are patched. An operation
+without a shape rule, or one that reads values, leaves the outputs unknown. size() then counts only
+inputs and state, or nothing.
 """
 import functools
 import math
@@ -40,7 +42,8 @@ class Storageless:
 
 
 class Size:
-    """outputs and flops are None where PyTorch can't tell them without running; broken: why forward fails where it can."""
+    """outputs and flops are None where PyTorch can't tell them without running; broken: why forward
+    fails where it can."""
 
     def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
         self.inputs, self.state, self.outputs, self.flops, self.broken = inputs, state, outputs, flops, broken

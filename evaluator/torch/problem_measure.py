@@ -1,4 +1,5 @@
-"""Measuring a problem: its inputs, its state and its outputs at one size, and what makes it unfit (describe.py tells the whole story)."""
+"""Measures a problem at one size: its inputs, its state and its outputs, and the reasons that make
+it unfit (describe.py explains all steps)."""
 import contextlib
 import copy
 import inspect
@@ -11,7 +12,9 @@ import load
 from flops import FlopCounter
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
-PLAIN = 0.05  # outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves 0.0015 of them open
+# Outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves
+# 0.0015 of them open.
+PLAIN = 0.05
 UNSTABLE = 0.02  # more of the output than this may no rounding decide
 ROUNDING_DRAWS = 4  # in which that is looked at
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
@@ -36,11 +39,11 @@ def dtype_name(tensor, what):
     return name
 
 
-# ---- inputs ----------------------------------------------------------------------------------------------------------------------------
+# ---- inputs --------------------------------------------------------------------------------------
 
 
 def input_names(model, count):
-    """The names of the first `count` parameters of forward."""
+    """Returns the names of the first `count` parameters of forward."""
     parameters = inspect.signature(model.forward).parameters.values()
     named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(named) < count and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
@@ -49,7 +52,7 @@ def input_names(model, count):
 
 
 class OnThisDevice:
-    """While active, factories asked for a GPU that there is not use the CPU: the judge places the tensors."""
+    """While active, factories for a missing GPU use the CPU, since the judge places the tensors."""
 
     def __enter__(self):
         self.originals = {} if torch.cuda.is_available() else {n: getattr(torch, n) for n in FACTORIES}
@@ -89,7 +92,7 @@ def make_model(problem, seed, mode):
 
 
 def flatten_outputs(result):
-    """The output tensors in order; refuses what no signature can say."""
+    """Returns the output tensors in order. Refuses outputs that no signature can express."""
     if isinstance(result, torch.Tensor):
         return [result]
     if isinstance(result, dict):
@@ -103,7 +106,7 @@ def flatten_outputs(result):
 
 
 def aliases(output, others):
-    """Whether `output` shares memory with one of the tensors."""
+    """True if `output` shares memory with one of the tensors."""
     if output.device.type == "meta":
         return None
     here = output.storage().data_ptr() if not hasattr(output, "untyped_storage") else output.untyped_storage().data_ptr()
@@ -114,7 +117,7 @@ def aliases(output, others):
     return None
 
 
-# ---- measuring ----------------------------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 
 
 class Arguments:
@@ -148,7 +151,8 @@ class Arguments:
         self._look_at_state()
 
     def _look_at_state(self):
-        """self.state: name -> (tensor, kind, spec), in state_dict order, without what is fixed."""
+        """Sets self.state: name -> (tensor, kind, spec), in the order of state_dict, without fixed
+        state."""
         other = dict(make_model(self.problem, 43, self.mode).state_dict(keep_vars=True))
         parameters = {id(p) for p in self.model.parameters()}
         self.state, self.fixed, seen = {}, [], {}
@@ -170,7 +174,8 @@ class Arguments:
             if (spec is dist.FIXED and kind == "buffer") or constant_integer:
                 self.fixed.append(name)
                 continue
-            if spec is dist.FIXED:  # a parameter that starts alike each time is trained all the same
+            # A parameter that starts alike each time is trained all the same.
+            if spec is dist.FIXED:
                 spec, _ = dist._of_values(tensor.detach().double()) if tensor.dtype in dist.FLOATS else (dist._of_integral(tensor, tensor.dtype), None)
             if spec.get("kind") == "signs" or (spec["kind"] == "integers" and tensor.dtype in dist.FLOATS):
                 spec = {"kind": "uniform", "low": -1, "high": 1}
@@ -179,7 +184,7 @@ class Arguments:
             self.state[name] = (tensor, kind, spec)
 
     def values(self, seed):
-        """Inputs drawn as the judge draws them; numbers stay."""
+        """Returns inputs drawn as the judge draws them. Numbers stay."""
         generator = torch.Generator().manual_seed(seed)
         return [dist.sample(s, v.shape, v.dtype, generator) if s else v for s, v in zip(self.specs, self.first)]
 
@@ -195,7 +200,7 @@ class Arguments:
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def call(self, inputs, seed=1, watch=contextlib.nullcontext()):
-        """Outputs as contiguous copies, on copies of the inputs."""
+        """Returns contiguous copies of the outputs, for copies of the inputs."""
         torch.manual_seed(seed)
         given = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
         with torch.no_grad(), watch:
@@ -209,7 +214,7 @@ class Arguments:
         return [o.detach().contiguous().clone() for o in outputs]
 
     def look_at_mode(self, inputs, outputs):
-        """self.mode_matters: whether the other mode gives other outputs, or none at all."""
+        """Sets self.mode_matters: true if the other mode gives other outputs, or none."""
         before, modes = self.keep_state(), [(part, part.training) for part in self.model.modules()]
         self.model.train(not self.model.training)
         try:
@@ -227,7 +232,8 @@ def finite(outputs):
 
 
 def difference(a, b):
-    """The largest relative difference (RMS of the difference over RMS) between two lists of outputs; shapes may not differ."""
+    """Returns the largest relative difference (RMS of the difference over RMS) of two lists of
+    outputs. Shapes must be equal."""
     worst = 0.0
     for x, y in zip(a, b):
         x, y = x.double(), y.double()
@@ -243,7 +249,8 @@ def same_shapes(a, b):
 
 
 def measure_outputs(args, inputs):
-    """Random, wrong, constant outputs. Returns the outputs on `inputs`, and by how much of them other inputs change them."""
+    """Finds random, wrong and constant outputs. Returns the outputs on `inputs`, and by how much
+    other inputs change them."""
     before = args.keep_state()
     first = args.call(inputs, seed=1)
     if not first or any(o.numel() == 0 for o in first):
@@ -290,7 +297,8 @@ def measure_inputs(args, inputs, outputs):
 
 
 def without_gradient(args, inputs):
-    """Names of parameters that no gradient reaches; all of them where there are no gradients (an output of integers)."""
+    """Returns the names of parameters that no gradient reaches: all of them for an output without
+    gradients (integers)."""
     wanted = {n: t for n, (t, kind, _) in args.state.items() if kind == "parameter" and t.dtype in dist.FLOATS}
     if not wanted:
         return []
@@ -313,7 +321,8 @@ def without_gradient(args, inputs):
 
 
 def drop_state_without_influence(args, inputs, outputs):
-    """Moves what can be changed without changing the output from args.state to args.fixed; args.idle: parameters among it."""
+    """Moves state without influence on the output from args.state to args.fixed. args.idle: the
+    parameters among it."""
     suspects = without_gradient(args, inputs) + [n for n, (t, kind, _) in args.state.items() if kind == "buffer" or t.dtype not in dist.FLOATS]
     before = args.keep_state()
 
@@ -324,7 +333,7 @@ def drop_state_without_influence(args, inputs, outputs):
         return not same_shapes(outputs, changed) or difference(outputs, changed) > 0
 
     def sift(names):
-        """Those of `names` without influence: halves of a group that has some."""
+        """Returns those of `names` without influence, by halving groups that have some."""
         if not names:
             return []
         if not influences(names):
@@ -344,7 +353,8 @@ def drop_state_without_influence(args, inputs, outputs):
 
 
 def choose_variations(args, inputs):
-    """Whether each floating input may be varied by the judge: the output has to stay finite. All at once first, each alone where that fails."""
+    """Decides for each floating-point input if the judge may vary it: the output has to stay
+    finite. Tries all at once, then each alone."""
     before = args.keep_state()
     generator = torch.Generator().manual_seed(6)
     candidates = [i for i, s in enumerate(args.specs) if s is not None and s["kind"] in ("normal", "uniform")]
@@ -373,7 +383,7 @@ def applies(spec, how):
 
 
 def own_weights(args, original):
-    """Constant weights get their constants back, where varied ones make the output overflow."""
+    """Gives constant weights their constants back if varied ones make the output overflow."""
     args.model.load_state_dict(original)
     for name, (tensor, kind, _) in list(args.state.items()):
         own = tensor.detach().double()
@@ -383,8 +393,9 @@ def own_weights(args, original):
 
 
 def spread_weights(args):
-    """Weights as far apart as keeps a signal's size through linear layers and ReLU (He et al. 2015): with those that PyTorch begins with it fades from
-    layer to layer, until biases alone decide about the output."""
+    """Spreads weights so that a signal keeps its size through linear layers and ReLU (He et al.
+    2015). With PyTorch's initial weights a signal fades from layer to layer, until only biases
+    decide the output."""
     kept = dict(args.state)
     for name, (tensor, kind, spec) in list(args.state.items()):
         if kind != "parameter" or tensor.dim() < 2 or spec["kind"] not in ("normal", "uniform") or tensor.dtype not in dist.FLOATS:
@@ -395,7 +406,7 @@ def spread_weights(args):
 
 
 def rounding_error(model, inputs, outputs):
-    """The difference to what the module gives in float64."""
+    """Returns the difference to the module's output in float64."""
 
     def doubled(value):
         return value.double() if isinstance(value, torch.Tensor) and value.dtype in dist.FLOATS else value
@@ -408,8 +419,8 @@ def rounding_error(model, inputs, outputs):
 
 
 def measure_rounding(args, inputs, outputs):
-    """Whether rounding decides about the output: a batch norm over two values gives ±1, whichever is larger. One draw may hide it, where the two are far apart:
-    of some networks every other one does. So others are looked at, too, of weights as well."""
+    """Decides if rounding decides the output: a batch norm over two values gives ±1 by their order.
+    One draw may hide it, so others are tried, of weights as well."""
 
     if not all(o.dtype in dist.FLOATS for o in outputs):
         return
@@ -433,7 +444,7 @@ def measure_rounding(args, inputs, outputs):
 
 
 def measure(args):
-    """All measurements at a size that is quick; returns the outputs."""
+    """Does all measurements at a size that is quick. Returns the outputs."""
     original = args.keep_state()
     args.fill_state(7)
     inputs = args.values(8)

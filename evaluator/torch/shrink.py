@@ -1,15 +1,19 @@
-"""Making a problem smaller: which module-level constants to halve, and how often, until it is below a number of elements and operations.
+"""Makes a problem smaller: chooses which module-level constants to halve, and how often, until the
+problem is below a number of elements and operations.
 
-Greedy. Each step halves the constant with the largest value that still makes the problem noticeably smaller and lets it describe: constructor and forward
-have to work, on tensors without storage where PyTorch has the shape rules, else for real once the problem is small. A constant that can't be halved
-further (24 channels in 8 groups) is left alone from then on. What belongs together is found by failure: where halving one constant breaks the
-problem, halving it with another one of the same value is tried.
+The search is greedy. Each step halves the largest constant that makes the problem noticeably
+smaller and still lets it work. Constructor and forward must work: on tensors without storage if
+PyTorch has the shape rules, or for real once the problem is small. A constant that cannot be halved
+further (24 channels in 8 groups) stays. If halving one constant breaks the problem, halving it
+together with another constant of equal value is tried.
 """
 import load
 import meta
 
 MOST_STEPS = 200
-WORTH = 0.99  # of the cost: what saves less only makes pictures smaller beside weights that stay, down to one pixel, of which a batch norm leaves nothing
+# Of the cost: what saves less only makes pictures smaller beside weights that stay, down to one
+# pixel, of which a batch norm leaves nothing.
+WORTH = 0.99
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
 
 
@@ -44,8 +48,10 @@ def _state(size):
 
 
 def shrink(path, patches, options, most_elements, most_flops, keep_state=False, keep_names=False):
-    """The patches that make the problem as large as allowed, beginning with those given; `keep_state`: without a change to its weights' shapes, `keep_names`: to what
-    weights there are, as the number of layers makes, and a shortcut that there is only where channels differ. Never fails: what can't be made smaller stays."""
+    """The patches that make the problem as large as allowed, beginning with those given;
+    `keep_state`: without a change to its weights' shapes, `keep_names`: to what weights there are,
+    as the number of layers makes, and a shortcut that there is only where channels differ. Never
+    fails: what can't be made smaller stays."""
     problem = load.Problem.read(path, patches, options.class_name)
     constants = {name: value for name, value in problem.constants().items() if value >= 2}
     size = _size(path, patches, options)

@@ -1,13 +1,17 @@
-"""Constructing a problem's module without filling the weights that the judge brings anyway: for a Linear of 16384 x 16384 a processor takes more than a second to
-draw random numbers that nobody looks at. Only for the task's own module: a solution's constructor runs as it would anywhere else.
+"""Constructs a problem's module without filling the weights that the judge brings. A processor
+needs more than a second to draw the unused numbers of a Linear of 16384 x 16384. It is only for the
+task's own module: a solution's constructor runs as anywhere else.
 
-While the constructor runs, functions that fill a large tensor with random numbers do nothing, and from the first of them on the seed's numbers are not what others
-would draw. So all that is drawn from then on, of small tensors, too, and what is computed of these, may only ever be weights that are bound to the judge's
-buffers. Whatever else uses them (a norm of a large weight, a number for Python, a table that stays the module's own), or draws without being seen here, means that
-the numbers count: then construct() says so, and the module is constructed as KernelBench does it.
+While the constructor runs, functions that fill a large tensor with random numbers do nothing. From
+the first of them on, the seed gives other numbers. So all numbers that are drawn later, and all
+values computed from them, may only become weights that are bound to the judge's buffers. If
+anything else uses them (a norm of a large weight, a number for Python, a table of the module's
+own), or draws without being seen here, the numbers count. Then construct() says so, and the module
+is constructed as in KernelBench.
 
-A mode for functions, not one for operators: the first operator under one of those imports torch._dynamo, three seconds (PyTorch 2.11). Subscripts are none of the
-functions that PyTorch 1.13 tells it of, so they are led there.
+It is a mode for functions, not for operators: the first operator under an operator mode imports
+torch._dynamo, which takes three seconds (PyTorch 2.11). PyTorch 1.13 does not report subscripts to
+it, so subscripts are redirected.
 """
 import contextlib
 
@@ -16,7 +20,8 @@ from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_
 
 LARGE = 1 << 20  # elements: a millisecond or two
 FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_"}
-FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}  # of torch.nn.init
+# Of torch.nn.init.
+FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}
 FACTORIES = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal"}
 OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
 # What leaves the numbers alone and where they lie.
@@ -69,7 +74,8 @@ class Draws(TorchFunctionMode):
             self.drawn.pop(storage_of(given[0]), None)
             self.left_out.discard(storage_of(given[0]))
             used = []
-        if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:  # an embedding's padded row, which is then filled
+        # An embedding's padded row, which is then filled.
+        if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:
             part = function(*arguments, **named)
             if isinstance(part, torch.Tensor) and storage_of(part) == storage_of(given[0]):
                 return part
@@ -153,8 +159,9 @@ def held(module):
 
 
 def construct(make, bound):
-    """(make(), the large parameters that were not filled), or (None, ()) where it has to be filled, or where the constructor fails, which it will do again.
-    `bound`: from a module to those of its parameters whose values the judge brings."""
+    """(make(), the large parameters that were not filled), or (None, ()) where it has to be filled,
+    or where the constructor fails, which it will do again. `bound`: from a module to those of its
+    parameters whose values the judge brings."""
     draws = Draws()
     try:
         with subscripts_told(draws):

@@ -1,4 +1,5 @@
-"""What stands for the build of a solution: is it Python, and does it define class ModelNew? Runs nothing of it."""
+"""Replaces the build of a solution: checks that it is Python and defines class ModelNew. Runs
+nothing of it."""
 import ast
 import sys
 
@@ -6,7 +7,7 @@ from load import LoadError, assigned_names, parse
 
 
 def binds(tree, name):
-    """Does a statement at module level, however deep in if and try, bind the name?"""
+    """True if a statement at module level, however deep in if and try, binds the name."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
             return True

@@ -1,11 +1,12 @@
-"""PyTorch as it was when a runner began, for one that goes on from one task's problem to another's.
+"""Restores PyTorch's state in a runner that goes on from one task's problem to another's.
 
-A problem file may change settings (the default type, TF32, determinism) and may replace functions of PyTorch, by carelessness or for a reason of its own. The
-next task's oracle or baseline must not find that. Settings are put back; what else has changed is refused, and the judge starts a fresh runner
-(measure_runners.c, load_afresh). Only the task's own problems come here in turn: a solution's runner serves one solution.
+A problem file may change settings (the default type, TF32, determinism), and may replace functions
+of PyTorch. The next task's oracle or baseline must not find the changes. Settings are restored. Any
+other change is refused, and the judge starts a fresh runner (measure_runners.c, load_afresh). Only
+the task's own problems share a runner. A solution's runner serves one solution.
 
-This is order, not defence: a problem file that wants to deceive can patch this very module. Its author is the task's, who decides what is right anyway; and what
-counts in the end is measured again in fresh processes.
+This is no defence: a problem file can patch this module. Its author is the author of the task, and
+decides what is right. The final measurement runs in fresh processes.
 """
 import builtins
 import ctypes
@@ -37,12 +38,14 @@ def below(torch, path):
 
 
 def names_of(place):
-    """Functions and classes by name. Other values may change: PyTorch keeps state of its own in some."""
+    """Functions and classes by name. Other values may change: PyTorch keeps state of its own in
+    some."""
     return {name: value for name, value in vars(place).items() if callable(value) or isinstance(value, (staticmethod, classmethod, property))}
 
 
 def is_same(now, value):
-    """PyTorch 2 itself wraps torch.manual_seed when what torch.compile needs is first imported, which asking for deterministic algorithms does, for one."""
+    """PyTorch 2 itself wraps torch.manual_seed when what torch.compile needs is first imported,
+    which asking for deterministic algorithms does, for one."""
     own, code = sys.modules.get("torch._compile"), getattr(now, "__code__", None)
     return now is value or (getattr(now, "__wrapped__", None) is value and own is not None and code is not None and code.co_filename == own.__file__)
 
@@ -65,8 +68,9 @@ class Beginning:
         self.device = torch.empty(0).device
 
     def restore(self, torch, about):
-        """Before a plan is loaded; `about`, its problem file and what the task sets, tells it from the plan before. Nothing but the default type, which the oracle
-        changes, within one task's workloads."""
+        """Before a plan is loaded; `about`, its problem file and what the task sets, tells it from
+        the plan before. Nothing but the default type, which the oracle changes, within one task's
+        workloads."""
         before, self.about = self.about, about
         if before is None or before == about:
             return
@@ -87,6 +91,7 @@ class Beginning:
         if torch.empty(0).device != self.device:
             raise Changed("the problem before this one has changed the default device")
         try:
-            ctypes.CDLL(None).malloc_trim(0)  # what it took from the heap is handed back, as if this runner were fresh
+            # What it took from the heap is handed back, as if this runner were fresh.
+            ctypes.CDLL(None).malloc_trim(0)
         except (AttributeError, OSError):
             pass

@@ -1,9 +1,10 @@
-"""Folders for a solution that can make none.
+"""Folders for a solution that cannot make any.
 
-Behind the second filter a runner makes and removes no files' names (sandbox/lockdown.c), but solutions that compile from files make a folder first, as
-they may anywhere else. So some folders are made before the filter is on; mkdir then hands them out, and whoever opens a path below the name that was asked for is led there,
-or imports it, or reads it as a function's source, or loads it as a library.
-Removing is forgotten: all of it goes with the runner. Only the solution's own interpreter is changed, for its convenience.
+Behind the second filter a runner cannot create or remove files (sandbox/lockdown.c). But solutions
+that compile from files make a folder first. So some folders are made before the filter is
+installed, and mkdir hands them out. Opening, importing or loading a path below the requested name
+leads into the handed-out folder. Removing does nothing, since everything goes with the runner. Only
+the solution's own interpreter is changed.
 """
 import _io
 import builtins
@@ -67,7 +68,8 @@ def _led(function, forgotten=False):
 
 
 def _copied(function):
-    """Of a file, where the filter refuses `function`: those who write to a temporary name first find the other one there."""
+    """Of a file, where the filter refuses `function`: those who write to a temporary name first
+    find the other one there."""
 
     def copied(source, target, **named):
         try:
@@ -82,7 +84,8 @@ def _copied(function):
 
 
 def _forget_at_close(unlink):
-    """A NamedTemporaryFile removes its file by the function that its module found when it was imported."""
+    """A NamedTemporaryFile removes its file by the function that its module found when it was
+    imported."""
     for name in ("close", "cleanup"):  # up to Python 3.11, from 3.12 on
         function = vars(getattr(tempfile, "_TemporaryFileCloser", object)).get(name)
         if function is not None and function.__defaults__:
@@ -90,7 +93,8 @@ def _forget_at_close(unlink):
 
 
 class Packages:
-    """On sys.meta_path: a folder that was asked for is none of the files of the one that it was asked for in, where a path's finder looks."""
+    """On sys.meta_path: a folder that was asked for is none of the files of the one that it was
+    asked for in, where a path's finder looks."""
 
     def __init__(self, by_path):
         self.by_path = by_path
@@ -109,7 +113,8 @@ class Packages:
 
 
 def _lead_imports():
-    """The import system has functions of its own for files, and whoever reads sources (inspect, a decorator) the one that its module found."""
+    """The import system has functions of its own for files, and whoever reads sources (inspect, a
+    decorator) the one that its module found."""
     tokenize._builtin_open = builtins.open
     if hasattr(io, "open_code"):
         _io.open_code = io.open_code = _led(io.open_code)
