@@ -23,9 +23,9 @@ import warnings
 CRATE_FD = 3
 RECORD = struct.Struct("<4sIQ64s64s")
 KINDS = {"library": 1, "failed": 2, "note": 3, "complaint": 4, "unsupported": 5, "caches": 6}
-CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried
-INCOMPLETE = 3  # exit status: what there is counts, and the next job tries again
-OWN_SECONDS = 45.0  # beside compiling: the runner's own limits are for what takes longer
+CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried below it
+INCOMPLETE = 3  # exit status: the results so far count, and the next job tries again
+OWN_SECONDS = 45.0  # without compiling: the runner has limits of its own
 
 
 def put(kind, key="", name="", content=b""):
@@ -42,7 +42,7 @@ def note(text):
 
 
 def places(text):
-    """(first line, last line) of every call of load or load_inline."""
+    """Returns (first line, last line) of every call of load or load_inline."""
     tree = ast.parse(text)
     names, modules = set(), set()
     for node in ast.walk(tree):
@@ -75,7 +75,7 @@ def unreached(text, lines):
 
 
 def watch(compiling):
-    """Ends the phase, with what there is, when the solution does something else for too long."""
+    """Ends the phase, with the results so far, if the solution does something else for too long."""
     spent, step = 0.0, 0.25
     while spent < OWN_SECONDS:
         time.sleep(step)
@@ -85,7 +85,7 @@ def watch(compiling):
 
 
 def find_failure(error):
-    """The compiler's refusal that `error` came from, or None."""
+    """Returns the compiler's failure that caused `error`, or None."""
     import extensions
 
     seen = set()
@@ -108,7 +108,7 @@ def is_cheap(plan):
 
 
 def execute(plan, compiling):
-    """As runner.py's candidate; raises what the solution raises."""
+    """Executes a plan as runner.py does for a candidate. Raises the solution's exceptions."""
     import load
     import torch
 
@@ -167,4 +167,4 @@ def main(arguments):
     for line in unreached(text, compiling.lines):
         note("%s:%d: not reached in the build phase, so nothing is compiled there" % (name, line))
     sys.stdout.flush()
-    os._exit(status)  # threads and farewells of the solution's are nobody's concern
+    os._exit(status)  # without the solution's threads and exit handlers

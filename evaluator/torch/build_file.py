@@ -21,12 +21,12 @@ def expand(text, variables):
 
 
 def split_paths(text):
-    """Paths apart by blanks that no $ stands before."""
+    """Splits paths at blanks without a $ before them."""
     return [expand(path, {}) for path in re.findall(r"(?:\$.|[^\s$])+", text)]
 
 
 def parse(text):
-    """(variables, commands of the rules by name, [(target, rule, inputs)])."""
+    """Returns (variables, commands of the rules by name, [(target, rule, inputs)])."""
     variables, rules, builds, rule = {}, {}, [], None
     for line in re.sub(r"\$\n[ \t]*", "", text).split("\n"):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -50,12 +50,13 @@ def parse(text):
     return variables, rules, builds
 
 
-beside = []  # (command line, its source): what they make the library needs, too
-FLAGS = ("cflags", "cuda_cflags")  # of PyTorch's rules, for either compiler
+beside = []  # (command line, its source): the library needs their objects, too
+FLAGS = ("cflags", "cuda_cflags")  # names of PyTorch's rules for the two compilers
 
 
 class Refused(RuntimeError):
-    """What a compiler said; `unsupported`: the CPU device lacks what a source needs."""
+    """A compiler's messages. `unsupported`: the CPU device lacks something that the source needs.
+    """
 
     unsupported = False
 
@@ -66,8 +67,8 @@ def run(folder, command):
 
 
 def run_either(folder, ways):
-    """The first of several command lines for the same object that succeeds; else what the last one
-    said."""
+    """Runs the first of several command lines for the same object that succeeds. After failures
+    raises the last one's messages."""
     for command in ways:
         status, output = run(folder, command)
         if status in (0, UNSUPPORTED):
@@ -76,8 +77,8 @@ def run_either(folder, ways):
 
 
 def ways_to_make(build, rules, variables):
-    """Command lines for one statement of the build file: with less of PyTorch's headers first,
-    where the source may do with that."""
+    """Returns the command lines for one statement of the build file. If possible, the first one has
+    fewer of PyTorch's headers."""
     target, rule, inputs = build
     own = dict(variables, out=shlex.quote(target))
     own["in"] = " ".join(shlex.quote(path) for path in inputs)
@@ -90,7 +91,7 @@ def ways_to_make(build, rules, variables):
 
 
 def build(folder, _verbose=False, error_prefix="Error building the extension"):
-    """Stands for torch.utils.cpp_extension._run_ninja_build."""
+    """Replaces torch.utils.cpp_extension._run_ninja_build."""
     with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
         variables, rules, builds = parse(file.read())
     made = {target for target, _, _ in builds}

@@ -16,10 +16,10 @@ MAGIC = b"kfc2"
 LENGTH = struct.Struct("<Q")
 MOST_FILES = 4096
 MOST_BYTES = 40 << 20  # a runner has 64 MiB, rounded up to pages
-FILE_BYTES = 16 << 20  # headers that were compiled ahead are of no use any more, and larger
+FILE_BYTES = 16 << 20  # precompiled headers are large and not needed any more
 NAME_BYTES = 1024
 HEAD_BYTES = 8 << 20
-SCRATCH = "kforge-scratch-"  # virtual_fs.py's
+SCRATCH = "kforge-scratch-"  # of virtual_fs.py
 
 
 class Broken(ValueError):
@@ -30,8 +30,8 @@ class Broken(ValueError):
 
 
 def _entries(top, without):
-    """(name, path, status) of files and folders; a link to a file below `top` is a file, as a
-    library without its version is. Whatever else there is is left out."""
+    """Returns (name, path, status) of files and folders. A link to a file below `top` is a file,
+    such as a library without its version. Other entries are left out."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH) and os.path.join(folder, name) != without)
         for name in folders + sorted(names):
@@ -56,8 +56,8 @@ def _is_name(name):
 
 
 def pack(top, commands, without=None):
-    """(bytes, files, how many were left out, as far as was looked). `without`: a folder that is
-    none of the compilers'."""
+    """Returns (bytes, files, how many were left out so far). `without`: a folder that is not the
+    compilers'."""
     files, contents, total, left_out = [], [], 0, 0
     for name, path, status in _entries(top, without):
         if len(files) >= MOST_FILES:
@@ -85,7 +85,7 @@ def pack(top, commands, without=None):
 
 
 def _head(data):
-    """(the head, where the content begins)."""
+    """Returns (the head, where the contents begin)."""
     if len(data) < len(MAGIC) + LENGTH.size or data[: len(MAGIC)] != MAGIC:
         raise Broken("it begins otherwise")
     (length,) = LENGTH.unpack_from(data, len(MAGIC))
@@ -99,13 +99,14 @@ def _head(data):
 
 
 def _moved(content, before, now):
-    """Where there is no private /tmp each process has a folder of its own, with a name of the same
-    length: compilers keep whole paths."""
+    """Replaces the folder's name in contents. Without a private /tmp each process has a folder of
+    its own, with a name of equal length. Compilers store whole paths."""
     return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
 
 
 def _set_time(path, modified):
-    """As it was: who compiles only what is older than its source is to find that so again."""
+    """Restores the modification time: some compilers compile again if a result is older than its
+    source."""
     try:
         os.utime(path, ns=(modified, modified))
     except (OSError, OverflowError):
@@ -113,8 +114,7 @@ def _set_time(path, modified):
 
 
 def unpack(data, top):
-    """Makes the files below `top` and returns the commands. Nothing that is there already is
-    touched."""
+    """Makes the files below `top` and returns the commands. Changes no existing file."""
     head, at = _head(data)
     if len(head["files"]) > MOST_FILES:
         raise Broken("it has too many files")

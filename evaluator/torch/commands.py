@@ -18,15 +18,15 @@ import subprocess
 
 MOST = 512
 OUTPUT_BYTES = 64 << 10
-FILES = 4096  # looked at beside each command
+FILES = 4096  # the most files that are checked for each command
 
 _signature = inspect.signature(subprocess.Popen.__init__)
 PLAIN = (None, subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL)
 
 
 def question(arguments, named):
-    """(key, streams that are text) of a call of Popen; the key is None for one that can't be told
-    by its arguments."""
+    """Returns (key, streams that are text) of a call of Popen. The key is None if the arguments do
+    not identify the call."""
     given = _signature.bind(None, *arguments, **named).arguments
     streams = [given.get(name) for name in ("stdin", "stdout", "stderr")]
     text = bool(given.get("text") or given.get("universal_newlines") or given.get("encoding") or given.get("errors"))
@@ -42,7 +42,7 @@ def question(arguments, named):
 
 
 class Record:
-    """What was asked and answered, by key; None for what had two answers."""
+    """The questions and answers, by key. None for a question with two answers."""
 
     def __init__(self, top):
         self.top, self.answers = top, {}
@@ -62,7 +62,7 @@ class Record:
         return found
 
     def written_since(self, before):
-        """A hash of the names and the content of files that are new or others."""
+        """Returns a hash of the names and contents of files that are new or changed."""
         total = hashlib.sha256()
         for path, status in sorted(self.files().items()):
             if before.get(path) != status and os.path.isfile(path):
@@ -118,7 +118,7 @@ class Recording(subprocess.Popen):
 
 
 def record(top):
-    """From now on; returns the Record."""
+    """Records from now on. Returns the Record."""
     Recording.record = Record(top)
     subprocess.Popen = Recording
     return Recording.record
@@ -140,7 +140,7 @@ class Answering(subprocess.Popen):
         if answer is None:
             super().__init__(*arguments, **named)
             return
-        self._child_created = False  # for Popen's own farewell
+        self._child_created = False  # for the destructor of Popen
         self.args = arguments[0] if arguments else named["args"]
         if answer.get("missing"):
             name = self.args if isinstance(self.args, (str, bytes, os.PathLike)) else self.args[0]
@@ -161,7 +161,7 @@ class Answering(subprocess.Popen):
 
 
 def answer(answers):
-    """From now on, from what Record.as_json gave."""
+    """Answers from now on, from the result of Record.as_json."""
     if answers:
         Answering.answers = answers
         subprocess.Popen = Answering

@@ -21,8 +21,8 @@ MOST_WORDS = 300
 
 
 def words_of(error):
-    """One line. A compiler's message is hundreds of lines: its command, warnings, and somewhere
-    what is wrong."""
+    """Returns one line. A compiler's message has hundreds of lines: its command, warnings, and
+    somewhere the error."""
     lines = [" ".join(line.split()) for line in str(error).splitlines()]
     lines = [line for line in lines if line]
     wrong = next((line for line in lines[1:] if "error:" in line), "")
@@ -30,17 +30,17 @@ def words_of(error):
 
 
 def compile(module, inputs, load_error):
-    """A function that is called as `module`. Its weights are looked up in the module at each call,
-    so that they can be pointed elsewhere."""
+    """Returns a function to call in place of `module`. It looks weights up in the module at each
+    call, so that they can be rebound."""
     for name, value in SETTINGS.items():
-        os.environ[name] = value  # read when torch._inductor is first imported, which is here
+        os.environ[name] = value  # read at the first import of torch._inductor, here
     import torch
 
     if not hasattr(torch, "compile"):
         raise load_error("a baseline through torch.compile can't be judged", "PyTorch %s" % torch.__version__, "it takes 2.0 or newer")
     try:
         function = torch.compile(module)
-        for _ in range(2):  # what has changed behind the first (lazily made state) compiles again
+        for _ in range(2):  # state that the first call made lazily compiles again
             function(*inputs)
     except Exception as error:
         raise load_error("torch.compile: %s" % type(error).__name__, words_of(error), "take the eager baseline")

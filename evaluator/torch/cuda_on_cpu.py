@@ -41,7 +41,7 @@ def macros(name):
 
 
 def compile_source(path, folder, name, flags):
-    """The object file that a CUDA source will be compiled to, beside the C++ sources."""
+    """Returns the object file of a CUDA source, which is compiled together with the C++ sources."""
     from torch.utils import cpp_extension
 
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -60,9 +60,8 @@ def compile_source(path, folder, name, flags):
 
 @contextlib.contextmanager
 def own_runtime_first():
-    """While active, modules that are imported find CUDA's functions in libkfcpu. PyTorch built for
-    CUDA brings NVIDIA's runtime with it, for all to see, and without a GPU every function of that
-    fails."""
+    """While active, imported modules find CUDA's functions in libkfcpu. A PyTorch with CUDA exports
+    NVIDIA's runtime, and without a GPU all its functions fail."""
     import torch
 
     before = sys.getdlopenflags()
@@ -75,14 +74,14 @@ def own_runtime_first():
 
 
 def load_library(path):
-    """The same for what is no module: ctypes does not look at those flags, and a library that is
-    there already stays as it is."""
+    """Does the same for a library that is no module. ctypes ignores those flags, and a loaded
+    library stays as it is."""
     with own_runtime_first():
         ctypes.CDLL(path, mode=sys.getdlopenflags())
 
 
 def without_cuda(given, as_list):
-    """The arguments of load or load_inline with the CUDA sources as objects to link."""
+    """Returns the arguments of load or load_inline, with the CUDA sources as objects to link."""
     given, folder, name = dict(given), given["build_directory"], given["name"]
     files = []
     if given.get("cuda_sources"):
@@ -104,7 +103,8 @@ def without_cuda(given, as_list):
     given["extra_include_paths"] = as_list(given.get("extra_include_paths")) + [
         os.path.join(HERE, "include")
     ]
-    # Behind the system's: among ours are some that CUDA's compilers have in place of those.
+    # After the system's folders, since some of kforge's headers replace headers of CUDA's
+    # compilers.
     behind = ["-idirafter", os.path.join(library, "cpu", "include")]
     given["extra_cflags"] = as_list(given.get("extra_cflags")) + ["-std=c++17"] + behind
     given["extra_ldflags"] = objects + as_list(given.get("extra_ldflags")) + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]

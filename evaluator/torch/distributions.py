@@ -20,7 +20,7 @@ DTYPES = {**FLOATS, **INTEGERS}
 
 
 class Watch:
-    """While active, remembers what each tensor that a factory of torch returned was drawn from."""
+    """While active, remembers the distribution of each tensor that a factory of torch returned."""
 
     FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "rand_like", "randn_like", "zeros_like", "ones_like")
 
@@ -60,17 +60,18 @@ class Watch:
             return {"kind": "permutation"}
         if name.startswith("rand"):
             return {"kind": "uniform"}
-        return None  # constants are seen in the values
+        return None  # the values show constants
 
     def spec(self, tensor):
-        """What the tensor was drawn from; None when it came about in another way or was written to
-        since."""
+        """Returns the distribution from which the tensor was drawn. None for a tensor of another
+        origin, or one that was written to since."""
         result, version, spec = self.made.get(id(tensor), (None, None, None))
         return dict(spec) if result is tensor and tensor._version == version else None
 
 
 def _number(value):
-    """A number as JSON writes it: integers without a point, six digits else."""
+    """Returns a number as JSON writes it: integers without a point, other numbers with six digits.
+    """
     value = float(value)
     if value == int(value) and abs(value) < 2**53:
         return int(value)
@@ -78,8 +79,8 @@ def _number(value):
 
 
 def _outward(low, high):
-    """Bounds as somebody would have written them: a draw hardly ever reaches them, so the nearest
-    round numbers outside count, if near."""
+    """Returns bounds as a person would write them. A draw hardly reaches its bounds, so the nearest
+    round numbers outside count, if they are near."""
     span = high - low
     rounded = []
     for value, away in ((low, -1), (high, 1)):
@@ -102,7 +103,8 @@ def _moments(values):
 
 
 def _of_values(values):
-    """(kind, low, high or mean, std, whether it fits) of floating values that differ."""
+    """Returns (kind, low, high or mean, std, whether it fits) of floating-point values that differ.
+    """
     low, high = values.min().item(), values.max().item()
     mean, deviation, kurtosis = _moments(values)
     span = high - low
@@ -116,7 +118,7 @@ def _of_values(values):
 
 
 def _of_integral(values, dtype):
-    """Floating or integer tensors whose values are all integers."""
+    """Classifies floating-point or integer tensors with only integral values."""
     low, high = int(values.min().item()), int(values.max().item())
     if dtype == torch.bool:
         return {"kind": "integers", "low": 0, "high": 2}
@@ -131,8 +133,8 @@ def _of_integral(values, dtype):
 
 
 def constant_varied(value, dtype):
-    """What stands in for a constant, so that no shortcut for it passes: around it, on its side of
-    zero."""
+    """Returns the distribution that replaces a constant, so that no shortcut for the constant
+    passes: around it, on its side of zero."""
     if dtype not in FLOATS:
         return {"kind": "constant", "value": _number(value)}
     if value == 0:
@@ -140,16 +142,16 @@ def constant_varied(value, dtype):
     return {"kind": "uniform", "low": _number(min(0.5 * value, 1.5 * value)), "high": _number(max(0.5 * value, 1.5 * value))}
 
 
-FIXED = {"kind": "fixed"}  # equal in every draw and no constant: a mask, an index table
+FIXED = {"kind": "fixed"}  # equal in every draw, but not constant: a mask, an index table
 
 
 def classify(tensor, other, watched=None):
-    """The distribution of `tensor`, `other` being a second draw of it; (spec, note or None). spec
-    is FIXED for what is no random draw."""
+    """Returns (spec, note or None): the distribution of `tensor`, with `other` as a second draw of
+    it. spec is FIXED for a tensor without randomness."""
     if watched:
         return watched, None
     first, second = tensor.detach().cpu(), other.detach().cpu()
-    if first.numel() > 1 << 22 and not _is_square(first):  # a part tells as much
+    if first.numel() > 1 << 22 and not _is_square(first):  # a part suffices
         first, second = first.reshape(-1)[: 1 << 22], second.reshape(-1)[: 1 << 22]
     floating = first.dtype in FLOATS
     values = first.double()
@@ -160,7 +162,7 @@ def classify(tensor, other, watched=None):
         return (FIXED, None) if low != high else (constant_varied(low, first.dtype), "constant %g, varied" % low)
     if bool((values == values.round()).all()) and values.unique().numel() <= max(64, values.numel() // 4 if not floating else 0):
         return _of_integral(values, first.dtype), None
-    if floating and values.numel() < 16:  # too few to tell anything but their size
+    if floating and values.numel() < 16:  # too few values for more than their size
         both = torch.cat([values.reshape(-1), second.double().reshape(-1)])
         low, high = both.min().item(), both.max().item()
         most = 1.5 * max(abs(low), abs(high))
@@ -189,7 +191,7 @@ def classify(tensor, other, watched=None):
 
 
 def sample(spec, shape, dtype, generator):
-    """A tensor drawn from a distribution; as the judge draws it, with other numbers."""
+    """Draws a tensor from a distribution as the judge does, with other numbers."""
     kind = spec["kind"]
     count = math.prod(shape)
     if kind == "normal":
@@ -217,7 +219,8 @@ def sample(spec, shape, dtype, generator):
 
 
 def varied(values, how, generator):
-    """`values` under one of the judge's own variations (docs/reference/task-format.md, "vary")."""
+    """Returns `values` under one of the judge's own variations (docs/reference/task-format.md,
+    "vary")."""
     if how == "scale_up":
         return values * 64
     if how == "scale_down":

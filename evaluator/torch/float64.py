@@ -7,14 +7,14 @@ faster one is chosen, once for each problem.
 """
 import time
 
-WORDS = ("conv", "lstm", "gru", "rnn")  # what else asks cuDNN is quick either way
-QUICK = 0.02  # seconds: nothing to be gained
-ONCE = 3.0  # that a first call may take for what is loaded and chosen in it
+WORDS = ("conv", "lstm", "gru", "rnn")  # other users of cuDNN are fast either way
+QUICK = 0.02  # seconds: not worth a comparison
+ONCE = 3.0  # seconds of a first call for loading and choosing kernels
 
 
 def prefers_cudnn(text, call, synchronize, clock=time.monotonic):
-    """Whether `call` is to run with torch.backends.cudnn.enabled; leaves that as it likes. `text`:
-    of the problem."""
+    """True if `call` should run with torch.backends.cudnn.enabled. Leaves that setting changed.
+    `text`: of the problem."""
     from torch.backends import cudnn
 
     def seconds(enabled):

@@ -27,11 +27,11 @@ import problem_measure
 
 SEEDS = 12
 INFLUENCE = 1e-3  # of the output
-ROUNDINGS = 4  # that much of its rounding error can't be told from it
+ROUNDINGS = 4  # multiples of the rounding error that count as rounding
 MOST_EQUAL = 0.1  # of a weight's numbers, between seeds
-MOST_REPEATED = 0.05  # of a weight's numbers: float32 between -1 and 1 has few of itself
+MOST_REPEATED = 0.05  # the part of a weight's numbers that must be distinct
 MOST_CORRELATED = 0.5
-SAMPLE = 1 << 16  # numbers of a weight that are looked at
+SAMPLE = 1 << 16  # numbers of a weight that are checked
 SIDE = 512  # rows and columns
 ORDERS = 16
 PART = 8  # of the time for a problem, for all of it
@@ -56,14 +56,14 @@ def _some(tensor):
 
 
 def _concentration(matrix):
-    """The sum of fourth powers of singular values by the square of that of squares: 1 for rank one,
-    least where all are the same."""
+    """Returns the sum of fourth powers of the singular values over the square of the sum of their
+    squares: 1 for rank one, least if all are equal."""
     gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
     return (gram.square().sum() / matrix.square().sum().square()).item()
 
 
 def is_structured(tensor):
-    """Whether the same numbers in another order would make another matrix."""
+    """True if the same numbers in another order would make a different kind of matrix."""
     if tensor.dim() < 2:
         return False
     matrix, generator = tensor.detach().double().flatten(1), _generator()
@@ -81,7 +81,7 @@ def is_structured(tensor):
 
 
 def go_together(a, b):
-    """Whether numbers of one tell numbers of the other, as they lie or transposed."""
+    """True if the numbers of one weight predict those of another, as they lie or transposed."""
     if a.numel() != b.numel() or a.numel() < 2:
         return False
     a, limit = a.detach().double(), MOST_CORRELATED + 3 / a.numel() ** 0.5
@@ -100,7 +100,7 @@ def _construct(args, seed):
 
 
 def _require_weights(args, limit, first, second):
-    """Weights by name, of two seeds."""
+    """Checks weights by name, of two seeds."""
     states = [{name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)]
     pairs = []
     for name, (tensor, _, _) in args.state.items():
@@ -117,8 +117,8 @@ def _require_weights(args, limit, first, second):
 
 
 def _is_silent(args, model, name, inputs):
-    """Whether a weight, drawn as the judge draws it in a module with weights that are drawn,
-    changes the output by no more than rounding does."""
+    """True if a weight, drawn as the judge draws it in a module with drawn weights, changes the
+    output by no more than rounding does."""
     frozen_model, args.model = args.model, model
     before = args.keep_state()
     try:
@@ -135,7 +135,7 @@ def _is_silent(args, model, name, inputs):
 
 
 def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
-    """Of each weight, of another seed's numbers in its place."""
+    """Checks that each weight of another seed changes the output."""
     for name, a, b in pairs:
         limit.look()
         kept = a.detach().clone()
@@ -149,7 +149,7 @@ def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
 
 
 def _require_outputs(args, limit, seeds):
-    """That they are finite and depend on inputs, whatever the weights are."""
+    """Checks that outputs are finite and depend on inputs, with any weights."""
     inputs, others = args.values(8), args.values(21)
     for seed in seeds:
         limit.look()
@@ -182,8 +182,8 @@ class Limit:
 
 
 def why_not(args, seconds):
-    """What keeps solutions of this problem from being judged with frozen weights; None: nothing.
-    `seconds` are those for the problem."""
+    """Returns the reason against frozen weights for this problem; None without a reason. `seconds`:
+    the time for the problem."""
     kept, limit = args.model, Limit(seconds / PART)
     try:
         require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")

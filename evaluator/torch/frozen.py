@@ -18,8 +18,8 @@ import distributions as dist
 
 
 class Constants:
-    """The k-th tensor of a shape that is filled with the same kind of constant has the same numbers
-    in every process with this seed."""
+    """The k-th tensor of a shape that is filled with a kind of constant gets equal numbers in every
+    process with this seed."""
 
     def __init__(self, seed):
         self.seed, self.counts = seed, {}
@@ -39,7 +39,7 @@ class Constants:
 
 @contextlib.contextmanager
 def constants(seed):
-    """While active, what constructors fill with constants is drawn under the seed."""
+    """While active, draws under the seed the tensors that constructors fill with constants."""
     own = Constants(seed)
     init, norm = torch.nn.init, torch.nn.modules.batchnorm._NormBase
     ones, zeros, constant, reset = init.ones_, init.zeros_, init.constant_, norm.reset_running_stats

@@ -11,12 +11,12 @@ import os
 from time import monotonic
 
 READ_ONLY = 2  # evaluator/protocol/wire.h
-GRANULE = 2 << 20  # in front of each allocation, on both sides
+GRANULE = 2 << 20  # before each allocation, on both sides
 NO_ADDRESS = 0
 
 
 class Memory:
-    """What torch.as_tensor takes for memory of a GPU."""
+    """GPU memory in the form that torch.as_tensor accepts."""
 
     def __init__(self, address, size):
         self.__cuda_array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False), "strides": None}
@@ -43,14 +43,14 @@ class Place:
         self.device = torch.device("cuda", 0)
         self.synchronize, self.stream = torch.cuda.synchronize, torch.cuda.current_stream
         self.scratch = None
-        # Of the arena, and what to add for the judge's addresses.
+        # Of the device pool, and the difference to the judge's addresses.
         self.first = self.end = self.delta = 0
-        self.regions = {}  # first address -> (end, what to add)
+        self.regions = {}  # first address -> (end, difference to the judge's addresses)
         self._wake()
 
     def _wake(self):
-        """Threads of the driver's and PyTorch's; nothing of it stays allocated, for the arena is
-        yet to come."""
+        """Starts the threads of the driver and of PyTorch. Keeps no memory allocated, since the
+        device pool comes later."""
         torch = self.torch
         a = torch.rand(1 << 16, device=self.device)
         torch.relu(a).sum().item()
@@ -63,8 +63,8 @@ class Place:
         return module.to(self.device)
 
     def some_numbers(self, tensor):
-        """As many as `tensor` has, here; small, so that whatever is computed with them stays
-        finite."""
+        """Returns as many numbers as `tensor` has, on this device. They are small, so that results
+        stay finite."""
         # Floating, as skip_init.py has it.
         return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)
 
@@ -97,12 +97,12 @@ class Place:
         self.synchronize()
         self.regions.clear()
         self.library.kf_torch_unmap()
-        if not self.first:  # the oracle's: others need the memory
+        if not self.first:  # The oracle's. Others need the memory.
             self.torch.cuda.empty_cache()
 
     def make(self, function):
-        """Drawn on the GPU where the file lets PyTorch choose: at full size a processor takes ten
-        seconds for some."""
+        """Draws on the GPU if the file leaves the device to PyTorch. At full size a processor takes
+        ten seconds for some inputs."""
         with self.device if hasattr(self.device, "__enter__") else contextlib.nullcontext():
             values = function()
         return [value.to(self.device) if isinstance(value, self.torch.Tensor) else value for value in values]
@@ -131,7 +131,7 @@ class Place:
 
 
 class OwnMemory(Place):
-    """For a process that the judge hands no memory to: PyTorch takes it from the driver."""
+    """For a process without memory of the judge: PyTorch takes it from the driver."""
 
     def __init__(self, torch):
         self.torch = torch

@@ -36,7 +36,7 @@ def time_call_by_events(module, inputs):
 
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
-    # Nothing of the inputs is in the cache.
+    # No input is in the cache.
     torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)
     start.record()
     module(*inputs)
@@ -122,11 +122,11 @@ class Protocol:
 
 
 def run(plan, folder, place):
-    """Prints what the protocol says of the plan's solution. The runner that was asked has loaded
-    nothing before and is asked nothing after."""
+    """Prints the protocol's result for the plan's solution. The runner has loaded nothing before,
+    and serves nothing after."""
     import gc
 
-    gc.enable()  # as in any program; the judge's batches do without
+    gc.enable()  # as in any program, unlike in the judge's batches
     protocol = Protocol(plan, folder, place)
     claim = protocol.claim
     try:
@@ -134,7 +134,7 @@ def run(plan, folder, place):
         protocol.correctness()
         if claim["correctness"] and plan.get("timed", True):
             protocol.runtimes()
-    except BaseException as error:  # whatever a solution raises, KernelBench counts it as incorrect
+    except BaseException as error:  # KernelBench counts every exception as incorrect
         text = " ".join(str(error).split())[:300]
         claim["metadata"]["runtime_error" if claim["compiled"] else "compilation_error"] = (
             text if type(error).__name__ == "LoadError" else "%s: %s" % (type(error).__name__, text)

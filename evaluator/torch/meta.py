@@ -42,8 +42,8 @@ class Storageless:
 
 
 class Size:
-    """outputs and flops are None where PyTorch can't tell them without running; broken: why forward
-    fails where it can."""
+    """The size of a problem. outputs and flops are None if PyTorch cannot derive them without
+    running. broken: why forward fails."""
 
     def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
         self.inputs, self.state, self.outputs, self.flops, self.broken = inputs, state, outputs, flops, broken
@@ -64,7 +64,7 @@ def _storageless_parts(problem, options):
 
 
 def _has_no_rule(reason):
-    """Whether PyTorch lacks a shape rule, rather than that the shapes do not fit."""
+    """True if PyTorch lacks a shape rule. False if the shapes do not fit."""
     text = str(reason)
     return isinstance(reason, NotImplementedError) or any(
         word in text for word in ("'Meta' backend", "meta tensor", "Meta tensor", "device meta", "meta device", "same device", "not implemented")
@@ -72,7 +72,7 @@ def _has_no_rule(reason):
 
 
 def size(problem, options):
-    """Size of a problem, or None when it can't be told this way."""
+    """Returns the size of a problem; None if it cannot be derived this way."""
     try:
         inputs, model = _storageless_parts(problem, options)
     except Exception:
@@ -90,7 +90,7 @@ def size(problem, options):
 
 
 def run_for_real(problem, options, size_so_far):
-    """Runs forward once with real tensors and completes `size_so_far`; False when it fails."""
+    """Runs forward once with real tensors and completes `size_so_far`. False if it fails."""
     try:
         inputs = problem_measure.draw_inputs(problem, 42)
         model = problem_measure.make_model(problem, 42, options.mode)
@@ -98,7 +98,7 @@ def run_for_real(problem, options, size_so_far):
         with torch.no_grad(), counter:
             outputs = problem_measure.flatten_outputs(model(*inputs))
     except problem_measure.Unfit:
-        return True  # told later, with its reason
+        return True  # reported later, with its reason
     except Exception:
         return False
     size_so_far.outputs, size_so_far.flops = outputs, counter.total

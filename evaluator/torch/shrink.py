@@ -11,7 +11,7 @@ import load
 import meta
 
 MOST_STEPS = 200
-# Of the cost: what saves less only makes pictures smaller beside weights that stay, down to one
+# Of the cost. A step that saves less only makes pictures smaller while weights stay, down to one
 # pixel, of which a batch norm leaves nothing.
 WORTH = 0.99
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
@@ -23,7 +23,7 @@ class Found:
 
 
 def _size(path, patches, options):
-    """meta.Size of the problem under the patches; None when it does not describe."""
+    """Returns meta.Size of the problem under the patches; None if it does not describe."""
     try:
         problem = load.Problem.read(path, patches, options.class_name)
         size = meta.size(problem, options)
@@ -39,7 +39,7 @@ def _size(path, patches, options):
 
 
 def _cost(size, most_elements, most_flops):
-    """How far above the limits, at least 1 when above one."""
+    """Returns how far the size is above the limits: over 1 if a limit is exceeded."""
     return max(size.elements / most_elements, (size.flops or 0) / most_flops)
 
 
@@ -48,10 +48,10 @@ def _state(size):
 
 
 def shrink(path, patches, options, most_elements, most_flops, keep_state=False, keep_names=False):
-    """The patches that make the problem as large as allowed, beginning with those given;
-    `keep_state`: without a change to its weights' shapes, `keep_names`: to what weights there are,
-    as the number of layers makes, and a shortcut that there is only where channels differ. Never
-    fails: what can't be made smaller stays."""
+    """Returns the patches that make the problem as large as allowed, beginning with the given ones.
+    `keep_state`: keeps the shapes of its weights. `keep_names`: keeps the set of weights, which may
+    depend on the number of layers, or on channels that differ. Never fails: the rest stays as it
+    is."""
     problem = load.Problem.read(path, patches, options.class_name)
     constants = {name: value for name, value in problem.constants().items() if value >= 2}
     size = _size(path, patches, options)

@@ -24,13 +24,13 @@ FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geome
 FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}
 FACTORIES = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal"}
 OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
-# What leaves the numbers alone and where they lie.
+# Operations that change neither the numbers nor their place.
 LOOKS = {"__get__", "__set__", "__hash__", "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
          "is_complex", "get_device", "data_ptr", "requires_grad_", "detach", "view", "_make_subclass", "_is_view"}
 
 
 class Needed(Exception):
-    """Somebody uses what was not filled."""
+    """Something uses the unfilled numbers."""
 
 
 def _storage(tensor):
@@ -52,10 +52,10 @@ def tensors_in(values, depth=2):
 class Draws(TorchFunctionMode):
     def __init__(self):
         super().__init__()
-        self.before = None  # the generator's state when something was first left out
-        self.drawn = {}  # storage -> a tensor in it, so that its memory is nobody else's meanwhile
+        self.before = None  # the generator's state at the first skipped fill
+        self.drawn = {}  # storage -> a tensor in it, so that its memory is not reused meanwhile
         self.left_out = set()  # storages
-        self.needed = False  # also where a constructor makes nothing of the exception
+        self.needed = False  # even if a constructor ignores the exception
 
     def __torch_function__(self, function, types, arguments=(), named=None):
         name, named = getattr(function, "__name__", ""), named or {}
@@ -74,7 +74,7 @@ class Draws(TorchFunctionMode):
             self.drawn.pop(storage_of(given[0]), None)
             self.left_out.discard(storage_of(given[0]))
             used = []
-        # An embedding's padded row, which is then filled.
+        # The padded row of an embedding. It is filled afterwards.
         if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:
             part = function(*arguments, **named)
             if isinstance(part, torch.Tensor) and storage_of(part) == storage_of(given[0]):
@@ -83,7 +83,7 @@ class Draws(TorchFunctionMode):
             self.needed = True
             raise Needed(name)
         result = function(*arguments, **named)
-        if used:  # a small weight is often a multiple of what was drawn
+        if used:  # a small weight is often a multiple of drawn numbers
             made = list(tensors_in([result])) + (given[:1] if name.endswith("_") else [])
             if not made:
                 self.needed = True
@@ -98,7 +98,7 @@ class Draws(TorchFunctionMode):
         if self.before is None:
             self.before = torch.get_rng_state()
         self._mark(tensor)
-        if tensor.numel() < LARGE:  # as memory was found they might be NaN
+        if tensor.numel() < LARGE:  # uninitialised memory may hold NaN
             tensor.detach().zero_()
         else:
             self.left_out.add(storage_of(tensor))
@@ -128,7 +128,7 @@ def _tells_of_subscripts():
 
 @contextlib.contextmanager
 def subscripts_told(draws):
-    """`draws`, with the subscripts of all tensors told as well."""
+    """Does the same as `draws`, and reports the subscripts of all tensors, too."""
     if _tells_of_subscripts():
         with draws:
             yield
@@ -153,15 +153,15 @@ def subscripts_told(draws):
 
 
 def held(module):
-    """Tensors that a module and its parts have, those in lists and the like included."""
+    """Returns the tensors of a module and its parts, with those in lists and similar."""
     for part in module.modules():
         yield from tensors_in(vars(part).values(), 3)
 
 
 def construct(make, bound):
-    """(make(), the large parameters that were not filled), or (None, ()) where it has to be filled,
-    or where the constructor fails, which it will do again. `bound`: from a module to those of its
-    parameters whose values the judge brings."""
+    """Returns (make(), the large parameters that were not filled). Returns (None, ()) if the module
+    has to be filled, or if the constructor fails, which it will do again. `bound`: a function from
+    a module to its parameters with values of the judge."""
     draws = Draws()
     try:
         with subscripts_told(draws):

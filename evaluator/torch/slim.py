@@ -16,7 +16,8 @@ CUDA = (".cu", ".cuh")
 
 
 def flags(path):
-    """Before all others: with them this source may do. None where it can't, or can't be read."""
+    """Returns the flags to put first, for a source that may use the slim header. None for other or
+    unreadable sources."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()

@@ -14,7 +14,7 @@ import gc
 import math
 import sys
 
-# Where people patch: (module or class) by its path below torch, "" being torch itself.
+# The modules and classes that are usually patched, by their path below torch. "" is torch itself.
 PLACES = ("", "nn", "nn.functional", "nn.init", "nn.Module", "Tensor", "nn.Parameter", "linalg", "fft", "special", "autograd", "nn.Linear", "nn.Conv2d",
           "nn.Conv3d", "nn.BatchNorm2d", "nn.LayerNorm", "nn.modules.batchnorm._BatchNorm")
 # (object below torch, attribute) of settings.
@@ -38,20 +38,20 @@ def below(torch, path):
 
 
 def names_of(place):
-    """Functions and classes by name. Other values may change: PyTorch keeps state of its own in
-    some."""
+    """Returns functions and classes by name. Other values may change, since PyTorch keeps some of
+    its state in them."""
     return {name: value for name, value in vars(place).items() if callable(value) or isinstance(value, (staticmethod, classmethod, property))}
 
 
 def is_same(now, value):
-    """PyTorch 2 itself wraps torch.manual_seed when what torch.compile needs is first imported,
-    which asking for deterministic algorithms does, for one."""
+    """True if a function is unchanged. PyTorch 2 itself wraps torch.manual_seed at the first import
+    of torch.compile's parts, which a request for deterministic algorithms causes."""
     own, code = sys.modules.get("torch._compile"), getattr(now, "__code__", None)
     return now is value or (getattr(now, "__wrapped__", None) is value and own is not None and code is not None and code.co_filename == own.__file__)
 
 
 class Beginning:
-    """Made before anything of others is executed."""
+    """The state before any foreign code."""
 
     def __init__(self, torch):
         self.about = None
@@ -63,14 +63,14 @@ class Beginning:
             try:
                 self.flags.append((place, name, getattr(place, name)))
             except Exception:
-                pass  # not in this version
+                pass  # Missing in this version.
         self.settings = [(getattr(torch, get), getattr(torch, put), getattr(torch, get)()) for get, put in SETTINGS if hasattr(torch, get)]
         self.device = torch.empty(0).device
 
     def restore(self, torch, about):
-        """Before a plan is loaded; `about`, its problem file and what the task sets, tells it from
-        the plan before. Nothing but the default type, which the oracle changes, within one task's
-        workloads."""
+        """Restores the state before a plan is loaded. `about` (the problem file and the task's
+        settings) identifies the task. Within one task's workloads it restores only the default
+        type, which the oracle changes."""
         before, self.about = self.about, about
         if before is None or before == about:
             return
@@ -91,7 +91,7 @@ class Beginning:
         if torch.empty(0).device != self.device:
             raise Changed("the problem before this one has changed the default device")
         try:
-            # What it took from the heap is handed back, as if this runner were fresh.
+            # Gives the heap's free memory back, as in a fresh runner.
             ctypes.CDLL(None).malloc_trim(0)
         except (AttributeError, OSError):
             pass
