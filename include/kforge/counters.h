@@ -2,8 +2,8 @@
  * to JSON. Pure.
  *
  * The candidate lives in the process that counts. So its counters are information for people,
- * prompts and archives, and never part of a verdict; a candidate that lies here harms nobody but
- * its own next version. Records have a fixed size, and every field is checked before it is kept.
+ * prompts and archives, and never part of a verdict; a candidate that lies here harms only its own
+ * next version. Records have a fixed size, and every field is checked before it is kept.
  *
  * A verdict's "counters":
  *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip":
@@ -16,7 +16,7 @@
  * "shared_bytes", "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch,
  * "metrics": {NAME: value…}, "roofline": see kforge/roofline.h}…],        the one that takes
  * longest first "missing": names that this chip lacks, "left_out": names for which there was no
- * time, "dropped": launches that were not told apart} or, where there are none, {"candidate",
+ * time, "dropped": launches that were not told apart} or, without counters, {"candidate",
  * "note": what is in the way, "remedy": what to do}.
  */
 #ifndef KFORGE_COUNTERS_H

@@ -16,7 +16,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* NULL when there is none. */
+/* Returns NULL without one. */
 static const char *find_version(const char *text)
 {
     const char *mark = strstr(text, NVCC_MARK);

@@ -18,12 +18,13 @@
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
-/* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93
+/* Part of its time: gemv against itself, each with addresses of its own, came out between 0.93
  * and 1.12 */
 #define ADDRESS_BIAS 0.05
-/* the same addresses included: a module beside itself, 37 times, came out between 0.95 and 1.11 */
+/* With the same addresses: a module against itself, 37 times, came out between 0.95 and 1.11. */
 #define PYTHON_BIAS 0.05
-#define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
+/* The memory of a candidate, without the shared buffers. */
+#define RUNNER_MEMORY (2ull << 30)
 /* Threads of a runner and of its child processes. Thousands of threads on the judge's processor
  * kept the judge from running for 20 s. */
 #define RUNNER_THREADS 500
