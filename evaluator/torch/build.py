@@ -48,12 +48,19 @@ def places(text):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if (node.module or "").endswith("cpp_extension") and alias.name in ("load", "load_inline"):
+                if (node.module or "").endswith("cpp_extension") and alias.name in (
+                    "load",
+                    "load_inline",
+                ):
                     names.add(alias.asname or alias.name)
                 if alias.name == "cpp_extension":
                     modules.add(alias.asname or alias.name)
         elif isinstance(node, ast.Import):
-            modules.update(alias.asname for alias in node.names if alias.asname and alias.name.endswith("cpp_extension"))
+            modules.update(
+                alias.asname
+                for alias in node.names
+                if alias.asname and alias.name.endswith("cpp_extension")
+            )
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -61,14 +68,22 @@ def places(text):
         by_name = isinstance(called, ast.Name) and called.id in names
         by_module = isinstance(called, ast.Attribute) and (
             called.attr == "load_inline"
-            or (called.attr == "load" and getattr(called.value, "attr", getattr(called.value, "id", "")) in modules | {"cpp_extension"})
+            or (
+                called.attr == "load"
+                and getattr(called.value, "attr", getattr(called.value, "id", ""))
+                in modules | {"cpp_extension"}
+            )
         )
         if by_name or by_module:
             yield node.lineno, node.end_lineno
 
 
 def unreached(text, lines):
-    return [first for first, last in places(text) if not any(line and first <= line <= last for line in lines)]
+    return [
+        first
+        for first, last in places(text)
+        if not any(line and first <= line <= last for line in lines)
+    ]
 
 
 # ---- executing -----------------------------------------------------------------------------------
@@ -114,7 +129,9 @@ def execute(plan, compiling):
 
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     torch.set_default_dtype(torch.float32)
-    problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+    problem = load.Problem(
+        plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+    )
     chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
     module = problem.construct(seed=plan["seed"], model_class=chosen)
     missing = unreached(text, compiling.lines)
@@ -162,7 +179,10 @@ def main(arguments):
                 status = INCOMPLETE
                 if failure is not None:
                     words = "%s: error: %s\n%s" % (failure.where or name, failure.what, failure)
-                    put("unsupported" if failure.unsupported else "complaint", content=words.encode("utf-8", "replace"))
+                    put(
+                        "unsupported" if failure.unsupported else "complaint",
+                        content=words.encode("utf-8", "replace"),
+                    )
                 break
     for line in unreached(text, compiling.lines):
         note("%s:%d: not reached in the build phase, so nothing is compiled there" % (name, line))

@@ -13,11 +13,16 @@ import subprocess
 import slim
 
 UNSUPPORTED = 3  # exit status of kforge-cpucc
-TOKEN = re.compile(r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))")
+TOKEN = re.compile(
+    r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))"
+)
 
 
 def expand(text, variables):
-    return TOKEN.sub(lambda m: m.group("escaped") or variables.get(m.group("braced") or m.group("plain"), ""), text)
+    return TOKEN.sub(
+        lambda m: m.group("escaped") or variables.get(m.group("braced") or m.group("plain"), ""),
+        text,
+    )
 
 
 def split_paths(text):
@@ -62,7 +67,13 @@ class Refused(RuntimeError):
 
 
 def run(folder, command):
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
@@ -95,7 +106,10 @@ def build(folder, _verbose=False, error_prefix="Error building the extension"):
     with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
         variables, rules, builds = parse(file.read())
     made = {target for target, _, _ in builds}
-    steps = [[b for b in builds if not made.intersection(b[2])], [b for b in builds if made.intersection(b[2])]]
+    steps = [
+        [b for b in builds if not made.intersection(b[2])],
+        [b for b in builds if made.intersection(b[2])],
+    ]
     workers = max(1, int(os.environ.get("MAX_JOBS") or 1))
     jobs = []
     for command, source in beside:

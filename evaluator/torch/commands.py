@@ -29,13 +29,29 @@ def question(arguments, named):
     not identify the call."""
     given = _signature.bind(None, *arguments, **named).arguments
     streams = [given.get(name) for name in ("stdin", "stdout", "stderr")]
-    text = bool(given.get("text") or given.get("universal_newlines") or given.get("encoding") or given.get("errors"))
-    if streams[0] not in (None, subprocess.DEVNULL) or any(stream not in PLAIN for stream in streams):
+    text = bool(
+        given.get("text")
+        or given.get("universal_newlines")
+        or given.get("encoding")
+        or given.get("errors")
+    )
+    if streams[0] not in (None, subprocess.DEVNULL) or any(
+        stream not in PLAIN for stream in streams
+    ):
         return None, text
     asked = given["args"]
-    words = os.fsdecode(asked) if isinstance(asked, (str, bytes, os.PathLike)) else [os.fsdecode(word) for word in asked]
+    words = (
+        os.fsdecode(asked)
+        if isinstance(asked, (str, bytes, os.PathLike))
+        else [os.fsdecode(word) for word in asked]
+    )
     folder = given.get("cwd")
-    return json.dumps([words, bool(given.get("shell")), folder and os.fsdecode(folder), streams[1:], text]), text
+    return (
+        json.dumps(
+            [words, bool(given.get("shell")), folder and os.fsdecode(folder), streams[1:], text]
+        ),
+        text,
+    )
 
 
 # ---- where programs may be started ---------------------------------------------------------------
@@ -100,9 +116,15 @@ class Recording(subprocess.Popen):
         if not self.kforge_key or self.returncode is None:
             return
         key, self.kforge_key = self.kforge_key, None
-        said = [output.decode("latin-1") if isinstance(output, bytes) else output for output in outputs]
+        said = [
+            output.decode("latin-1") if isinstance(output, bytes) else output for output in outputs
+        ]
         if sum(len(output or "") for output in said) <= OUTPUT_BYTES:
-            answer = {"code": self.returncode, "said": said, "written": self.record.written_since(self.kforge_before)}
+            answer = {
+                "code": self.returncode,
+                "said": said,
+                "written": self.record.written_since(self.kforge_before),
+            }
             self.record.add(key, answer)
 
     def communicate(self, *arguments, **named):
@@ -145,13 +167,22 @@ class Answering(subprocess.Popen):
         if answer.get("missing"):
             name = self.args if isinstance(self.args, (str, bytes, os.PathLike)) else self.args[0]
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        self.kforge_said = [output if output is None or text else output.encode("latin-1") for output in answer["said"]]
+        self.kforge_said = [
+            output if output is None or text else output.encode("latin-1")
+            for output in answer["said"]
+        ]
         self.returncode, self.pid, self.stdin = answer["code"], 0, None
         make = io.StringIO if text else io.BytesIO
-        self.stdout, self.stderr = (None if output is None else make(output) for output in self.kforge_said)
+        self.stdout, self.stderr = (
+            None if output is None else make(output) for output in self.kforge_said
+        )
 
     def communicate(self, input=None, timeout=None):
-        return super().communicate(input, timeout) if self.kforge_said is None else tuple(self.kforge_said)
+        return (
+            super().communicate(input, timeout)
+            if self.kforge_said is None
+            else tuple(self.kforge_said)
+        )
 
     def poll(self):
         return super().poll() if self.kforge_said is None else self.returncode

@@ -37,13 +37,19 @@ def compile(module, inputs, load_error):
     import torch
 
     if not hasattr(torch, "compile"):
-        raise load_error("a baseline through torch.compile can't be judged", "PyTorch %s" % torch.__version__, "it takes 2.0 or newer")
+        raise load_error(
+            "a baseline through torch.compile can't be judged",
+            "PyTorch %s" % torch.__version__,
+            "it takes 2.0 or newer",
+        )
     try:
         function = torch.compile(module)
         for _ in range(2):  # state that the first call made lazily compiles again
             function(*inputs)
     except Exception as error:
-        raise load_error("torch.compile: %s" % type(error).__name__, words_of(error), "take the eager baseline")
+        raise load_error(
+            "torch.compile: %s" % type(error).__name__, words_of(error), "take the eager baseline"
+        )
     if hasattr(getattr(torch, "compiler", None), "set_stance"):
         torch.compiler.set_stance("fail_on_recompile")
     return function

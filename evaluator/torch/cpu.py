@@ -8,7 +8,14 @@ import weakref
 READ_ONLY = 2  # evaluator/protocol/wire.h
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+LIBC.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
 LIBC.mmap.restype = ctypes.c_void_p
 LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 MAP_FAILED = ctypes.c_void_p(-1).value
@@ -49,7 +56,9 @@ class Place:
         """Returns the judge's memory as a flat tensor."""
         _, _, _, _, flags, _, _, offset, length, data_offset = command[:10]
         protection = mmap.PROT_READ if flags & READ_ONLY else mmap.PROT_READ | mmap.PROT_WRITE
-        return self.torch.frombuffer(mapped(fd, length, protection, offset), dtype=dtype, count=count, offset=data_offset)
+        return self.torch.frombuffer(
+            mapped(fd, length, protection, offset), dtype=dtype, count=count, offset=data_offset
+        )
 
     def take_arena(self, command, fd):
         return False  # There is no such setting.

@@ -18,10 +18,23 @@ import build_file
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 COMPILER = os.path.join(ROOT, "bin", "kforge-cpucc")
-SYSTEM_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]*>|\"(?:torch|ATen|c10)/[^\"\n]*\")[^\n]*$", re.M)
+SYSTEM_HEADER = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]*>|\"(?:torch|ATen|c10)/[^\"\n]*\")[^\n]*$", re.M
+)
 PRELUDE = '#pragma kforge include "kforge_torch_cuda.h"\n'
 USES_TORCH = re.compile(r"\b(?:torch|ATen|at|c10)\b")
-PASSED = ("-D", "-I", "--use_fast_math", "-use_fast_math", "-fmad", "--fmad", "-O0", "-O1", "-O2", "-O3")
+PASSED = (
+    "-D",
+    "-I",
+    "--use_fast_math",
+    "-use_fast_math",
+    "-fmad",
+    "--fmad",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+)
 
 
 def deferred(text):
@@ -47,11 +60,19 @@ def compile_source(path, folder, name, flags):
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = os.path.basename(path)
-    source, target = os.path.join(folder, "kforge-" + os.path.splitext(base)[0] + ".cu"), os.path.join(folder, base + ".o")
+    source, target = os.path.join(
+        folder, "kforge-" + os.path.splitext(base)[0] + ".cu"
+    ), os.path.join(folder, base + ".o")
     with open(source, "w", encoding="utf-8") as file:
-        file.write('%s#line 1 "%s"\n%s' % (PRELUDE if USES_TORCH.search(text) else "", path, deferred(text)))
+        file.write(
+            '%s#line 1 "%s"\n%s'
+            % (PRELUDE if USES_TORCH.search(text) else "", path, deferred(text))
+        )
     command = [COMPILER, "-c", source, "-o", target, "-I", os.path.join(HERE, "include")]
-    for include in cpp_extension.include_paths() + [sysconfig.get_path("include", "posix_prefix"), os.path.dirname(path)]:
+    for include in cpp_extension.include_paths() + [
+        sysconfig.get_path("include", "posix_prefix"),
+        os.path.dirname(path),
+    ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
     build_file.beside.append((command, source))
@@ -107,5 +128,9 @@ def without_cuda(given, as_list):
     # compilers.
     behind = ["-idirafter", os.path.join(library, "cpu", "include")]
     given["extra_cflags"] = as_list(given.get("extra_cflags")) + ["-std=c++17"] + behind
-    given["extra_ldflags"] = objects + as_list(given.get("extra_ldflags")) + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]
+    given["extra_ldflags"] = (
+        objects
+        + as_list(given.get("extra_ldflags"))
+        + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]
+    )
     return given

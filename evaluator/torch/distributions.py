@@ -15,14 +15,33 @@ import math
 import torch
 
 FLOATS = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-INTEGERS = {torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+INTEGERS = {
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
 DTYPES = {**FLOATS, **INTEGERS}
 
 
 class Watch:
     """While active, remembers the distribution of each tensor that a factory of torch returned."""
 
-    FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "rand_like", "randn_like", "zeros_like", "ones_like")
+    FACTORIES = (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "zeros",
+        "ones",
+        "full",
+        "rand_like",
+        "randn_like",
+        "zeros_like",
+        "ones_like",
+    )
 
     def __init__(self):
         self.made = {}
@@ -54,7 +73,9 @@ class Watch:
         if name.startswith("randint"):
             numbers = [a for a in args if isinstance(a, int) and not isinstance(a, bool)]
             low = kwargs.get("low", numbers[0] if len(numbers) > 1 else 0)
-            high = kwargs.get("high", numbers[1] if len(numbers) > 1 else numbers[0] if numbers else None)
+            high = kwargs.get(
+                "high", numbers[1] if len(numbers) > 1 else numbers[0] if numbers else None
+            )
             return {"kind": "integers", "low": low, "high": high} if isinstance(high, int) else None
         if name == "randperm":
             return {"kind": "permutation"}
@@ -109,11 +130,17 @@ def _of_values(values):
     mean, deviation, kurtosis = _moments(values)
     span = high - low
     count = values.numel()
-    if count >= 256 and abs(kurtosis - 3) < 0.3 + 12 / math.sqrt(count) and abs(mean - (low + high) / 2) < 0.2 * span:
+    if (
+        count >= 256
+        and abs(kurtosis - 3) < 0.3 + 12 / math.sqrt(count)
+        and abs(mean - (low + high) / 2) < 0.2 * span
+    ):
         mean = 0.0 if abs(mean) < 4 * deviation / math.sqrt(count) else mean
         return {"kind": "normal", "mean": _number(mean), "std": _number(deviation)}, True
     low, high = _outward(low, high)
-    fits = count < 64 or (abs(deviation - span / math.sqrt(12)) < 0.05 * span and abs(kurtosis - 1.8) < 0.3)
+    fits = count < 64 or (
+        abs(deviation - span / math.sqrt(12)) < 0.05 * span and abs(kurtosis - 1.8) < 0.3
+    )
     return {"kind": "uniform", "low": _number(low), "high": _number(high)}, fits
 
 
@@ -125,9 +152,21 @@ def _of_integral(values, dtype):
     flat = values.reshape(-1)
     if low == -1 and high == 1 and not bool((flat == 0).any()):
         return {"kind": "signs"}
-    if low == 0 and high == 1 and values.dim() >= 1 and values.shape[-1] > 1 and bool((values.sum(-1) == 1).all()):
+    if (
+        low == 0
+        and high == 1
+        and values.dim() >= 1
+        and values.shape[-1] > 1
+        and bool((values.sum(-1) == 1).all())
+    ):
         return {"kind": "one_hot"}
-    if dtype not in FLOATS and flat.numel() > 1 and low == 0 and high == flat.numel() - 1 and flat.unique().numel() == flat.numel():
+    if (
+        dtype not in FLOATS
+        and flat.numel() > 1
+        and low == 0
+        and high == flat.numel() - 1
+        and flat.unique().numel() == flat.numel()
+    ):
         return {"kind": "permutation"}
     return {"kind": "integers", "low": low, "high": high + 1}
 
@@ -139,7 +178,11 @@ def constant_varied(value, dtype):
         return {"kind": "constant", "value": _number(value)}
     if value == 0:
         return {"kind": "uniform", "low": -0.5, "high": 0.5}
-    return {"kind": "uniform", "low": _number(min(0.5 * value, 1.5 * value)), "high": _number(max(0.5 * value, 1.5 * value))}
+    return {
+        "kind": "uniform",
+        "low": _number(min(0.5 * value, 1.5 * value)),
+        "high": _number(max(0.5 * value, 1.5 * value)),
+    }
 
 
 FIXED = {"kind": "fixed"}  # equal in every draw, but not constant: a mask, an index table
@@ -159,14 +202,24 @@ def classify(tensor, other, watched=None):
         return FIXED, "holds infinities or NaN"
     if torch.equal(first, second):
         low, high = values.min().item(), values.max().item()
-        return (FIXED, None) if low != high else (constant_varied(low, first.dtype), "constant %g, varied" % low)
-    if bool((values == values.round()).all()) and values.unique().numel() <= max(64, values.numel() // 4 if not floating else 0):
+        return (
+            (FIXED, None)
+            if low != high
+            else (constant_varied(low, first.dtype), "constant %g, varied" % low)
+        )
+    if bool((values == values.round()).all()) and values.unique().numel() <= max(
+        64, values.numel() // 4 if not floating else 0
+    ):
         return _of_integral(values, first.dtype), None
     if floating and values.numel() < 16:  # too few values for more than their size
         both = torch.cat([values.reshape(-1), second.double().reshape(-1)])
         low, high = both.min().item(), both.max().item()
         most = 1.5 * max(abs(low), abs(high))
-        return {"kind": "uniform", "low": _number(0.5 * low if low > 0 else -most), "high": _number(0.5 * high if high < 0 else most)}, None
+        return {
+            "kind": "uniform",
+            "low": _number(0.5 * low if low > 0 else -most),
+            "high": _number(0.5 * high if high < 0 else most),
+        }, None
     if not floating:
         spec = _of_integral(values, first.dtype)
         return spec, None if spec["kind"] != "integers" else "bounds as seen in a draw"
@@ -184,8 +237,13 @@ def classify(tensor, other, watched=None):
             spec, fits = _of_values(inside)
             if spec["kind"] == "normal":
                 spread = 1.7320508 * spec["std"]
-                spec = {"low": _number(spec["mean"] - spread), "high": _number(spec["mean"] + spread)}
-            return {"kind": kind, "low": spec["low"], "high": spec["high"]}, None if fits else "filled uniformly over its range"
+                spec = {
+                    "low": _number(spec["mean"] - spread),
+                    "high": _number(spec["mean"] + spread),
+                }
+            return {"kind": kind, "low": spec["low"], "high": spec["high"]}, (
+                None if fits else "filled uniformly over its range"
+            )
     spec, fits = _of_values(values)
     return spec, None if fits else "not of a known kind: filled uniformly over its range"
 
@@ -195,9 +253,13 @@ def sample(spec, shape, dtype, generator):
     kind = spec["kind"]
     count = math.prod(shape)
     if kind == "normal":
-        values = torch.empty(shape, dtype=torch.float32).normal_(spec.get("mean", 0), spec.get("std", 1), generator=generator)
+        values = torch.empty(shape, dtype=torch.float32).normal_(
+            spec.get("mean", 0), spec.get("std", 1), generator=generator
+        )
     elif kind in ("uniform", "symmetric", "upper_triangular", "lower_triangular"):
-        values = torch.empty(shape, dtype=torch.float32).uniform_(spec.get("low", 0), spec.get("high", 1), generator=generator)
+        values = torch.empty(shape, dtype=torch.float32).uniform_(
+            spec.get("low", 0), spec.get("high", 1), generator=generator
+        )
         if kind == "upper_triangular":
             values = values.triu()
         elif kind == "lower_triangular":
@@ -229,7 +291,9 @@ def varied(values, how, generator):
         return values + 8 * values.std() if values.numel() > 1 else values + 8 * values.abs()
     result = values.clone().reshape(-1)
     if how == "outlier":
-        places = torch.randint(0, result.numel(), (max(1, result.numel() // 1024),), generator=generator)
+        places = torch.randint(
+            0, result.numel(), (max(1, result.numel() // 1024),), generator=generator
+        )
         result[places] *= 32
     else:  # cancellation
         pairs = result[: result.numel() // 2 * 2].reshape(-1, 2)

@@ -30,7 +30,14 @@ import load
 import virtual_fs
 
 MENTION = "cpp_extension"  # a solution without this word compiles nothing
-NO_PART = ("name", "build_directory", "verbose", "keep_intermediates", "extra_include_paths", "use_pch")
+NO_PART = (
+    "name",
+    "build_directory",
+    "verbose",
+    "keep_intermediates",
+    "extra_include_paths",
+    "use_pch",
+)
 SOURCES = ("cpp_sources", "cuda_sources", "sycl_sources")
 MESSAGE_BYTES = 64 << 10
 
@@ -104,8 +111,13 @@ def caller_line(file_name):
 
 # ---- what the compiler says ----------------------------------------------------------------------
 
-COMPLAINT = re.compile(r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$", re.M)
-LINKER = re.compile(r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M)
+COMPLAINT = re.compile(
+    r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$",
+    re.M,
+)
+LINKER = re.compile(
+    r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M
+)
 
 
 def line_in_solution(solution, given, file_text, number):
@@ -120,7 +132,9 @@ def line_in_solution(solution, given, file_text, number):
             return solution.count("\n", 0, here) + 1 + number - first
     lines = file_text.split("\n")
     wanted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    found = [i for i, line in enumerate(solution.split("\n"), 1) if wanted and line.strip() == wanted]
+    found = [
+        i for i, line in enumerate(solution.split("\n"), 1) if wanted and line.strip() == wanted
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -130,8 +144,12 @@ def place_of_complaint(text, given, folder, solution, solution_name, call_line):
     found = COMPLAINT.search(text)
     if found is None:
         found = LINKER.search(text)
-        return called, found.group(1) if found else next(iter(text.strip().split("\n")), "it does not compile")
-    number, path = int(found.group("line") or found.group("other")), os.path.join(folder, found.group("file"))
+        return called, (
+            found.group(1) if found else next(iter(text.strip().split("\n")), "it does not compile")
+        )
+    number, path = int(found.group("line") or found.group("other")), os.path.join(
+        folder, found.group("file")
+    )
     line = None
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -197,7 +215,12 @@ class Compiling(Extensions):
     def perform(self, kind, real, given, key, line):
         if key in self.refused:
             raise self.refused[key].again()
-        given = dict(given, verbose=False, build_directory=tempfile.mkdtemp(prefix="kforge-extension-"), name=plain_name(given["name"]))
+        given = dict(
+            given,
+            verbose=False,
+            build_directory=tempfile.mkdtemp(prefix="kforge-extension-"),
+            name=plain_name(given["name"]),
+        )
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
                 given[name] = list(value)
@@ -213,11 +236,15 @@ class Compiling(Extensions):
             module = self.compile(real, dict(given))
             for path in glob.glob(os.path.join(glob.escape(folder), "*.so")):
                 with open(path, "rb") as file:
-                    self.put("library", key, os.path.splitext(os.path.basename(path))[0], file.read())
+                    self.put(
+                        "library", key, os.path.splitext(os.path.basename(path))[0], file.read()
+                    )
             return module
         except Exception as error:
             text = str(error)[-MESSAGE_BYTES:] or type(error).__name__
-            where, what = place_of_complaint(text, given, folder, self.solution, self.solution_name, line)
+            where, what = place_of_complaint(
+                text, given, folder, self.solution, self.solution_name, line
+            )
             self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
             failure.unsupported = getattr(error, "unsupported", False) is True
@@ -262,7 +289,10 @@ class Loading(Extensions):
         import cuda_on_cpu
         import torch
 
-        on_gpu, name = torch.cuda.is_available(), os.path.basename(found[0])[len(key) + 1 : -len(".so")]
+        on_gpu, name = (
+            torch.cuda.is_available(),
+            os.path.basename(found[0])[len(key) + 1 : -len(".so")],
+        )
         if given.get("is_python_module", True):
             with contextlib.nullcontext() if on_gpu else cuda_on_cpu.own_runtime_first():
                 return self._import(found[0], name)
@@ -273,7 +303,9 @@ class Loading(Extensions):
 
     @staticmethod
     def _import(path, name):
-        spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.ExtensionFileLoader(name, path))
+        spec = importlib.util.spec_from_file_location(
+            name, path, loader=importlib.machinery.ExtensionFileLoader(name, path)
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

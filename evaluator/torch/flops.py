@@ -44,7 +44,16 @@ class FlopCounter(TorchDispatchMode):
                 self.convolves = self.convolves or args[0].dtype == torch.float32
             elif "scaled_dot_product" in name:
                 self.total += _attention(args)
-            elif isinstance(first, torch.Tensor) and name not in ("view", "_unsafe_view", "expand", "permute", "transpose", "t", "detach", "alias"):
+            elif isinstance(first, torch.Tensor) and name not in (
+                "view",
+                "_unsafe_view",
+                "expand",
+                "permute",
+                "transpose",
+                "t",
+                "detach",
+                "alias",
+            ):
                 self.total += first.numel()
         except (AttributeError, IndexError, TypeError):
             pass  # another signature in another version: left out

@@ -52,7 +52,11 @@ def _generator():
 
 def _some(tensor):
     flat = tensor.detach().reshape(-1)
-    return flat if flat.numel() <= SAMPLE else flat[torch.randperm(flat.numel(), generator=_generator())[:SAMPLE]]
+    return (
+        flat
+        if flat.numel() <= SAMPLE
+        else flat[torch.randperm(flat.numel(), generator=_generator())[:SAMPLE]]
+    )
 
 
 def _concentration(matrix):
@@ -69,7 +73,9 @@ def is_structured(tensor):
     matrix, generator = tensor.detach().double().flatten(1), _generator()
     for side in (0, 1):
         if matrix.shape[side] > SIDE:
-            matrix = matrix.index_select(side, torch.randperm(matrix.shape[side], generator=generator)[:SIDE])
+            matrix = matrix.index_select(
+                side, torch.randperm(matrix.shape[side], generator=generator)[:SIDE]
+            )
     if min(matrix.shape) < 2:
         return False
     shuffled = []
@@ -101,17 +107,33 @@ def _construct(args, seed):
 
 def _require_weights(args, limit, first, second):
     """Checks weights by name, of two seeds."""
-    states = [{name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)]
+    states = [
+        {name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)
+    ]
     pairs = []
     for name, (tensor, _, _) in args.state.items():
         limit.look()
         a, b = (state.get(name) for state in states)
-        require(a is not None and b is not None and a.shape == b.shape == tensor.shape and a.dtype in dist.FLOATS, "%s is not always there" % name)
-        require((a == b).double().mean().item() <= MOST_EQUAL, "%s is the same under other seeds" % name)
+        require(
+            a is not None
+            and b is not None
+            and a.shape == b.shape == tensor.shape
+            and a.dtype in dist.FLOATS,
+            "%s is not always there" % name,
+        )
+        require(
+            (a == b).double().mean().item() <= MOST_EQUAL, "%s is the same under other seeds" % name
+        )
         some = _some(a)
-        require(some.numel() < 2 or torch.unique(some).numel() >= (1 - MOST_REPEATED) * some.numel(), "%s repeats its numbers" % name)
+        require(
+            some.numel() < 2 or torch.unique(some).numel() >= (1 - MOST_REPEATED) * some.numel(),
+            "%s repeats its numbers" % name,
+        )
         require(not is_structured(a), "%s is no matrix of independent numbers" % name)
-        require(not any(go_together(a, other) for _, other, _ in pairs), "%s is made of another weight" % name)
+        require(
+            not any(go_together(a, other) for _, other, _ in pairs),
+            "%s is made of another weight" % name,
+        )
         pairs.append((name, a, b))
     return pairs
 
@@ -145,7 +167,10 @@ def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
         with torch.no_grad():
             a.copy_(kept)
         matters = problem_measure.difference(outputs, changed) >= INFLUENCE
-        require(matters or _is_silent(args, drawn_model, name, inputs), "%s hardly influences the output" % name)
+        require(
+            matters or _is_silent(args, drawn_model, name, inputs),
+            "%s hardly influences the output" % name,
+        )
 
 
 def _require_outputs(args, limit, seeds):
@@ -159,7 +184,10 @@ def _require_outputs(args, limit, seeds):
         changed = args.call(others)
         args.model.load_state_dict(before)
         require(problem_measure.finite(outputs + changed), "the output is not always finite")
-        require(problem_measure.difference(outputs, changed) >= problem_measure.FAINT, "the output hardly depends on the input")
+        require(
+            problem_measure.difference(outputs, changed) >= problem_measure.FAINT,
+            "the output hardly depends on the input",
+        )
     try:
         error = problem_measure.rounding_error(args.model, inputs, outputs)
     except (RuntimeError, TypeError):  # it insists on its own precision
@@ -167,9 +195,20 @@ def _require_outputs(args, limit, seeds):
     require(error <= problem_measure.UNSTABLE, "rounding decides about the output")
     generator = torch.Generator().manual_seed(6)
     for how in problem_measure.VARIATIONS:
-        varied = [dist.varied(v.float(), how, generator).to(v.dtype) if s and s["kind"] in ("normal", "uniform") and s.get("vary", True) and problem_measure.applies(s, how) else v
-                  for s, v in zip(args.specs, inputs)]
-        require(problem_measure.finite(args.call(varied)), "the output of varied inputs is not finite")
+        varied = [
+            (
+                dist.varied(v.float(), how, generator).to(v.dtype)
+                if s
+                and s["kind"] in ("normal", "uniform")
+                and s.get("vary", True)
+                and problem_measure.applies(s, how)
+                else v
+            )
+            for s, v in zip(args.specs, inputs)
+        ]
+        require(
+            problem_measure.finite(args.call(varied)), "the output of varied inputs is not finite"
+        )
 
 
 class Limit:
@@ -178,7 +217,11 @@ class Limit:
         self.end = time.monotonic() + seconds
 
     def look(self):
-        require(time.monotonic() < self.end, "it takes longer than %g s to find out (an import's --timeout gives it more)" % self.seconds)
+        require(
+            time.monotonic() < self.end,
+            "it takes longer than %g s to find out (an import's --timeout gives it more)"
+            % self.seconds,
+        )
 
 
 def why_not(args, seconds):
@@ -187,7 +230,10 @@ def why_not(args, seconds):
     kept, limit = args.model, Limit(seconds / PART)
     try:
         require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")
-        require(all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None), "an input is not floating")
+        require(
+            all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None),
+            "an input is not floating",
+        )
         first, second = _construct(args, 51), _construct(args, 52)
         pairs = _require_weights(args, limit, first, second)
         args.model = first
@@ -195,7 +241,10 @@ def why_not(args, seconds):
         before = args.keep_state()
         outputs = args.call(inputs)
         args.model.load_state_dict(before)
-        require(problem_measure.difference(outputs, args.call(inputs)) <= 1e-4, "two calls with the same inputs differ")
+        require(
+            problem_measure.difference(outputs, args.call(inputs)) <= 1e-4,
+            "two calls with the same inputs differ",
+        )
         args.model.load_state_dict(before)
         _require_influence(args, limit, kept, pairs, inputs, outputs)
         _require_outputs(args, limit, range(53, 53 + SEEDS))

@@ -25,16 +25,26 @@ class Constants:
         self.seed, self.counts = seed, {}
 
     def fill(self, tensor, kind, value):
-        if not (isinstance(tensor, torch.Tensor) and tensor.is_floating_point()) or tensor.is_meta or not math.isfinite(value):
+        if (
+            not (isinstance(tensor, torch.Tensor) and tensor.is_floating_point())
+            or tensor.is_meta
+            or not math.isfinite(value)
+        ):
             return
         key = (kind, tuple(tensor.shape))
         count = self.counts[key] = self.counts.get(key, 0) + 1
         # Words of a seed that differ in any of kind, shape and count; hash() of strings differs
         # between processes.
         words = repr((self.seed, key, count)).encode()
-        generator = torch.Generator().manual_seed(int.from_bytes(hashlib.sha256(words).digest()[:7], "little"))
+        generator = torch.Generator().manual_seed(
+            int.from_bytes(hashlib.sha256(words).digest()[:7], "little")
+        )
         with torch.no_grad():
-            tensor.copy_(dist.sample(dist.constant_varied(value, tensor.dtype), tensor.shape, tensor.dtype, generator))
+            tensor.copy_(
+                dist.sample(
+                    dist.constant_varied(value, tensor.dtype), tensor.shape, tensor.dtype, generator
+                )
+            )
 
 
 @contextlib.contextmanager
@@ -61,4 +71,9 @@ def constants(seed):
     try:
         yield
     finally:
-        init.ones_, init.zeros_, init.constant_, norm.reset_running_stats = ones, zeros, constant, reset
+        init.ones_, init.zeros_, init.constant_, norm.reset_running_stats = (
+            ones,
+            zeros,
+            constant,
+            reset,
+        )

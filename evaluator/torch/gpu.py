@@ -19,14 +19,31 @@ class Memory:
     """GPU memory in the form that torch.as_tensor accepts."""
 
     def __init__(self, address, size):
-        self.__cuda_array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False), "strides": None}
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "strides": None,
+        }
 
 
 def load_library():
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     library = ctypes.CDLL(os.path.join(folder, "libkftorch.so"))
-    library.kf_torch_arena.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
-    library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
+    library.kf_torch_arena.argtypes = [
+        ctypes.c_int,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+        ctypes.POINTER(ctypes.c_uint64),
+    ]
+    library.kf_torch_region.argtypes = [
+        ctypes.c_uint32,
+        ctypes.c_int,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+        ctypes.c_int,
+    ]
     library.kf_torch_region.restype = ctypes.c_uint64
     return library
 
@@ -66,13 +83,19 @@ class Place:
         """Returns as many numbers as `tensor` has, on this device. They are small, so that results
         stay finite."""
         # Floating, as skip_init.py has it.
-        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)
+        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(
+            -0.01, 0.01
+        )
 
     # ---- memory ----------------------------------------------------------------------------------
 
     def tensor(self, command, fd, dtype, count):
-        _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = command[:14]
-        base = self.library.kf_torch_region(region, fd, region_bytes, address, int(bool(flags & READ_ONLY)))
+        _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = (
+            command[:14]
+        )
+        base = self.library.kf_torch_region(
+            region, fd, region_bytes, address, int(bool(flags & READ_ONLY))
+        )
         if not base:
             raise MemoryError("the driver does not map it")
         self.regions[base] = (base + region_bytes, address + GRANULE - base)
@@ -87,10 +110,16 @@ class Place:
             raise RuntimeError("PyTorch has allocated device memory before it was to")
         if refused:
             raise MemoryError("the driver does not map it")
-        self.first, self.end, self.delta = base.value, base.value + region_bytes, address + GRANULE - base.value
+        self.first, self.end, self.delta = (
+            base.value,
+            base.value + region_bytes,
+            address + GRANULE - base.value,
+        )
         probe = self.torch.empty(1, device=self.device)
         if not self.first <= probe.data_ptr() < self.end:
-            raise RuntimeError("this PyTorch does not take its device memory from libcudart.so's cudaMalloc")
+            raise RuntimeError(
+                "this PyTorch does not take its device memory from libcudart.so's cudaMalloc"
+            )
         return True
 
     def release(self):
@@ -105,7 +134,10 @@ class Place:
         ten seconds for some inputs."""
         with self.device if hasattr(self.device, "__enter__") else contextlib.nullcontext():
             values = function()
-        return [value.to(self.device) if isinstance(value, self.torch.Tensor) else value for value in values]
+        return [
+            value.to(self.device) if isinstance(value, self.torch.Tensor) else value
+            for value in values
+        ]
 
     def address(self, pointer):
         if self.first <= pointer < self.end:

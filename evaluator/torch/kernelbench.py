@@ -55,7 +55,13 @@ def time_calls(module, inputs, seconds, one):
         times.append(one(module, inputs))
     mean = sum(times) / len(times)
     spread = (sum((t - mean) ** 2 for t in times) / len(times)) ** 0.5
-    return {"mean": mean, "std": spread, "min": min(times), "max": max(times), "num_trials": len(times)}
+    return {
+        "mean": mean,
+        "std": spread,
+        "min": min(times),
+        "max": max(times),
+        "num_trials": len(times),
+    }
 
 
 class Protocol:
@@ -66,14 +72,23 @@ class Protocol:
         self.place = place
         self.time_call = time_call if place.kind == "cpu" else time_call_by_events
         self.torch, self.load, self.plan, self.folder = torch, load, plan, folder
-        self.claim = {"protocol": "kernelbench", "compiled": False, "correctness": False, "metadata": {}}
-        self.problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+        self.claim = {
+            "protocol": "kernelbench",
+            "compiled": False,
+            "correctness": False,
+            "metadata": {},
+        }
+        self.problem = load.Problem(
+            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        )
 
     def build(self):
         candidate = self.plan["candidate"]
         load, seed = self.load, self.plan["seed"]
         extensions.serve(candidate["text"], candidate["name"], self.folder)
-        solution = load.Problem(candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate").model_class
+        solution = load.Problem(
+            candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate"
+        ).model_class
         init = self.problem.init_inputs(seed)
         self.reference = self.place.move(self.problem.construct(init, seed))
         self.solution = self.place.move(self.problem.construct(init, seed, solution))
@@ -87,7 +102,10 @@ class Protocol:
             metadata["correctness_issue"] = "forward returned %s" % type(got).__name__
             return False
         if expected.shape != got.shape:
-            metadata["correctness_issue"] = "output shape mismatch: expected %s, got %s" % (list(expected.shape), list(got.shape))
+            metadata["correctness_issue"] = "output shape mismatch: expected %s, got %s" % (
+                list(expected.shape),
+                list(got.shape),
+            )
             return False
         tolerance = tolerance_of(expected.dtype)
         if self.torch.allclose(expected, got, atol=tolerance, rtol=tolerance):
@@ -107,7 +125,11 @@ class Protocol:
             inputs = self.inputs(seed)
             expected = self.reference(*inputs)
             got = self.solution(*inputs)
-            parts = [(expected, got)] if isinstance(expected, torch.Tensor) else list(zip(load.flatten(expected), load.flatten(got)))
+            parts = (
+                [(expected, got)]
+                if isinstance(expected, torch.Tensor)
+                else list(zip(load.flatten(expected), load.flatten(got)))
+            )
             passed += all(self.same(one, other, self.claim["metadata"]) for one, other in parts)
         self.claim["metadata"]["correctness_trials"] = "(%d / %d)" % (passed, TRIALS)
         self.claim["correctness"] = passed == TRIALS
@@ -116,7 +138,9 @@ class Protocol:
         inputs = self.inputs(self.plan["seed"])
         stats = time_calls(self.solution, inputs, TIMING_SECONDS, self.time_call)
         reference = time_calls(self.reference, inputs, TIMING_SECONDS, self.time_call)
-        self.claim.update(runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"])
+        self.claim.update(
+            runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"]
+        )
         if stats["mean"] > 0:
             self.claim["speedup"] = reference["mean"] / stats["mean"]
 

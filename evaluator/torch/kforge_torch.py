@@ -13,7 +13,13 @@ Each mode is a file of its own with a function main(arguments) that returns the 
 import os
 import sys
 
-MODES = {"serve": "runner", "check": "solution_check", "build": "build", "dry_run": "dry_run", "describe": "describe"}
+MODES = {
+    "serve": "runner",
+    "check": "solution_check",
+    "build": "build",
+    "dry_run": "dry_run",
+    "describe": "describe",
+}
 
 
 def main(arguments):

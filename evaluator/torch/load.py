@@ -64,7 +64,11 @@ def seed_all(seed=SEED):
 def _targets(statement):
     """(name, node, field, index) of the values that a module-level statement assigns: the name's
     own, and "NAME[i]" for each number of a tuple or list that is written out."""
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+    if (
+        isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and statement.value is not None
+    ):
         yield statement.target.id, statement, "value", None
     if not isinstance(statement, ast.Assign):
         return
@@ -75,7 +79,11 @@ def _targets(statement):
                 for index, element in enumerate(statement.value.elts):
                     if isinstance(element, ast.Constant):
                         yield "%s[%d]" % (target.id, index), statement.value, "elts", index
-        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+        elif (
+            isinstance(target, ast.Tuple)
+            and isinstance(statement.value, ast.Tuple)
+            and len(target.elts) == len(statement.value.elts)
+        ):
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Name):
                     yield element.id, statement.value, "elts", index
@@ -83,7 +91,9 @@ def _targets(statement):
 
 def assigned_names(tree):
     """Returns the names that module-level assignments give a value, in order, each once."""
-    return list(dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement)))
+    return list(
+        dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement))
+    )
 
 
 def apply_patches(tree, patches, name):
@@ -92,7 +102,9 @@ def apply_patches(tree, patches, name):
     for patch in patches:
         if patch not in known:
             raise LoadError(
-                "there is no module-level constant \"%s\" to patch" % patch, name, "it has: " + (", ".join(known) if known else "none")
+                "there is no module-level constant \"%s\" to patch" % patch,
+                name,
+                "it has: " + (", ".join(known) if known else "none"),
             )
     for statement in tree.body:
         for target, owner, field, index in _targets(statement):
@@ -111,7 +123,11 @@ def parse(text, name):
         return ast.parse(text, filename=name)
     except SyntaxError as error:
         where = "%s:%d" % (name, error.lineno) if error.lineno else name
-        raise LoadError("SyntaxError: %s" % error.msg, where, "it has to be valid Python %d.%d" % sys.version_info[:2]) from None
+        raise LoadError(
+            "SyntaxError: %s" % error.msg,
+            where,
+            "it has to be valid Python %d.%d" % sys.version_info[:2],
+        ) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise LoadError(words_of(error), name, "it has to be Python source") from None
 
@@ -130,7 +146,9 @@ def execute(text, name, module_name, patches=None):
     except LoadError:
         raise
     except (Exception, SystemExit) as error:
-        raise LoadError(words_of(error), place_of(error, name), "importing it has to work") from error
+        raise LoadError(
+            words_of(error), place_of(error, name), "importing it has to work"
+        ) from error
     module.kforge_assigned = assigned_names(tree)
     return module
 
@@ -152,7 +170,9 @@ class Problem:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeError) as error:
-            raise LoadError(words_of(error), str(path), "expected a readable Python file in UTF-8") from None
+            raise LoadError(
+                words_of(error), str(path), "expected a readable Python file in UTF-8"
+            ) from None
         return cls(text, str(path), patches, class_name)
 
     def _class(self, class_name):
@@ -160,9 +180,17 @@ class Problem:
 
         found = getattr(self.module, class_name, None)
         if found is None:
-            raise LoadError("it does not define class %s" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+            raise LoadError(
+                "it does not define class %s" % class_name,
+                self.name,
+                "expected class %s(nn.Module)" % class_name,
+            )
         if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-            raise LoadError("%s is no subclass of torch.nn.Module" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+            raise LoadError(
+                "%s is no subclass of torch.nn.Module" % class_name,
+                self.name,
+                "expected class %s(nn.Module)" % class_name,
+            )
         return found
 
     def _call(self, function_name, missing):
@@ -170,13 +198,23 @@ class Problem:
         if function is None and missing is not None:
             return missing
         if not callable(function):
-            raise LoadError("it does not define %s()" % function_name, self.name, "expected a function that returns a list")
+            raise LoadError(
+                "it does not define %s()" % function_name,
+                self.name,
+                "expected a function that returns a list",
+            )
         try:
             value = function()
         except (Exception, SystemExit) as error:
-            raise LoadError("%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)) from error
+            raise LoadError(
+                "%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)
+            ) from error
         if not isinstance(value, (list, tuple)):
-            raise LoadError("%s() returns %s" % (function_name, type(value).__name__), self.name, "expected a list")
+            raise LoadError(
+                "%s() returns %s" % (function_name, type(value).__name__),
+                self.name,
+                "expected a list",
+            )
         return list(value)
 
     def inputs(self, seed=None):
@@ -199,19 +237,31 @@ class Problem:
         try:
             return chosen(*arguments)
         except (Exception, SystemExit) as error:
-            where = place_of(error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name)
-            raise LoadError("%s(…) fails: %s" % (chosen.__name__, words_of(error)), where) from error
+            where = place_of(
+                error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name
+            )
+            raise LoadError(
+                "%s(…) fails: %s" % (chosen.__name__, words_of(error)), where
+            ) from error
 
     def _value(self, name):
         name, _, index = name.partition("[")
         value = getattr(self.module, name, None)
-        return value[int(index[:-1])] if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value) else None if index else value
+        return (
+            value[int(index[:-1])]
+            if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value)
+            else None if index else value
+        )
 
     def constants(self):
         """Returns the module-level integers that can be patched: {"batch_size": 16,
         "input_shape[0]": 4096}."""
         values = ((name, self._value(name)) for name in self.module.kforge_assigned)
-        return {name: value for name, value in values if isinstance(value, int) and not isinstance(value, bool)}
+        return {
+            name: value
+            for name, value in values
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
 
 
 # ---- names and kinds that a task's arguments have ------------------------------------------------

@@ -13,7 +13,19 @@ import torch
 import problem_measure
 from flops import FlopCounter
 
-FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye")
+FACTORIES = (
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "arange",
+    "linspace",
+    "eye",
+)
 
 
 class Storageless:
@@ -46,10 +58,20 @@ class Size:
     running. broken: why forward fails."""
 
     def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
-        self.inputs, self.state, self.outputs, self.flops, self.broken = inputs, state, outputs, flops, broken
+        self.inputs, self.state, self.outputs, self.flops, self.broken = (
+            inputs,
+            state,
+            outputs,
+            flops,
+            broken,
+        )
 
     def tensors(self):
-        return [v for v in self.inputs if isinstance(v, torch.Tensor)] + list(self.state.values()) + list(self.outputs or [])
+        return (
+            [v for v in self.inputs if isinstance(v, torch.Tensor)]
+            + list(self.state.values())
+            + list(self.outputs or [])
+        )
 
     @property
     def elements(self):
@@ -67,7 +89,16 @@ def _has_no_rule(reason):
     """True if PyTorch lacks a shape rule. False if the shapes do not fit."""
     text = str(reason)
     return isinstance(reason, NotImplementedError) or any(
-        word in text for word in ("'Meta' backend", "meta tensor", "Meta tensor", "device meta", "meta device", "same device", "not implemented")
+        word in text
+        for word in (
+            "'Meta' backend",
+            "meta tensor",
+            "Meta tensor",
+            "device meta",
+            "meta device",
+            "same device",
+            "not implemented",
+        )
     )
 
 

@@ -64,7 +64,21 @@ FLAW_NONE, FLAW_TYPE, FLAW_LAYOUT, FLAW_REPLACED = 0, 1, 2, 3
 # PyTorch's message about results of its CUDA graphs.
 REPLACED_WORDS = "has been overwritten by a subsequent run"
 # kf_dtype
-DTYPE_CODES = ["f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16", "i8", "u8", "bool"]
+DTYPE_CODES = [
+    "f64",
+    "f32",
+    "tf32",
+    "f16",
+    "bf16",
+    "f8e4m3",
+    "f8e5m2",
+    "i64",
+    "i32",
+    "i16",
+    "i8",
+    "u8",
+    "bool",
+]
 
 
 def complain(text):
@@ -77,7 +91,9 @@ def complain(text):
 
 def lock_down():
     """Installs the second system call filter. Returns 0 or a negative errno."""
-    library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so")
+    library = os.path.join(
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so"
+    )
     return ctypes.CDLL(library).kf_sandbox_lockdown()
 
 
@@ -101,17 +117,27 @@ class Loaded:
         self.own_state = plan.get("own_state", False)
         self.module = self._build()
         self.targets = [] if self.own_state else self._bind()
-        self.makes_others = any(self._is_other(number, tensor) for number, tensor, _ in self.targets)
+        self.makes_others = any(
+            self._is_other(number, tensor) for number, tensor, _ in self.targets
+        )
         self.forward = self.module
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
-        self.gives_back = self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
+        self.gives_back = (
+            self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
+        )
         if plan.get("compile"):
             import compiled
 
-            self.forward = compiled.compile(self.module, self.like_judges(place.make(self.problem.inputs)), load.LoadError)
+            self.forward = compiled.compile(
+                self.module, self.like_judges(place.make(self.problem.inputs)), load.LoadError
+            )
 
     def _argument_bytes(self):
-        return sum(math.prod(a["shape"]) * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size() for a in self.arguments)
+        return sum(
+            math.prod(a["shape"])
+            * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size()
+            for a in self.arguments
+        )
 
     def _dtype(self, number):
         return self.load.torch_dtype(self.arguments[number]["dtype"])
@@ -126,14 +152,23 @@ class Loaded:
         for number, tensor, _ in self.targets:
             tensor.data = tensor.data.to(self._dtype(number)).contiguous()
         shapes = [self.arguments[number]["shape"] for number in self.call_order]
-        return [value.detach().contiguous().view(shape) if isinstance(value, self.torch.Tensor) else value for value, shape in zip(given, shapes)]
+        return [
+            (
+                value.detach().contiguous().view(shape)
+                if isinstance(value, self.torch.Tensor)
+                else value
+            )
+            for value, shape in zip(given, shapes)
+        ]
 
     def _build(self):
         load, plan = self.load, self.plan
         self.torch.set_default_dtype(self.torch.float32)  # of the plan before this one
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
-        problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+        problem = load.Problem(
+            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        )
         self.problem = problem
         chosen = None
         if self.role == "candidate":
@@ -149,7 +184,9 @@ class Loaded:
             with frozen.constants(plan["seed"]):
                 module = problem.construct(seed=plan["seed"], model_class=chosen)
         else:
-            module = self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+            module = (
+                self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+            )
             if module is None:
                 module = problem.construct(seed=plan["seed"], model_class=chosen)
         # A module begins in training mode. If its constructor chooses the other mode, the module
@@ -170,7 +207,11 @@ class Loaded:
         names = set(self.plan["state"])
         module, parameters = skip_init.construct(
             lambda: problem.construct(seed=self.plan["seed"]),
-            lambda made: [tensor for name, tensor, kind in self.load.state_entries(made) if kind == "parameter" and name in names],
+            lambda made: [
+                tensor
+                for name, tensor, kind in self.load.state_entries(made)
+                if kind == "parameter" and name in names
+            ],
         )
         for parameter in parameters:
             parameter.data = self.place.some_numbers(parameter)
@@ -182,7 +223,9 @@ class Loaded:
         """Returns (argument number, tensor, its shape) for each argument that is state. State that
         forward itself writes (running statistics of a module in train mode) stays the module's own.
         """
-        entries = {name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)}
+        entries = {
+            name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)
+        }
         wanted = list(zip(self.state, self.plan["state"]))
         targets, missing = [], []
         for number, name in wanted:
@@ -194,7 +237,11 @@ class Loaded:
         if missing:
             targets = self._bind_others(wanted, missing, entries, targets)
         own = self._written_by_forward(targets)
-        return [(number, tensor, tuple(tensor.shape)) for number, tensor in targets if id(tensor) not in own]
+        return [
+            (number, tensor, tuple(tensor.shape))
+            for number, tensor in targets
+            if id(tensor) not in own
+        ]
 
     def _shape(self, number, tensor):
         shape = list(self.arguments[number]["shape"])
@@ -207,17 +254,25 @@ class Loaded:
         made = self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))
         reference = {name: kind for name, _, kind in made}
         missing = [(number, name) for number, name in missing if reference.get(name) != "buffer"]
-        alike = self._drawn_alike(missing, {name: tensor for name, tensor, _ in made}, entries, targets)
+        alike = self._drawn_alike(
+            missing, {name: tensor for name, tensor, _ in made}, entries, targets
+        )
         if alike is not None:
             return targets + alike
         here = [tensor for tensor, kind in entries.values() if kind == "parameter"]
         there = [(number, name) for number, name in wanted if reference.get(name) == "parameter"]
-        if len(here) == len(there) and all(list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)):
+        if len(here) == len(there) and all(
+            list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)
+        ):
             return [(number, tensor) for tensor, (number, _) in zip(here, there)]
         number, name = missing[0]
         raise self.load.LoadError(
             "it has no parameter %s of shape %s" % (name, self.arguments[number]["shape"]),
-            self.plan["candidate"]["name"] if self.role == "candidate" else self.plan["problem"]["name"],
+            (
+                self.plan["candidate"]["name"]
+                if self.role == "candidate"
+                else self.plan["problem"]["name"]
+            ),
             "weights are handed over by the names that Model's state_dict gives them, or in its order",
         )
 
@@ -230,7 +285,10 @@ class Loaded:
             equal = [
                 tensor
                 for tensor, kind in entries.values()
-                if kind == "parameter" and id(tensor) not in taken and tensor.shape == value.shape and self.torch.equal(tensor.detach().to(value), value)
+                if kind == "parameter"
+                and id(tensor) not in taken
+                and tensor.shape == value.shape
+                and self.torch.equal(tensor.detach().to(value), value)
             ]
             if not equal:
                 return None
@@ -254,10 +312,18 @@ class Loaded:
         except Exception:
             return set()  # A batch reports it.
         there = {id(tensor) for _, tensor, _ in self.load.state_entries(self.module)}
-        return {id(tensor) for tensor, copy in before if not self.torch.equal(tensor, copy) or id(tensor) not in there}
+        return {
+            id(tensor)
+            for tensor, copy in before
+            if not self.torch.equal(tensor, copy) or id(tensor) not in there
+        }
 
     def _widen(self, value):
-        return value.double() if isinstance(value, self.torch.Tensor) and value.is_floating_point() else value
+        return (
+            value.double()
+            if isinstance(value, self.torch.Tensor) and value.is_floating_point()
+            else value
+        )
 
     # ---- one set's arguments ---------------------------------------------------------------------
 
@@ -269,7 +335,17 @@ class Loaded:
     def scalar(self, number, bits):
         argument = self.arguments[number]
         raw, name = struct.pack("<Q", bits), argument["dtype"]
-        formats = {"f64": "<d", "f32": "<f", "i64": "<q", "i32": "<i", "i16": "<h", "i8": "<b", "u8": "<B", "bool": "<?", "f16": "<e"}
+        formats = {
+            "f64": "<d",
+            "f32": "<f",
+            "i64": "<q",
+            "i32": "<i",
+            "i16": "<h",
+            "i8": "<b",
+            "u8": "<B",
+            "bool": "<?",
+            "f16": "<e",
+        }
         if name not in formats:
             return None
         return struct.unpack_from(formats[name], raw)[0]
@@ -279,7 +355,11 @@ class Loaded:
         converts at each call: inputs change."""
         given = [buffers.get(number, scalars.get(number)) for number in self.call_order]
         # A buffer without extents (num_batches_tracked) is an argument with one element.
-        state = [(tensor, buffers[number].view(shape)) for number, tensor, shape in self.targets if number in buffers]
+        state = [
+            (tensor, buffers[number].view(shape))
+            for number, tensor, shape in self.targets
+            if number in buffers
+        ]
         return given, state
 
     def call_oracle(self, given, state, outputs):
@@ -291,16 +371,27 @@ class Loaded:
 
         if self.place.kind != "cpu":
             if self.library is None:
-                self.library = float64.prefers_cudnn(self.plan["problem"]["text"], call, self.place.synchronize)
+                self.library = float64.prefers_cudnn(
+                    self.plan["problem"]["text"], call, self.place.synchronize
+                )
                 torch.cuda.empty_cache()  # The memory of the other way.
             torch.backends.cudnn.enabled = self.library
         result = self.load.flatten(call())
         if len(result) != len(outputs):
-            raise RuntimeError("forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs)))
+            raise RuntimeError(
+                "forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs))
+            )
         for out, value in zip(outputs, result):
             if value.numel() != out.numel() or list(value.shape) not in (list(out.shape), []):
-                raise RuntimeError("forward returns a tensor of shape %s; the task says %s" % (list(value.shape), list(out.shape)))
-            out.copy_(value.reshape(out.shape).to(torch.float64) if out.dtype == torch.float64 else value.reshape(out.shape))
+                raise RuntimeError(
+                    "forward returns a tensor of shape %s; the task says %s"
+                    % (list(value.shape), list(out.shape))
+                )
+            out.copy_(
+                value.reshape(out.shape).to(torch.float64)
+                if out.dtype == torch.float64
+                else value.reshape(out.shape)
+            )
 
 
 class Runner:
@@ -339,7 +430,9 @@ class Runner:
                 break
             except BlockingIOError:
                 pass
-        data, ancillary, _, _ = self.socket.recvmsg(COMMAND.size, socket.CMSG_SPACE(4), socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, _, _ = self.socket.recvmsg(
+            COMMAND.size, socket.CMSG_SPACE(4), socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC
+        )
         fd = -1
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -377,7 +470,11 @@ class Runner:
                 return OK
             self.beginning.restore(self.torch, (plan["problem"]["text"], plan.get("full_f32")))
             self.scalars.clear()
-            self.loaded = self._compile(text, plan, folder) if plan.get("compile") else Loaded(plan, folder, self.place)
+            self.loaded = (
+                self._compile(text, plan, folder)
+                if plan.get("compile")
+                else Loaded(plan, folder, self.place)
+            )
             return OK
         except BaseException as error:  # Also SystemExit and KeyboardInterrupt of a foreign file.
             load = sys.modules.get("load")
@@ -403,7 +500,9 @@ class Runner:
             if refused:
                 complain("second filter refused: %s" % os.strerror(-refused))
         if self.compiled[0] != text:
-            raise RuntimeError("this process has compiled another plan, and starts no compiler any more")
+            raise RuntimeError(
+                "this process has compiled another plan, and starts no compiler any more"
+            )
         return self.compiled[1]
 
     def take_scalars(self, count):
@@ -427,7 +526,9 @@ class Runner:
             if self.loaded is None:
                 return BAD_COMMAND
             if flags & LEDGER:
-                self.open_ledger(mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE))
+                self.open_ledger(
+                    mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+                )
                 return OK
             widened = argument in self.loaded.outputs and self.loaded.role == "oracle"
             item = size // self._elements(argument)
@@ -464,12 +565,16 @@ class Runner:
         self.stride = HEAD.size + ENTRY.size * len(loaded.outputs)
         for number in loaded.outputs:
             argument = loaded.arguments[number]
-            model = self.torch.empty(argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta")
+            model = self.torch.empty(
+                argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta"
+            )
             self.expected.append((model.dtype, tuple(model.shape), tuple(model.stride())))
         self.packed = {}  # what an entry says behind its address, by dtype, shape and strides
         self.kind, self.address = self.place.kind, self.place.address
         room = self.kind if self.kind == "cpu" else "meta"  # only call_nothing needs it
-        nothing = [self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected]
+        nothing = [
+            self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected
+        ]
         self.nothing = nothing[0] if len(nothing) == 1 else nothing
         self.plain = []
         for at in range(0, len(memory) - self.stride + 1, self.stride):
@@ -502,10 +607,20 @@ class Runner:
         kind."""
         at = number * self.stride
         try:
-            if self.plain[number] and len(self.expected) == 1 and isinstance(result, self.torch.Tensor):
+            if (
+                self.plain[number]
+                and len(self.expected) == 1
+                and isinstance(result, self.torch.Tensor)
+            ):
                 dtype, shape, strides = self.expected[0]
                 here = result.device.type == self.kind
-                if here and result.dtype is dtype and result.shape == shape and result.stride() == strides and not result.is_neg():
+                if (
+                    here
+                    and result.dtype is dtype
+                    and result.shape == shape
+                    and result.stride() == strides
+                    and not result.is_neg()
+                ):
                     ADDRESS.pack_into(self.ledger, at + HEAD.size, self.address(result.data_ptr()))
                     return result
             self.plain[number] = False  # Its record has changed.
@@ -537,7 +652,13 @@ class Runner:
                 tensor = tensor.resolve_neg()
             kept.append(tensor)
             address = self.address(tensor.data_ptr())
-            self._entry(at + HEAD.size + i * ENTRY.size, address, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+            self._entry(
+                at + HEAD.size + i * ENTRY.size,
+                address,
+                tensor.dtype,
+                tuple(tensor.shape),
+                tuple(tensor.stride()),
+            )
         return kept
 
     # ---- batches ---------------------------------------------------------------------------------
@@ -545,7 +666,9 @@ class Runner:
     def prepare(self, number):
         found = self.prepared.get(number)
         if found is None:
-            found = self.prepared[number] = self.loaded.prepare(self.buffers.get(number, {}), self.scalars)
+            found = self.prepared[number] = self.loaded.prepare(
+                self.buffers.get(number, {}), self.scalars
+            )
         return found
 
     def run_batch(self, nonce, count, flags):
@@ -580,7 +703,12 @@ class Runner:
         return True
 
     def call(self, order):
-        module, kept, prepare, write = self.loaded.forward, self.kept, self.prepare, self.write_ledger
+        module, kept, prepare, write = (
+            self.loaded.forward,
+            self.kept,
+            self.prepare,
+            self.write_ledger,
+        )
         # By set. A second call on a set overwrites its record, so only its last result is kept.
         results = {}
         for number in order:
@@ -609,11 +737,17 @@ class Runner:
     def explain(self, error):
         text = " ".join(str(error).split())[:300]
         complain("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
-        short = isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY_WORDS)
+        short = isinstance(error, MemoryError) or any(
+            words in text for words in OUT_OF_MEMORY_WORDS
+        )
         known = getattr(error, "error_code", None)  # a cudaError_t
         if short or isinstance(known, int) and 0 < known < EXCEPTION:
             return OUT_OF_MEMORY if short else known
-        return EXCEPTION_OF_OTHERS if self.loaded is not None and self.loaded.makes_others else EXCEPTION
+        return (
+            EXCEPTION_OF_OTHERS
+            if self.loaded is not None and self.loaded.makes_others
+            else EXCEPTION
+        )
 
     def serve(self):
         gc.disable()  # No garbage collection within a batch.

@@ -31,7 +31,11 @@ def _size(path, patches, options):
         return None
     if size is None or size.broken:
         return None
-    if size.outputs is None and size.elements <= REAL_ELEMENTS and not meta.run_for_real(problem, options, size):
+    if (
+        size.outputs is None
+        and size.elements <= REAL_ELEMENTS
+        and not meta.run_for_real(problem, options, size)
+    ):
         return None
     if any(0 in t.shape for t in size.tensors()):
         return None
@@ -60,18 +64,32 @@ def shrink(path, patches, options, most_elements, most_flops, keep_state=False, 
     for _ in range(MOST_STEPS):
         if size is None or _cost(size, most_elements, most_flops) <= 1:
             break
-        names = sorted((n for n in constants if n not in locked and constants[n] >= 2), key=lambda n: -constants[n])
+        names = sorted(
+            (n for n in constants if n not in locked and constants[n] >= 2),
+            key=lambda n: -constants[n],
+        )
         if not names:
             break
         found = None
         for name in names:
             partners = [n for n in names if n != name and constants[n] == constants[name]]
-            for group in [[name]] + [[name, p] for p in partners] + ([[name] + partners] if len(partners) > 1 else []):
+            for group in (
+                [[name]]
+                + [[name, p] for p in partners]
+                + ([[name] + partners] if len(partners) > 1 else [])
+            ):
                 trial = dict(current, **{n: constants[n] // 2 for n in group})
                 smaller = _size(path, trial, options)
-                if smaller is not None and (keep_state and _state(smaller) != _state(size) or keep_names and list(smaller.state) != list(size.state)):
+                if smaller is not None and (
+                    keep_state
+                    and _state(smaller) != _state(size)
+                    or keep_names
+                    and list(smaller.state) != list(size.state)
+                ):
                     continue
-                if smaller is not None and _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops):
+                if smaller is not None and _cost(
+                    smaller, most_elements, most_flops
+                ) <= WORTH * _cost(size, most_elements, most_flops):
                     found = (group, trial, smaller)
                     break
             if found:

@@ -19,14 +19,52 @@ import torch
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 LARGE = 1 << 20  # elements: a millisecond or two
-FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_"}
+FILLS = {
+    "uniform_",
+    "normal_",
+    "log_normal_",
+    "exponential_",
+    "cauchy_",
+    "geometric_",
+    "bernoulli_",
+    "random_",
+}
 # Of torch.nn.init.
 FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}
-FACTORIES = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal"}
+FACTORIES = {
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "normal",
+}
 OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
 # Operations that change neither the numbers nor their place.
-LOOKS = {"__get__", "__set__", "__hash__", "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
-         "is_complex", "get_device", "data_ptr", "requires_grad_", "detach", "view", "_make_subclass", "_is_view"}
+LOOKS = {
+    "__get__",
+    "__set__",
+    "__hash__",
+    "size",
+    "dim",
+    "ndimension",
+    "numel",
+    "nelement",
+    "stride",
+    "element_size",
+    "is_contiguous",
+    "is_floating_point",
+    "is_complex",
+    "get_device",
+    "data_ptr",
+    "requires_grad_",
+    "detach",
+    "view",
+    "_make_subclass",
+    "_is_view",
+}
 
 
 class Needed(Exception):
@@ -70,7 +108,11 @@ class Draws(TorchFunctionMode):
             self._mark(result)
             return result
         used = [tensor for tensor in given if self._is_drawn(tensor)] if self.drawn else []
-        if used and name in OVERWRITES and given[0].numel() * given[0].element_size() == _storage(given[0]).nbytes():
+        if (
+            used
+            and name in OVERWRITES
+            and given[0].numel() * given[0].element_size() == _storage(given[0]).nbytes()
+        ):
             self.drawn.pop(storage_of(given[0]), None)
             self.left_out.discard(storage_of(given[0]))
             used = []
@@ -93,7 +135,11 @@ class Draws(TorchFunctionMode):
         return result
 
     def _leaves_out(self, tensor):
-        if tensor.device.type != "cpu" or not tensor.is_floating_point() or (self.before is None and tensor.numel() < LARGE):
+        if (
+            tensor.device.type != "cpu"
+            or not tensor.is_floating_point()
+            or (self.before is None and tensor.numel() < LARGE)
+        ):
             return False
         if self.before is None:
             self.before = torch.get_rng_state()
@@ -109,7 +155,12 @@ class Draws(TorchFunctionMode):
             self.drawn[storage_of(tensor)] = tensor
 
     def _is_drawn(self, tensor):
-        return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.numel() > 0 and storage_of(tensor) in self.drawn
+        return (
+            tensor.device.type == "cpu"
+            and tensor.layout is torch.strided
+            and tensor.numel() > 0
+            and storage_of(tensor) in self.drawn
+        )
 
 
 def _tells_of_subscripts():
@@ -138,7 +189,11 @@ def subscripts_told(draws):
         own[name] = torch.Tensor.__dict__.get(name)
 
         def told(*arguments, function=getattr(base, name)):
-            return handle_torch_function(function, arguments, *arguments) if has_torch_function(arguments) else function(*arguments)
+            return (
+                handle_torch_function(function, arguments, *arguments)
+                if has_torch_function(arguments)
+                else function(*arguments)
+            )
 
         setattr(torch.Tensor, name, told)
     try:
@@ -169,12 +224,21 @@ def construct(make, bound):
         if draws.before is None:
             return module, ()
         mine = list(bound(module))
-        there = {storage_of(parameter): parameter for parameter in mine if parameter.device.type == "cpu" and parameter.numel()}
+        there = {
+            storage_of(parameter): parameter
+            for parameter in mine
+            if parameter.device.type == "cpu" and parameter.numel()
+        }
         known = set(map(id, mine))
         others = any(id(tensor) not in known and draws._is_drawn(tensor) for tensor in held(module))
         drawn_elsewhere = not torch.equal(torch.get_rng_state(), draws.before)
     except Exception:
         return None, ()
-    if draws.needed or others or drawn_elsewhere or any(storage not in there for storage in draws.drawn):
+    if (
+        draws.needed
+        or others
+        or drawn_elsewhere
+        or any(storage not in there for storage in draws.drawn)
+    ):
         return None, ()
     return module, [there[storage] for storage in draws.left_out]

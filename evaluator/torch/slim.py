@@ -10,7 +10,9 @@ import os
 import re
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include", "slim")
-BEYOND = re.compile(r"\btorch::(?:nn|optim|data|jit|serialize|autograd|fft|linalg|nested|sparse|special)\b")
+BEYOND = re.compile(
+    r"\btorch::(?:nn|optim|data|jit|serialize|autograd|fft|linalg|nested|sparse|special)\b"
+)
 BINDING = re.compile(r"\bPYBIND11_|\bpy::|\bpybind11\b")  # in a CUDA source
 CUDA = (".cu", ".cuh")
 

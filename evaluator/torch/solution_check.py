@@ -25,8 +25,15 @@ def main(arguments):
         with open(name, encoding="utf-8") as file:
             tree = parse(file.read(), name)
         if not binds(tree, "ModelNew"):
-            raise LoadError("it does not define class ModelNew", name, "a solution is a Python file with class ModelNew(nn.Module)")
+            raise LoadError(
+                "it does not define class ModelNew",
+                name,
+                "a solution is a Python file with class ModelNew(nn.Module)",
+            )
     except LoadError as error:
-        print("%s: error: %s%s" % (error.where, error.what, "; " + error.todo if error.todo else ""), file=sys.stderr)
+        print(
+            "%s: error: %s%s" % (error.where, error.what, "; " + error.todo if error.todo else ""),
+            file=sys.stderr,
+        )
         return 1
     return 0

@@ -15,15 +15,43 @@ import math
 import sys
 
 # The modules and classes that are usually patched, by their path below torch. "" is torch itself.
-PLACES = ("", "nn", "nn.functional", "nn.init", "nn.Module", "Tensor", "nn.Parameter", "linalg", "fft", "special", "autograd", "nn.Linear", "nn.Conv2d",
-          "nn.Conv3d", "nn.BatchNorm2d", "nn.LayerNorm", "nn.modules.batchnorm._BatchNorm")
+PLACES = (
+    "",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.Module",
+    "Tensor",
+    "nn.Parameter",
+    "linalg",
+    "fft",
+    "special",
+    "autograd",
+    "nn.Linear",
+    "nn.Conv2d",
+    "nn.Conv3d",
+    "nn.BatchNorm2d",
+    "nn.LayerNorm",
+    "nn.modules.batchnorm._BatchNorm",
+)
 # (object below torch, attribute) of settings.
-FLAGS = (("backends.cudnn", "benchmark"), ("backends.cudnn", "deterministic"), ("backends.cudnn", "allow_tf32"), ("backends.cudnn", "enabled"),
-         ("backends.cuda.matmul", "allow_tf32"), ("backends.cuda.matmul", "allow_fp16_reduced_precision_reduction"),
-         ("backends.cuda.matmul", "allow_bf16_reduced_precision_reduction"), ("backends.mkldnn", "enabled"))
+FLAGS = (
+    ("backends.cudnn", "benchmark"),
+    ("backends.cudnn", "deterministic"),
+    ("backends.cudnn", "allow_tf32"),
+    ("backends.cudnn", "enabled"),
+    ("backends.cuda.matmul", "allow_tf32"),
+    ("backends.cuda.matmul", "allow_fp16_reduced_precision_reduction"),
+    ("backends.cuda.matmul", "allow_bf16_reduced_precision_reduction"),
+    ("backends.mkldnn", "enabled"),
+)
 # (getter, setter) of torch.
-SETTINGS = (("get_default_dtype", "set_default_dtype"), ("get_num_threads", "set_num_threads"),
-            ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), ("get_float32_matmul_precision", "set_float32_matmul_precision"))
+SETTINGS = (
+    ("get_default_dtype", "set_default_dtype"),
+    ("get_num_threads", "set_num_threads"),
+    ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"),
+    ("get_float32_matmul_precision", "set_float32_matmul_precision"),
+)
 
 
 class Changed(Exception):
@@ -40,14 +68,23 @@ def below(torch, path):
 def names_of(place):
     """Returns functions and classes by name. Other values may change, since PyTorch keeps some of
     its state in them."""
-    return {name: value for name, value in vars(place).items() if callable(value) or isinstance(value, (staticmethod, classmethod, property))}
+    return {
+        name: value
+        for name, value in vars(place).items()
+        if callable(value) or isinstance(value, (staticmethod, classmethod, property))
+    }
 
 
 def is_same(now, value):
     """True if a function is unchanged. PyTorch 2 itself wraps torch.manual_seed at the first import
     of torch.compile's parts, which a request for deterministic algorithms causes."""
     own, code = sys.modules.get("torch._compile"), getattr(now, "__code__", None)
-    return now is value or (getattr(now, "__wrapped__", None) is value and own is not None and code is not None and code.co_filename == own.__file__)
+    return now is value or (
+        getattr(now, "__wrapped__", None) is value
+        and own is not None
+        and code is not None
+        and code.co_filename == own.__file__
+    )
 
 
 class Beginning:
@@ -55,7 +92,10 @@ class Beginning:
 
     def __init__(self, torch):
         self.about = None
-        places = [(path or "torch", below(torch, path)) for path in PLACES] + [("builtins", builtins), ("math", math)]
+        places = [(path or "torch", below(torch, path)) for path in PLACES] + [
+            ("builtins", builtins),
+            ("math", math),
+        ]
         self.names = [(path, place, names_of(place)) for path, place in places if place is not None]
         self.flags = []
         for path, name in FLAGS:
@@ -64,7 +104,11 @@ class Beginning:
                 self.flags.append((place, name, getattr(place, name)))
             except Exception:
                 pass  # Missing in this version.
-        self.settings = [(getattr(torch, get), getattr(torch, put), getattr(torch, get)()) for get, put in SETTINGS if hasattr(torch, get)]
+        self.settings = [
+            (getattr(torch, get), getattr(torch, put), getattr(torch, get)())
+            for get, put in SETTINGS
+            if hasattr(torch, get)
+        ]
         self.device = torch.empty(0).device
 
     def restore(self, torch, about):

@@ -49,7 +49,9 @@ def place(path):
         parent = os.path.dirname(head)
         if parent == head:
             return path
-        head, rest = parent, os.path.join(os.path.basename(head), rest) if rest else os.path.basename(head)
+        head, rest = parent, (
+            os.path.join(os.path.basename(head), rest) if rest else os.path.basename(head)
+        )
     return os.path.join(_aliases[head], rest) if rest else _aliases[head]
 
 
@@ -59,7 +61,11 @@ def _led(function, forgotten=False):
 
     def led(*arguments, **named):
         try:
-            return function(place(arguments[0]), *arguments[1:], **named) if arguments else function(**named)
+            return (
+                function(place(arguments[0]), *arguments[1:], **named)
+                if arguments
+                else function(**named)
+            )
         except PermissionError:
             if forgotten:
                 return None
@@ -90,7 +96,9 @@ def _forget_at_close(unlink):
     for name in ("close", "cleanup"):  # up to Python 3.11, from 3.12 on
         function = vars(getattr(tempfile, "_TemporaryFileCloser", object)).get(name)
         if function is not None and function.__defaults__:
-            function.__defaults__ = tuple(os.unlink if default is unlink else default for default in function.__defaults__)
+            function.__defaults__ = tuple(
+                os.unlink if default is unlink else default for default in function.__defaults__
+            )
 
 
 class Packages:
