@@ -248,7 +248,7 @@ class Loaded:
         return [] if tensor.dim() == 0 and shape == [1] else shape
 
     def _bind_others(self, wanted, missing, entries, targets):
-        """Binds a solution's state, whose names differ from the problem's. A solution may lack
+        """Binds a solution's state. Its names differ from the problem's. A solution may lack
         buffers that it does not need. A parameter that the same seed draws alike is the same one,
         as in KernelBench. Otherwise parameters of equal shapes in equal order are the same ones."""
         made = self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))

@@ -26,7 +26,7 @@ expect 2 eval other mine.py
 complains "is another one than the task was made for"
 # A solution needs a problem file
 expect 2 eval "$root/tasks/axpy" mine.py --no-keep
-says "a solution in Python (class ModelNew) needs a task whose oracle or baseline is a problem file"
+says "a solution in Python (class ModelNew) needs a task with a problem file"
 
 expect 0 doctor
 case $out in
