@@ -249,7 +249,7 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
     if (event == KF_RUNNER_STOPPED)
         ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
     else if (event != KF_RUNNER_OK)
-        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers",
+        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner cannot map its buffers",
                         problem->workload);
     if (ready && run_cases(&run, error)) {
         errors = kf_lint_outputs(run.cases, run.count, report, context, error);

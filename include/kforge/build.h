@@ -20,8 +20,10 @@
 #include "kforge/task.h"
 #include "kforge/verdict.h"
 
-#define KF_BUILD_LOG_BYTES (256u << 10) /* of compiler messages that are kept */
-#define KF_BINARY_BYTES (256u << 20)    /* largest binary */
+/* The most of the compiler's messages that a build keeps. */
+#define KF_BUILD_LOG_BYTES (256u << 10)
+/* The largest binary. */
+#define KF_BINARY_BYTES (256u << 20)
 
 typedef struct kf_build_request {
     const kf_task *task;
@@ -30,15 +32,16 @@ typedef struct kf_build_request {
     size_t size;
     const char *name;         /* file name in messages: "candidate.cu" */
     const char *const *flags; /* extra compiler flags; terminated by NULL; may be NULL */
-    /* to link; terminated by NULL; NULL: those that the task allows candidates */
+    /* Libraries to link, with NULL at the end. NULL: those that the task allows to candidates. */
     const char *const *libraries;
     bool asan; /* AddressSanitizer */
-    /* limit of processor time; KF_BUILD_TIMEOUT_FACTOR (kforge/job.h) times that on the wall */
+    /* The limit of processor time. The wall-clock limit is KF_BUILD_TIMEOUT_FACTOR (kforge/job.h)
+     * times that. */
     double seconds;
     uint64_t memory_bytes; /* 0: 4 GiB */
     bool strict_sandbox;
     const char *directory; /* an existing, empty directory of the caller's for this build alone */
-    /* The CPU device: the folder in which builds find and keep precompiled headers. NULL: none. */
+    /* The CPU device: the folder for precompiled headers. May be NULL. */
     const char *cache;
 } kf_build_request;
 
@@ -54,8 +57,8 @@ typedef struct kf_build {
     double seconds;
     bool excusable; /* KF_JUDGE_ERROR only by what the compiler said of itself; not by its time */
     int layers;     /* sandbox layers that were active */
-    /* what the compiler says of the machine code
-     * ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
+    /* The compiler's report on the machine code
+     * ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL. */
     cJSON *report;
 } kf_build;
 
