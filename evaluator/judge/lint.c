@@ -23,7 +23,8 @@ typedef struct lint_run {
     kf_sets *sets;
     kf_runner *oracle, *baseline;
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
-    double **arrays; /* every array that a case points to */
+    /* Every array that a case points to. */
+    double **arrays;
     size_t array_count;
     uint32_t count; /* cases, one a set */
     /* Seconds, with the loading of code at the first call. */

@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KF_BLOCK_SMALL 512          /* sizes and places are multiples of this */
-#define KF_BLOCK_LARGE (2ull << 20) /* and of this, from half of it on, as cudaMalloc's are */
+/* Sizes and places are multiples of this. */
+#define KF_BLOCK_SMALL 512
+/* From half of this on, they are multiples of this, as in cudaMalloc. */
+#define KF_BLOCK_LARGE (2ull << 20)
 #define KF_NO_BLOCK UINT64_MAX
 
 typedef struct kf_block {
@@ -20,7 +22,8 @@ typedef struct kf_block {
 } kf_block;
 
 typedef struct kf_blocks {
-    kf_block *list; /* by offset, without gaps; no two free ones are neighbours */
+    /* By offset, without gaps. Two free blocks are never neighbours. */
+    kf_block *list;
     size_t count, room;
 } kf_blocks;
 

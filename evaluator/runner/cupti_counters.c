@@ -38,20 +38,24 @@ static struct {
     enum kf_count_stage stage;
     cupti_result code;
     char note[KF_COUNT_NOTE], chip[32];
-    char *names; /* the list, cut into words */
+    /* The list, cut into words. */
+    char *names;
     const char *metrics[KF_COUNT_METRICS], *asked[KF_COUNT_METRICS];
     size_t metric_count, asked_count;
     /* enum kf_count_metric of each that was asked for */
     uint8_t became[KF_COUNT_METRICS];
-    bool level_ends[KF_COUNT_METRICS], leveled; /* behind it the list had a semicolon; any had */
+    /* level_ends: a semicolon followed the metric. leveled: the list has a semicolon. */
+    bool level_ends[KF_COUNT_METRICS], leveled;
     void *host, *profiler, *subscriber;
     uint8_t *config, *data, *availability;
     size_t config_size, data_size, passes, all_passes, ranges;
     cu_pointer flush;
     size_t flush_bytes;
     double setup_seconds, enable_seconds, start_seconds, stop_seconds;
-    kf_count_launch *launches; /* while the first pass runs */
-    uint32_t launch_count;     /* all of them, also those without a record */
+    /* While the first pass runs. */
+    kf_count_launch *launches;
+    /* All of them, also those without a record. */
+    uint32_t launch_count;
     /* launches since the beginning, whether something is counted or not */
     uint32_t seen;
     /* True if a graph was launched, which launches an unknown number of kernels. */

@@ -16,7 +16,8 @@ typedef struct kf_region {
 /* The size, the wanted address and the access of a region. */
 typedef struct kf_region_wish {
     size_t size;
-    cu_pointer address; /* of what is reserved, the first unmapped granule with it */
+    /* Of the reservation, with the first unmapped granule. */
+    cu_pointer address;
     bool read_only;
 } kf_region_wish;
 

@@ -42,7 +42,8 @@ static kf_cuda cuda;
 static kf_region device_pool, regions[MAX_REGIONS];
 static uint32_t region_limit;
 static kf_blocks blocks;
-static int64_t outside; /* allocations of the runtime's own that are still there */
+/* Allocations of the runtime's own that are still there. */
+static int64_t outside;
 
 /* ---- the runtime's own ----------------------------------------------------------------------- */
 

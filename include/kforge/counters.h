@@ -52,7 +52,8 @@ bool kf_counters_check(const char *list, kf_error *error);
 char *kf_counters_names(const char *list);
 
 typedef struct kf_counters_origin {
-    const char *candidate, *code, *workload; /* hashes and a name; "" not known */
+    /* Hashes and a name. "" if unknown. */
+    const char *candidate, *code, *workload;
     /* compute capability, for the occupancy that theory allows */
     int major, minor;
     /* The report of ptxas on the kernels, which the judge trusts more than the runner. May be NULL.

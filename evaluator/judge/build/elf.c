@@ -9,7 +9,8 @@
 #include "kforge/build.h"
 
 #define EMBEDDED 16
-#define RELOCATIONS 4 /* tables of them: .rela.dyn, .rela.plt */
+/* The relocation tables: .rela.dyn, .rela.plt. */
+#define RELOCATIONS 4
 
 typedef struct elf_view {
     const unsigned char *data;

@@ -21,10 +21,13 @@ typedef struct kf_torch_request {
     /* True if convolutions and recurrent layers are computed in f32, even if PyTorch's default is
      * tf32. */
     bool full_f32;
-    uint32_t own_seed;     /* not 0: the module keeps what its constructor draws under this seed,
-                              whatever the arguments are (frozen.py) */
-    bool other_mode;       /* the opposite of the task's mode */
-    const char *candidate; /* path of the solution; NULL for the task's own roles */
+    /* If not 0, the module keeps the weights that its constructor draws under this seed
+     * (frozen.py). */
+    uint32_t own_seed;
+    /* The opposite of the task's mode. */
+    bool other_mode;
+    /* Path of the solution. NULL for the task's own roles. */
+    const char *candidate;
 } kf_torch_request;
 
 /* True if the task's module is in evaluation mode. */
