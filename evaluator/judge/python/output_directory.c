@@ -13,7 +13,7 @@
 
 #include "output_directory_wire.h"
 
-/* The span of a strided result is at most SPAN_LEAST, plus this multiple of its size. */
+/* The span of a strided result is at most this multiple of its size, or SPAN_MIN. */
 #define SPAN_FACTOR 64
 #define SPAN_MIN ((uint64_t)64 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
