@@ -11,6 +11,8 @@ import json
 import os
 import stat
 import struct
+import tempfile
+import time
 
 MAGIC = b"kfc2"
 LENGTH = struct.Struct("<Q")
@@ -20,6 +22,8 @@ FILE_BYTES = 16 << 20  # precompiled headers are large and not needed any more
 NAME_BYTES = 1024
 HEAD_BYTES = 8 << 20
 SCRATCH = "kforge-scratch-"  # of virtual_fs.py
+TICK_SECONDS = 0.004  # of the kernel's clock for files, where it ticks 250 times a second
+MOST_TICK_SECONDS = 1
 
 
 class Broken(ValueError):
@@ -104,32 +108,76 @@ def _moved(content, before, now):
     return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
 
 
-def _set_time(path, modified):
-    """Restores the modification time: some compilers compile again if a result is older than its
-    source."""
-    try:
-        os.utime(path, ns=(modified, modified))
-    except (OSError, OverflowError):
-        pass
+def _write(path, mode, content):
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600 | mode & 0o755), "wb") as file:
+        file.write(content)
+
+
+class _Times:
+    """Gives files the times that they had, so that a program that compiles what is out of date
+    finds it up to date again.
+
+    Without a mount namespace the runner's filter denies utimensat (sandbox/seccomp.c). Files that
+    are written in the order of their times then keep at least that order. Two files that are
+    written in one tick of the kernel's clock get the same time, so the second one waits for the
+    next tick.
+    """
+
+    def __init__(self):
+        # Of the file before: the time that it had, and the time that it has now.
+        self.given = self.got = None
+        self.waited = 0.0
+
+    def before(self, modified, folder):
+        """Waits, if necessary, until a file written in `folder` gets a later time than the file
+        before."""
+        if self.got is None or modified <= self.given:
+            return
+        while self.waited < MOST_TICK_SECONDS:
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                if os.fstat(probe.fileno()).st_mtime_ns > self.got:
+                    return
+            time.sleep(TICK_SECONDS)
+            self.waited += TICK_SECONDS
+
+    def after(self, modified, path):
+        try:
+            os.utime(path, ns=(modified, modified))
+        except OverflowError:
+            pass
+        except OSError:
+            self.given, self.got = modified, os.stat(path).st_mtime_ns
+
+
+def _checked(head, room):
+    """Returns the head's entries, each with the place of its content."""
+    if len(head["files"]) > MOST_FILES:
+        raise Broken("it has too many files")
+    at, entries = 0, []
+    for name, size, mode, modified in head["files"]:
+        numbers = all(isinstance(number, int) for number in (size, mode, modified))
+        if not isinstance(name, str) or not numbers or not _is_name(name) or not 0 <= size <= room - at:
+            raise Broken("one of its files can't be")
+        entries.append((name, at, size, mode, modified))
+        at += 0 if name.endswith("/") else size
+    return entries
 
 
 def unpack(data, top):
-    """Makes the files below `top` and returns the commands. Changes no existing file."""
-    head, at = _head(data)
-    if len(head["files"]) > MOST_FILES:
-        raise Broken("it has too many files")
-    for entry in head["files"]:
-        name, size, mode, modified = entry
-        if not (isinstance(name, str) and all(isinstance(number, int) for number in (size, mode, modified))) or not _is_name(name) or not 0 <= size <= len(data) - at:
-            raise Broken("one of its files can't be")
+    """Makes the files below `top`, the oldest first, and returns the commands. Changes no existing
+    file."""
+    head, begin = _head(data)
+    times = _Times()
+    for name, at, size, mode, modified in sorted(_checked(head, len(data) - begin), key=lambda entry: entry[-1]):
         path = os.path.join(top, name)
         if name.endswith("/"):
             os.makedirs(path, exist_ok=True)
             continue
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.lexists(path):
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600 | mode & 0o755), "wb") as file:
-                file.write(_moved(data[at : at + size], head["top"], top))
-            _set_time(path, modified)
-        at += size
+        if os.path.lexists(path):
+            continue
+        times.before(modified, os.path.dirname(path))
+        _write(path, mode, _moved(data[begin + at : begin + at + size], head["top"], top))
+        times.after(modified, path)
     return json.loads(_moved(json.dumps(head["commands"]).encode(), head["top"], top))

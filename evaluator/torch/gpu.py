@@ -31,19 +31,8 @@ class Memory:
 def load_library():
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     library = ctypes.CDLL(os.path.join(folder, "libkftorch.so"))
-    library.kf_torch_arena.argtypes = [
-        ctypes.c_int,
-        ctypes.c_uint64,
-        ctypes.c_uint64,
-        ctypes.POINTER(ctypes.c_uint64),
-    ]
-    library.kf_torch_region.argtypes = [
-        ctypes.c_uint32,
-        ctypes.c_int,
-        ctypes.c_uint64,
-        ctypes.c_uint64,
-        ctypes.c_int,
-    ]
+    library.kf_torch_device_pool.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)]
+    library.kf_torch_region.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
     library.kf_torch_region.restype = ctypes.c_uint64
     return library
 
@@ -105,7 +94,7 @@ class Place:
     def take_arena(self, command, fd):
         region_bytes, address = command[11:13]
         base = ctypes.c_uint64(0)
-        refused = self.library.kf_torch_arena(fd, region_bytes, address, ctypes.byref(base))
+        refused = self.library.kf_torch_device_pool(fd, region_bytes, address, ctypes.byref(base))
         if refused == 2:
             raise RuntimeError("PyTorch has allocated device memory before it was to")
         if refused:
