@@ -18,10 +18,10 @@ MAGIC = b"kfc2"
 LENGTH = struct.Struct("<Q")
 MOST_FILES = 4096
 MOST_BYTES = 40 << 20  # a runner has 64 MiB, rounded up to pages
-FILE_BYTES = 16 << 20  # precompiled headers are large and not needed any more
+FILE_BYTES = 16 << 20  # headers that were compiled ahead are of no use any more, and larger
 NAME_BYTES = 1024
 HEAD_BYTES = 8 << 20
-SCRATCH = "kforge-scratch-"  # of virtual_fs.py
+SCRATCH = "kforge-scratch-"  # virtual_fs.py's
 TICK_SECONDS = 0.004  # of the kernel's clock for files, where it ticks 250 times a second
 MOST_TICK_SECONDS = 1
 
@@ -30,7 +30,7 @@ class Broken(ValueError):
     pass
 
 
-# ---- packing -------------------------------------------------------------------------------------
+# ---- packing --------------------------------------------------------------------------------------------------------------------------------
 
 
 def _entries(top, without):
@@ -103,8 +103,7 @@ def _head(data):
 
 
 def _moved(content, before, now):
-    """Replaces the folder's name in contents. Without a private /tmp each process has a folder of
-    its own, with a name of equal length. Compilers store whole paths."""
+    """Where there is no private /tmp each process has a folder of its own, with a name of the same length: compilers keep whole paths."""
     return content.replace(before.encode(), now.encode()) if before != now and len(before) == len(now) else content
 
 
@@ -115,23 +114,18 @@ def _write(path, mode, content):
 
 
 class _Times:
-    """Gives files the times that they had, so that a program that compiles what is out of date
-    finds it up to date again.
+    """Gives files the times that they had, so that a program that compiles what is out of date finds it up to date again.
 
-    Without a mount namespace the runner's filter denies utimensat (sandbox/seccomp.c). Files that
-    are written in the order of their times then keep at least that order. Two files that are
-    written in one tick of the kernel's clock get the same time, so the second one waits for the
-    next tick.
-    """
+    Without a mount namespace the runner's filter denies utimensat (sandbox/seccomp.c). Files that are written in the order of
+    their times then keep at least that order. Two files that are written in one tick of the kernel's clock get the same time,
+    so the second one waits for the next tick."""
 
     def __init__(self):
-        # Of the file before: the time that it had, and the time that it has now.
-        self.given = self.got = None
+        self.given = self.got = None  # of the file before: the time that it had, and the time that it has now
         self.waited = 0.0
 
     def before(self, modified, folder):
-        """Waits, if necessary, until a file written in `folder` gets a later time than the file
-        before."""
+        """Waits, if need be, until a file that is written in `folder` gets a later time than the one before."""
         if self.got is None or modified <= self.given:
             return
         while self.waited < MOST_TICK_SECONDS:
@@ -151,7 +145,7 @@ class _Times:
 
 
 def _checked(head, room):
-    """Returns the head's entries, each with the place of its content."""
+    """The head's entries, each with the place of its content."""
     if len(head["files"]) > MOST_FILES:
         raise Broken("it has too many files")
     at, entries = 0, []
@@ -165,8 +159,7 @@ def _checked(head, room):
 
 
 def unpack(data, top):
-    """Makes the files below `top`, the oldest first, and returns the commands. Changes no existing
-    file."""
+    """Makes the files below `top`, the oldest first, and returns the commands. Nothing that is there already is touched."""
     head, begin = _head(data)
     times = _Times()
     for name, at, size, mode, modified in sorted(_checked(head, len(data) - begin), key=lambda entry: entry[-1]):
