@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_SECONDS 20.0 /* for a command of a runner that counts */
-#define COUNT_CALLS                                                                              \
-    20 /* and a call's time so many times: one that takes long is made once, and may take longer \
-          while it is counted */
+/* The timeout of a command of a runner that counts. */
+#define COUNT_SECONDS 20.0
+/* And a call's time so many times: one that takes long is made once, and may take longer while it
+ * is counted. */
+#define COUNT_CALLS 20
 
 /* Finds the first timed workload, which is the task's main one. */
 static bool choose_workload(const kf_judge *judge, const kf_task *task, kf_problem *problem)

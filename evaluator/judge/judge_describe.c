@@ -85,8 +85,8 @@ bool kf_judge_describe_build(kf_verdict *verdict, const kf_job *job, const kf_bu
            kf_verdict_set_text(&verdict->code_hash, build->code_hash);
 }
 
-/* All that another job needs beside task, source and flags to ask for the same; `kforge eval
- * --replay` reads it. */
+/* Adds the options of the job. With task, source and flags they repeat the job: `kforge eval
+ * --replay` reads them. */
 static bool describe_options(cJSON *object, const kf_job_options *o)
 {
     cJSON *options = cJSON_AddObjectToObject(object, "options");

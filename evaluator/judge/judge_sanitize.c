@@ -16,7 +16,7 @@
 #include "kforge/sanitize_report.h"
 #include "paths.h"
 
-/* a tool that has much to tell may not end before; what it has told counts */
+/* A tool with many findings may exceed it. Its findings so far count. */
 #define TOOL_SECONDS 30.0
 
 _Static_assert(KF_SANITIZE_ARGUMENTS == KF_MAX_ARGUMENTS, "a plan holds all arguments");
@@ -28,7 +28,7 @@ static const struct tool {
 } tools[] = {
     {"memcheck", true},
     {"racecheck", true},
-    /* what is read but never used harms nobody, and outputs are random before a call anyway */
+    /* An unused read is harmless, and outputs are random before a call. */
     {"initcheck", false},
 };
 #define TOOL_COUNT (sizeof tools / sizeof *tools)
@@ -46,7 +46,7 @@ bool kf_sanitizer_find(char path[4096])
     return false;
 }
 
-/* ---- what the program is told ---------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 /* Finds the smallest workload that is not hidden, since the tools slow a kernel down a hundredfold.
  */

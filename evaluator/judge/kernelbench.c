@@ -11,7 +11,8 @@
 
 #define SECONDS 60.0
 #define CLAIM_BYTES (64u << 10)
-#define OUTPUT_BYTES (256u << 10) /* of which the claim is the end */
+/* The result is at the end of the output. */
+#define OUTPUT_BYTES (256u << 10)
 
 static const char mark[] = "kforge-claim: ";
 

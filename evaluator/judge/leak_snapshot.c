@@ -17,7 +17,8 @@
 #define LINE 600
 
 typedef struct item {
-    char *text; /* what it is and its name */
+    /* The kind and the name. */
+    char *text;
     bool own;
 } item;
 
@@ -204,7 +205,8 @@ kf_leak_snapshot_news kf_leak_snapshot_compare(const kf_leak_snapshot *before,
         const item *it = &after->items[i];
         while (old < before->count && by_text(&before->items[old], it) < 0) old++;
         if (old < before->count && by_text(&before->items[old], it) == 0) {
-            old++; /* Each equal item counts once. */
+            /* Of equal items, `before` explains as many as it has. */
+            old++;
             continue;
         }
         *(it->own ? &news.own : &news.others) += 1;

@@ -23,7 +23,8 @@ typedef struct lint_run {
     kf_sets *sets;
     kf_runner *oracle, *baseline;
     kf_lint_case cases[INDEPENDENT + KF_MAX_ARGUMENTS];
-    double **arrays; /* every array that a case points to */
+    /* Every array that a case points to. */
+    double **arrays;
     size_t array_count;
     uint32_t count; /* cases, one a set */
     /* Seconds, with the loading of code at the first call. */
@@ -249,7 +250,7 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
     if (event == KF_RUNNER_STOPPED)
         ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
     else if (event != KF_RUNNER_OK)
-        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner can't map its buffers",
+        ready = kf_fail(error, KF_ERROR_MACHINE, "workload %s: a runner cannot map its buffers",
                         problem->workload);
     if (ready && run_cases(&run, error)) {
         errors = kf_lint_outputs(run.cases, run.count, report, context, error);

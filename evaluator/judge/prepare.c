@@ -83,7 +83,7 @@ kf_prepared *kf_judge_prepare(kf_judge *judge, const kf_job *job, int notify, kf
         kf_fail(error, KF_ERROR_INPUT, "%s: a solution in Python (class ModelNew) %s",
                 kf_task_name(job->task),
                 !kf_task_is_torch(job->task)
-                    ? "needs a task whose oracle or baseline is a problem file for PyTorch"
+                    ? "needs a task with a problem file for PyTorch as its oracle or baseline"
                     : "takes no compiler flags and no AddressSanitizer");
         return NULL;
     }

@@ -22,15 +22,18 @@ typedef struct kf_trusted_work {
 
 struct kf_prepared {
     kf_judge *judge;
-    kf_job own; /* the caller's, but for what the device changes */
+    /* The caller's job with the device's changes. */
+    kf_job own;
     const kf_job *job;
     const kf_task_file *baseline;
     char *directory; /* of the candidate's build */
     kf_build candidate;
-    bool done, running, asked; /* asked: the build was tried at all */
+    /* `asked`: the build was tried. */
+    bool done, running, asked;
     kf_error error;
     pthread_t thread;
-    int finished; /* atomic: the candidate's build is over */
+    /* Atomic. True after the candidate's build. */
+    int finished;
     int notify;
     kf_trusted_work trusted[KF_TRUSTED_COUNT];
 };

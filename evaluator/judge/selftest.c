@@ -18,8 +18,10 @@
 #define AGAIN_SECONDS 3
 /* Open cases, with the one that is judged. */
 #define AHEAD 3
-#define CASE_SECONDS 30 /* no honest one takes a tenth of that on a slow machine */
-#define SLACK_SECONDS 2 /* what ending it may take */
+/* An honest case takes less than a tenth of this on a slow machine. */
+#define CASE_SECONDS 30
+/* The time to end a case. */
+#define SLACK_SECONDS 2
 /* of processor time: one of an honest case takes a tenth of that, and some cheats build without end
  */
 #define BUILD_SECONDS 20
@@ -100,8 +102,10 @@ typedef struct selftest_case {
     char *task, *path;
     const char *name; /* in path */
     heading heading;
-    kf_job *job;           /* NULL until it is opened */
-    kf_prepared *prepared; /* NULL, too, where that failed: kf_judge_run says why */
+    /* NULL until it is opened. */
+    kf_job *job;
+    /* NULL also after a failure, which kf_judge_run reports. */
+    kf_prepared *prepared;
 } selftest_case;
 
 typedef struct case_list {

@@ -32,7 +32,8 @@ typedef struct kf_selftest_case {
     bool hostile;
     const char *task, *name, *about, *rule, *expected;
     bool passed;
-    const char *status, *finding; /* what came out; finding "" for none */
+    /* The result. `finding` is "" without one. */
+    const char *status, *finding;
     const kf_verdict *verdict;
     /* that it held the judge, and that it may: the limits of build and job, and 2 s to end it */
     double seconds, limit;
@@ -41,10 +42,13 @@ typedef struct kf_selftest_case {
 typedef void kf_selftest_report(void *context, const kf_selftest_case *row);
 
 typedef struct kf_selftest_summary {
-    int hostile, caught;  /* hostile cases, and those with an expected verdict */
+    /* Hostile cases, and those with an expected verdict. */
+    int hostile, caught;
     int honest, accepted; /* honest cases, ditto */
-    int skipped;          /* not for this device, the filter or the part */
-    int late;             /* held the judge longer than they may */
+    /* Cases that the device, the filter or the part excludes. */
+    int skipped;
+    /* Cases that took longer than allowed. */
+    int late;
     double seconds, longest;
 } kf_selftest_summary;
 

@@ -46,8 +46,8 @@ uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size)
         kf_block *b = &blocks->list[i];
         uint64_t offset = (b->offset + step - 1) / step * step, end = b->offset + b->size;
         if (b->used || offset > end || end - offset < size) continue;
-        /* What is left over behind it first, then in front of it: each time the block itself stays
-         * where it is. */
+        /* Splits off the rest after the block first, then the rest before it. The block stays in
+         * place. */
         if (end > offset + size &&
             !insert(blocks, i + 1, (kf_block){offset + size, end - offset - size, false}))
             return KF_NO_BLOCK;
@@ -65,7 +65,7 @@ uint64_t kf_blocks_take(kf_blocks *blocks, uint64_t size)
     return KF_NO_BLOCK;
 }
 
-/* The place of the block that begins at `offset`; count: none does. */
+/* Returns the index of the block that begins at `offset`; count without one. */
 static size_t find(const kf_blocks *blocks, uint64_t offset)
 {
     size_t low = 0, high = blocks->count;

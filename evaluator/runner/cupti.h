@@ -1,6 +1,6 @@
 /* CUPTI 13's range profiler and callbacks, loaded at run time: types and numbers are those of
  * cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and
- * cupti_callbacks.h, of which the C compiler can't read the second. Every parameter struct begins
+ * cupti_callbacks.h, of which the C compiler cannot read the second. Every parameter struct begins
  * with its size up to the last field, so that the library knows which version the caller speaks. */
 #ifndef KFORGE_CUPTI_H
 #define KFORGE_CUPTI_H

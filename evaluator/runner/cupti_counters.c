@@ -1,17 +1,16 @@
-/* Counters of one call, kernel by kernel.
+/* Counts one call, kernel by kernel.
  *
- * A GPU has far fewer counters than there are metrics, so that the call is repeated, once a pass,
- * and each pass reads others: CUPTI's user replay. Kernel replay, where CUPTI itself repeats each
- * kernel, would find the caches full of the kernel's own data; here every pass begins with an empty
- * L2, like the calls that the judge times. An inout holds the results of the pass before.
+ * A GPU has far fewer counters than metrics. So the call is repeated, once in each pass, and each
+ * pass reads other counters: CUPTI's user replay. In kernel replay CUPTI itself repeats each
+ * kernel, with caches full of the kernel's own data. Here every pass begins with an empty L2, like
+ * the calls that the judge times. An inout holds the results of the pass before.
  *
- * How many passes may be made is for the judge to say, since a pass of a slow kernel takes long.
- * Where all metrics take more, those at the end of the list are left out before the first pass:
- * CUPTI can say how many passes some metrics take without a GPU, and a configuration whose passes
- * are all made is the only one that it decodes.
+ * The judge limits the number of passes, since a pass of a slow kernel takes long. If all metrics
+ * need more passes, the last ones of the list are left out before the first pass. CUPTI can compute
+ * the passes of a configuration without a GPU, and decodes only a complete configuration.
  *
- * CUPTI says nothing of kernels' names in this mode: they are written down by a callback at each
- * launch of the first pass, in order, which is the order of the ranges. */
+ * CUPTI gives no kernel names in this mode. A callback records them at each launch of the first
+ * pass. Their order is the order of the ranges. */
 #include "cupti_counters.h"
 
 #include <dlfcn.h>
@@ -39,23 +38,27 @@ static struct {
     enum kf_count_stage stage;
     cupti_result code;
     char note[KF_COUNT_NOTE], chip[32];
-    char *names; /* the list, cut into words */
+    /* The list, cut into words. */
+    char *names;
     const char *metrics[KF_COUNT_METRICS], *asked[KF_COUNT_METRICS];
     size_t metric_count, asked_count;
     /* enum kf_count_metric of each that was asked for */
     uint8_t became[KF_COUNT_METRICS];
-    bool level_ends[KF_COUNT_METRICS], leveled; /* behind it the list had a semicolon; any had */
+    /* level_ends: a semicolon followed the metric. leveled: the list has a semicolon. */
+    bool level_ends[KF_COUNT_METRICS], leveled;
     void *host, *profiler, *subscriber;
     uint8_t *config, *data, *availability;
     size_t config_size, data_size, passes, all_passes, ranges;
     cu_pointer flush;
     size_t flush_bytes;
     double setup_seconds, enable_seconds, start_seconds, stop_seconds;
-    kf_count_launch *launches; /* while the first pass runs */
-    uint32_t launch_count;     /* all of them, also those without a record */
+    /* While the first pass runs. */
+    kf_count_launch *launches;
+    /* All of them, also those without a record. */
+    uint32_t launch_count;
     /* launches since the beginning, whether something is counted or not */
     uint32_t seen;
-    /* a graph was among them, which launches nobody knows how many kernels */
+    /* True if a graph was launched, which launches an unknown number of kernels. */
     int graph;
 } count = {.stage = KF_COUNT_NO_LIBRARY};
 
@@ -128,7 +131,7 @@ static int cut_names(const char *list)
     return 1;
 }
 
-/* A launch, written down. */
+/* Records a launch. */
 static void launched(void *user, int domain, uint32_t number, const cupti_callback *callback)
 {
     (void)user;
@@ -189,7 +192,7 @@ static int subscribe(void)
     return 1;
 }
 
-/* What CUPTI needs to know of the device where the chip is newer than the library; 0.1 s. */
+/* Gets the data that CUPTI needs for a chip that is newer than the library, in 0.1 s. */
 static int read_availability(void)
 {
     cupti_availability availability = {.size = CUPTI_SIZE(cupti_availability, image),
@@ -228,9 +231,9 @@ static cupti_result add_metrics(const char **names, size_t number)
     return count.cupti.add_metrics(&add);
 }
 
-/* Which of the metrics asked for this chip has. They are added in one call, which lets CUPTI put
- * many into one pass: one by one each would take passes of its own. A name that it does not know
- * spoils the whole object, so that only then they are tried one by one. */
+/* Finds the requested metrics that this chip has. One call adds all of them, so that CUPTI puts
+ * many into one pass; added one by one, each would take passes of its own. An unknown name spoils
+ * the whole object. Only then are they tried one by one. */
 static int choose_metrics(void)
 {
     if (!open_host()) return 0;
@@ -285,14 +288,15 @@ static int configure(void)
     return 1;
 }
 
-/* Only the first `number` of the metrics, while the passes that these take are not yet set up. */
+/* Keeps only the first `number` metrics, before their passes are set up. */
 static int take_first(size_t number)
 {
     return open_host() && check(add_metrics(count.metrics, number), "choosing fewer metrics") &&
            configure();
 }
 
-/* Where the list may end, in metrics that the chip has, from the first level to all of them. */
+/* Lists the places at which the list may end, in metrics that the chip has: from the first level to
+ * all metrics. */
 static size_t find_ends(size_t ends[KF_COUNT_METRICS])
 {
     size_t levels = 0, metrics = 0;
@@ -344,8 +348,8 @@ static size_t room(size_t most_passes)
     return wanted < KF_COUNT_LAUNCHES ? wanted : KF_COUNT_LAUNCHES;
 }
 
-/* Whatever touches the GPU's counters comes only when there is something to count: this process may
- * have been started while others are timed. */
+/* Touches the GPU's counters only for a request, since this process may start while others are
+ * timed. */
 static int enable(size_t most_passes)
 {
     const kf_cupti *c = &count.cupti;
@@ -440,7 +444,7 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
         !check(c->data_info(&info), "the number of kernels"))
         return 0;
     uint32_t ranges = info.ranges < KF_COUNT_LAUNCHES ? (uint32_t)info.ranges : KF_COUNT_LAUNCHES;
-    /* Where a graph launches many kernels, or several threads do, order tells nothing of names. */
+    /* If a graph or several threads launch kernels, the order does not give their names. */
     if (info.ranges != count.launch_count && count.launch_count <= KF_COUNT_LAUNCHES)
         for (uint32_t i = 0; i < KF_COUNT_LAUNCHES; i++)
             memset(&launches[i], 0, sizeof launches[i]);
@@ -465,7 +469,7 @@ static int read_values(kf_count_header *header, kf_count_launch *launches)
     return 1;
 }
 
-/* Everything between the last call that counts for nothing and the first pass. */
+/* Does everything between the warm-up call and the first pass. */
 static void make_ready(uint32_t passes)
 {
     double started = now();

@@ -1,5 +1,5 @@
-/* The judge's allocations in a runner's address space: each comes as a descriptor, is imported once
- * and mapped between two unmapped granules. */
+/* Maps the judge's allocations into a runner. Each comes as a descriptor, is imported once, and is
+ * mapped between two unmapped granules. */
 #ifndef KFORGE_REGIONS_CUDA_H
 #define KFORGE_REGIONS_CUDA_H
 
@@ -13,16 +13,17 @@ typedef struct kf_region {
     size_t size;
 } kf_region;
 
-/* Where a region had best lie and what may be done with it. */
+/* The size, the wanted address and the access of a region. */
 typedef struct kf_region_wish {
     size_t size;
-    cu_pointer address; /* of what is reserved, the first unmapped granule with it */
+    /* Of the reservation, with the first unmapped granule. */
+    cu_pointer address;
     bool read_only;
 } kf_region_wish;
 
-/* True when the driver did it; else `what` and the driver's words have gone to standard error. */
+/* True for CU_SUCCESS. Else prints `what` and the driver's message to standard error. */
 bool kf_cuda_said(const kf_cuda *cuda, cu_result result, const char *what);
-/* The descriptor stays the caller's. */
+/* Imports and maps a region. The caller keeps the descriptor. */
 bool kf_region_import(const kf_cuda *cuda, kf_region *r, const kf_region_wish *wish, int fd);
 void kf_region_drop(const kf_cuda *cuda, kf_region *r);
 

@@ -1,10 +1,9 @@
-/* kforge-runner-sanitize FOLDER BINARY: one call of a candidate on buffers of this process's own,
- * for compute-sanitizer to watch.
+/* kforge-runner-sanitize FOLDER BINARY: calls a candidate once, under compute-sanitizer, on buffers
+ * of its own.
  *
- * The buffers that the judge shares with a timed runner lie in large allocations; here each is an
- * allocation of exactly its size, so that the first byte behind it is out of bounds. The
- * candidate's own output goes nowhere: what compute-sanitizer prints is read, and must not be mixed
- * with it. */
+ * The buffers that the judge shares with a timed runner lie in large allocations. Here each buffer
+ * is an allocation of exactly its size, so that the first byte after it is out of bounds. The
+ * candidate's own output is discarded, so that it does not mix with that of compute-sanitizer. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>

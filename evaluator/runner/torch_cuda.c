@@ -1,19 +1,17 @@
-/* libkftorch: the part in C of a runner in Python on a GPU (evaluator/torch/gpu.py calls it through
- * ctypes). It maps the judge's buffers, and it stands for cudaMalloc and cudaFree (LD_PRELOAD), so
- * that all that PyTorch's own allocator ever gets lies in one allocation of the judge's, the arena.
+/* libkftorch: the C part of a runner in Python on a GPU (evaluator/torch/gpu.py calls it through
+ * ctypes). It maps the judge's buffers. It replaces cudaMalloc and cudaFree (LD_PRELOAD), so that
+ * all memory of PyTorch's own allocator lies in one allocation of the judge, the device pool.
  *
- * Why there: results stay where PyTorch put them, and the judge, which has mapped the arena, too,
- * reads them in its own context without anybody copying anything in anybody's time
- * (evaluator/judge/cuda/device_pool_cuda.c). Why below PyTorch's allocator and not in its place:
- * blocks, caching, streams, graph pools and out-of-memory behaviour stay those that a solution has
- * anywhere else.
+ * The judge has mapped the pool, too. So results stay where PyTorch put them, the judge reads them
+ * in its own context, and no copy is timed (evaluator/judge/cuda/device_pool_cuda.c). PyTorch's
+ * allocator stays in use. So blocks, caching, streams, graph pools and out-of-memory behaviour are
+ * as anywhere else.
  *
- * As long as there is no arena (before the judge sends one, and in the oracle, which gets none) the
- * CUDA runtime's own functions do the work. An arena has to come before anything is allocated, or
- * PyTorch would go on to divide memory that the judge can't read; kf_torch_device_pool refuses
- * otherwise.
+ * Without a pool (before the judge sends one, and in the oracle) the CUDA runtime's own functions
+ * do the work. The pool must come before the first allocation, or PyTorch would go on to divide
+ * memory that the judge cannot read. kf_torch_device_pool refuses a later one.
  *
- * Nothing here is trusted: a solution may call or replace all of it, and harms only itself. */
+ * Nothing here is trusted. A solution may call or replace all of it, and harms only itself. */
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -44,7 +42,8 @@ static kf_cuda cuda;
 static kf_region device_pool, regions[MAX_REGIONS];
 static uint32_t region_limit;
 static kf_blocks blocks;
-static int64_t outside; /* allocations of the runtime's own that are still there */
+/* Allocations of the runtime's own that are still there. */
+static int64_t outside;
 
 /* ---- the runtime's own ----------------------------------------------------------------------- */
 
@@ -56,7 +55,7 @@ static int find_runtime(struct dl_phdr_info *info, size_t size, void *found)
     return 1;
 }
 
-/* RTLD_NEXT would look only among what the interpreter itself was linked with. */
+/* RTLD_NEXT would search only the libraries that the interpreter was linked with. */
 static void *runtime_function(const char *name)
 {
     static void *runtime;
@@ -96,7 +95,7 @@ int cudaFree(void *pointer)
     uint64_t at = (uint64_t)(uintptr_t)pointer;
     pthread_mutex_lock(&lock);
     if (device_pool.base && at >= device_pool.base && at < device_pool.base + device_pool.size) {
-        /* The runtime's waits for all work that may still use it. */
+        /* The runtime's cudaFree waits for all work that may still use the memory. */
         int result = cuda.context_synchronize();
         if (!kf_blocks_give_back(&blocks, at - device_pool.base)) result = RUNTIME_INVALID;
         pthread_mutex_unlock(&lock);
@@ -112,8 +111,8 @@ int cudaFree(void *pointer)
 
 /* ---- for gpu.py ------------------------------------------------------------------------------ */
 
-/* Before PyTorch makes its context: waiting for the device is to be active, as in
- * kforge-runner-cuda. 0: done. */
+/* Makes waiting for the device active, as in kforge-runner-cuda. Call it before PyTorch makes its
+ * context. Returns 0 on success. */
 int kf_torch_start(void)
 {
     char words[512];
@@ -127,8 +126,8 @@ int kf_torch_start(void)
                          "setting up a context");
 }
 
-/* 0: everything is allocated in it from now on. 1: it can't be mapped; 2: something has been
- * allocated elsewhere before. */
+/* Maps the device pool, for all later allocations. Returns 0 on success, 1 if it cannot be mapped,
+ * 2 if memory was allocated before. */
 int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base)
 {
     const kf_region_wish wish = {.size = size, .address = address};
@@ -146,7 +145,7 @@ int kf_torch_device_pool(int fd, uint64_t size, uint64_t address, uint64_t *base
     return result;
 }
 
-/* The address of an allocation of the judge's, 0: it can't be mapped. */
+/* Maps an allocation of the judge. Returns its address, or 0. */
 uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t address, int read_only)
 {
     const kf_region_wish wish = {.size = size, .address = address, .read_only = read_only};
@@ -156,7 +155,7 @@ uint64_t kf_torch_region(uint32_t number, int fd, uint64_t size, uint64_t addres
     return r->base || kf_region_import(&cuda, r, &wish, fd) ? r->base : 0;
 }
 
-/* All but the arena. */
+/* Unmaps everything but the device pool. */
 void kf_torch_unmap(void)
 {
     for (uint32_t i = 0; i < region_limit; i++) kf_region_drop(&cuda, &regions[i]);

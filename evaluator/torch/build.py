@@ -1,10 +1,14 @@
-"""The build phase of a solution that compiles extensions: it is executed here, in the build jail, as far as it takes to see what it compiles.
+"""The build phase of a solution that compiles extensions. It executes the solution in the build
+jail, until it is known what the solution compiles.
 
-    build PLANS    a JSON list of plans (runner.py), one for each workload: ModelNew is constructed for each
+    build PLANS    a JSON list of plans (runner.py), one for each workload
 
-What comes of it is written to descriptor 3 as records (evaluator/judge/python/build_archive.h): libraries, what the compiler said of those that failed, notes, and at
-most one complaint, which makes it a compile error. Where something other than compiling fails, nothing is said: the runner, which executes the same
-again, has the words for that. If places that compile have not been reached by constructing, forward is tried once, where inputs are small.
+It constructs ModelNew for each plan. If a call that compiles has not been reached by then, it tries
+forward once, on small inputs.
+
+Descriptor 3 gets the results as records (evaluator/judge/python/build_archive.h): libraries,
+compilers' messages, notes, and at most one complaint, which makes the build a compile error. Other
+failures give no record: the runner executes the same code again and reports them.
 """
 import ast
 import json
@@ -19,9 +23,9 @@ import warnings
 CRATE_FD = 3
 RECORD = struct.Struct("<4sIQ64s64s")
 KINDS = {"library": 1, "failed": 2, "note": 3, "complaint": 4, "unsupported": 5, "caches": 6}
-CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried
-INCOMPLETE = 3  # exit status: what there is counts, and the next job tries again
-OWN_SECONDS = 45.0  # beside compiling: the runner's own limits are for what takes longer
+CHEAP_ELEMENTS = 1 << 24  # of all arguments together: forward is tried below it
+INCOMPLETE = 3  # exit status: the results so far count, and the next job tries again
+OWN_SECONDS = 45.0  # without compiling: the runner has limits of its own
 
 
 def put(kind, key="", name="", content=b""):
@@ -34,22 +38,29 @@ def note(text):
     put("note", content=text.encode("utf-8", "replace"))
 
 
-# ---- places that compile --------------------------------------------------------------------------------------------------------------------
+# ---- places that compile -------------------------------------------------------------------------
 
 
 def places(text):
-    """(first line, last line) of every call of load or load_inline."""
+    """Returns (first line, last line) of every call of load or load_inline."""
     tree = ast.parse(text)
     names, modules = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if (node.module or "").endswith("cpp_extension") and alias.name in ("load", "load_inline"):
+                if (node.module or "").endswith("cpp_extension") and alias.name in (
+                    "load",
+                    "load_inline",
+                ):
                     names.add(alias.asname or alias.name)
                 if alias.name == "cpp_extension":
                     modules.add(alias.asname or alias.name)
         elif isinstance(node, ast.Import):
-            modules.update(alias.asname for alias in node.names if alias.asname and alias.name.endswith("cpp_extension"))
+            modules.update(
+                alias.asname
+                for alias in node.names
+                if alias.asname and alias.name.endswith("cpp_extension")
+            )
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -57,21 +68,29 @@ def places(text):
         by_name = isinstance(called, ast.Name) and called.id in names
         by_module = isinstance(called, ast.Attribute) and (
             called.attr == "load_inline"
-            or (called.attr == "load" and getattr(called.value, "attr", getattr(called.value, "id", "")) in modules | {"cpp_extension"})
+            or (
+                called.attr == "load"
+                and getattr(called.value, "attr", getattr(called.value, "id", ""))
+                in modules | {"cpp_extension"}
+            )
         )
         if by_name or by_module:
             yield node.lineno, node.end_lineno
 
 
 def unreached(text, lines):
-    return [first for first, last in places(text) if not any(line and first <= line <= last for line in lines)]
+    return [
+        first
+        for first, last in places(text)
+        if not any(line and first <= line <= last for line in lines)
+    ]
 
 
-# ---- executing ------------------------------------------------------------------------------------------------------------------------------
+# ---- executing -----------------------------------------------------------------------------------
 
 
 def watch(compiling):
-    """Ends the phase, with what there is, when the solution does something else for too long."""
+    """Ends the phase, with the results so far, if the solution does something else for too long."""
     spent, step = 0.0, 0.25
     while spent < OWN_SECONDS:
         time.sleep(step)
@@ -81,7 +100,7 @@ def watch(compiling):
 
 
 def find_failure(error):
-    """The compiler's refusal that `error` came from, or None."""
+    """Returns the compiler's failure that caused `error`, or None."""
     import extensions
 
     seen = set()
@@ -104,13 +123,15 @@ def is_cheap(plan):
 
 
 def execute(plan, compiling):
-    """As runner.py's candidate; raises what the solution raises."""
+    """Executes a plan as runner.py does for a candidate. Raises the solution's exceptions."""
     import load
     import torch
 
     text, name = plan["candidate"]["text"], plan["candidate"]["name"]
     torch.set_default_dtype(torch.float32)
-    problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+    problem = load.Problem(
+        plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+    )
     chosen = load.Problem(text, name, None, "ModelNew", "kforge_candidate").model_class
     module = problem.construct(seed=plan["seed"], model_class=chosen)
     missing = unreached(text, compiling.lines)
@@ -138,7 +159,8 @@ def main(arguments):
     import virtual_fs
 
     text, name = plans[0]["candidate"]["text"], plans[0]["candidate"]["name"]
-    virtual_fs.prepare()  # where the jail has no /tmp of its own, a solution may make no folders there
+    # Where the jail has no /tmp of its own, a solution may make no folders there.
+    virtual_fs.prepare()
     virtual_fs.install()
     os.chdir(tempfile.mkdtemp(prefix="kforge-here-"))
     compiling = extensions.Compiling(text, name, put)
@@ -157,9 +179,12 @@ def main(arguments):
                 status = INCOMPLETE
                 if failure is not None:
                     words = "%s: error: %s\n%s" % (failure.where or name, failure.what, failure)
-                    put("unsupported" if failure.unsupported else "complaint", content=words.encode("utf-8", "replace"))
+                    put(
+                        "unsupported" if failure.unsupported else "complaint",
+                        content=words.encode("utf-8", "replace"),
+                    )
                 break
     for line in unreached(text, compiling.lines):
         note("%s:%d: not reached in the build phase, so nothing is compiled there" % (name, line))
     sys.stdout.flush()
-    os._exit(status)  # threads and farewells of the solution's are nobody's concern
+    os._exit(status)  # without the solution's threads and exit handlers

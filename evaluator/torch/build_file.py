@@ -1,7 +1,8 @@
 """Runs the build file that PyTorch writes for ninja.
 
-ninja itself gives each compiler a process group of its own, by which it would leave the group that the jail is stopped by, so the jail refuses. What PyTorch writes uses
-little of ninja's language: variables, rules with a command, one statement for each object and one for the library.
+ninja puts each compiler into a process group of its own. A compiler would then leave the group by
+which the jail is stopped, so the jail refuses ninja. PyTorch uses little of ninja's language:
+variables, rules with a command, one statement for each object and one for the library.
 """
 import concurrent.futures
 import os
@@ -12,20 +13,25 @@ import subprocess
 import slim
 
 UNSUPPORTED = 3  # exit status of kforge-cpucc
-TOKEN = re.compile(r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))")
+TOKEN = re.compile(
+    r"\$(?:(?P<escaped>[$ :\n])|\{(?P<braced>[A-Za-z0-9_.-]+)\}|(?P<plain>[A-Za-z0-9_-]+))"
+)
 
 
 def expand(text, variables):
-    return TOKEN.sub(lambda m: m.group("escaped") or variables.get(m.group("braced") or m.group("plain"), ""), text)
+    return TOKEN.sub(
+        lambda m: m.group("escaped") or variables.get(m.group("braced") or m.group("plain"), ""),
+        text,
+    )
 
 
 def split_paths(text):
-    """Paths apart by blanks that no $ stands before."""
+    """Splits paths at blanks without a $ before them."""
     return [expand(path, {}) for path in re.findall(r"(?:\$.|[^\s$])+", text)]
 
 
 def parse(text):
-    """(variables, commands of the rules by name, [(target, rule, inputs)])."""
+    """Returns (variables, commands of the rules by name, [(target, rule, inputs)])."""
     variables, rules, builds, rule = {}, {}, [], None
     for line in re.sub(r"\$\n[ \t]*", "", text).split("\n"):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -49,23 +55,31 @@ def parse(text):
     return variables, rules, builds
 
 
-beside = []  # (command line, its source): what they make the library needs, too
-FLAGS = ("cflags", "cuda_cflags")  # of PyTorch's rules, for either compiler
+beside = []  # (command line, its source): the library needs their objects, too
+FLAGS = ("cflags", "cuda_cflags")  # names of PyTorch's rules for the two compilers
 
 
 class Refused(RuntimeError):
-    """What a compiler said; `unsupported`: the CPU device lacks what a source needs."""
+    """A compiler's messages. `unsupported`: the CPU device lacks something that the source needs.
+    """
 
     unsupported = False
 
 
 def run(folder, command):
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 def run_either(folder, ways):
-    """The first of several command lines for the same object that succeeds; else what the last one said."""
+    """Runs the first of several command lines for the same object that succeeds. After failures
+    raises the last one's messages."""
     for command in ways:
         status, output = run(folder, command)
         if status in (0, UNSUPPORTED):
@@ -74,7 +88,8 @@ def run_either(folder, ways):
 
 
 def ways_to_make(build, rules, variables):
-    """Command lines for one statement of the build file: with less of PyTorch's headers first, where the source may do with that."""
+    """Returns the command lines for one statement of the build file. If possible, the first one has
+    fewer of PyTorch's headers."""
     target, rule, inputs = build
     own = dict(variables, out=shlex.quote(target))
     own["in"] = " ".join(shlex.quote(path) for path in inputs)
@@ -87,11 +102,14 @@ def ways_to_make(build, rules, variables):
 
 
 def build(folder, _verbose=False, error_prefix="Error building the extension"):
-    """Stands for torch.utils.cpp_extension._run_ninja_build."""
+    """Replaces torch.utils.cpp_extension._run_ninja_build."""
     with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
         variables, rules, builds = parse(file.read())
     made = {target for target, _, _ in builds}
-    steps = [[b for b in builds if not made.intersection(b[2])], [b for b in builds if made.intersection(b[2])]]
+    steps = [
+        [b for b in builds if not made.intersection(b[2])],
+        [b for b in builds if made.intersection(b[2])],
+    ]
     workers = max(1, int(os.environ.get("MAX_JOBS") or 1))
     jobs = []
     for command, source in beside:

@@ -1,9 +1,11 @@
-"""The files that compilers leave below the folder for temporary files, as one text of bytes: from the dry run into the runners of the same solution.
+"""The files that compilers leave in the folder for temporary files, as one byte string. It goes
+from the dry run into the runners of the same solution.
 
-    "kfc2", length of the head (8 bytes), the head as JSON, the files' content one after the other
+    "kfc2", length of the head (8 bytes), the head as JSON, the contents of the files
 
-The head has "top" (the folder where the files were), "files" ([name, size, mode, when it was modified in ns], a name that ends with "/" is a folder) and "commands" (commands.py). A
-stranger's code ran where it was written, so whoever unpacks it checks every field.
+The head has "top" (the folder of the files), "files" ([name, size, mode, modification time in ns];
+a name that ends with "/" is a folder) and "commands" (commands.py). Foreign code ran where it was
+written, so the reader checks every field.
 """
 import json
 import os
@@ -32,7 +34,8 @@ class Broken(ValueError):
 
 
 def _entries(top, without):
-    """(name, path, status) of files and folders; a link to a file below `top` is a file, as a library without its version is. Whatever else there is is left out."""
+    """Returns (name, path, status) of files and folders. A link to a file below `top` is a file,
+    such as a library without its version. Other entries are left out."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith(SCRATCH) and os.path.join(folder, name) != without)
         for name in folders + sorted(names):
@@ -57,7 +60,8 @@ def _is_name(name):
 
 
 def pack(top, commands, without=None):
-    """(bytes, files, how many were left out, as far as was looked). `without`: a folder that is none of the compilers'."""
+    """Returns (bytes, files, how many were left out so far). `without`: a folder that is not the
+    compilers'."""
     files, contents, total, left_out = [], [], 0, 0
     for name, path, status in _entries(top, without):
         if len(files) >= MOST_FILES:
@@ -81,11 +85,11 @@ def pack(top, commands, without=None):
     return b"".join([MAGIC, LENGTH.pack(len(head)), head] + contents), sum(not entry[0].endswith("/") for entry in files), left_out
 
 
-# ---- unpacking ------------------------------------------------------------------------------------------------------------------------------
+# ---- unpacking -----------------------------------------------------------------------------------
 
 
 def _head(data):
-    """(the head, where the content begins)."""
+    """Returns (the head, where the contents begin)."""
     if len(data) < len(MAGIC) + LENGTH.size or data[: len(MAGIC)] != MAGIC:
         raise Broken("it begins otherwise")
     (length,) = LENGTH.unpack_from(data, len(MAGIC))

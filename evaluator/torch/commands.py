@@ -1,11 +1,12 @@
-"""Programs that a solution asks something: `ptxas --version`, `g++ -v`.
+"""Programs that a solution asks for an answer: `ptxas --version`, `g++ -v`.
 
-What compiles when it is called keeps what it has compiled in folders, and asks its compilers for their versions even where it finds everything there. So in the dry run
-(dry_run.py), where programs may be started, what they said is recorded; in a runner, where none may, the same question has the same answer, and every other
-is refused by the filter as ever. A command that writes files counts as such a question, too, as long as it has written the same whenever it was asked: its files
-are there (caches.py).
+A compiler that runs when it is called keeps its results in folders. Even with all results there, it
+asks its programs for their versions. The dry run (dry_run.py), where programs may start, records
+the answers. In a runner, where no program may start, the same question gets the recorded answer,
+and the filter refuses any other. A command that writes files counts as a question, too, if it
+always wrote the same: its files are there (caches.py).
 
-Both are for the solution's convenience, in its own process; it may replace them.
+Both parts run in the solution's own process, for its convenience. The solution may replace them.
 """
 import errno
 import hashlib
@@ -17,30 +18,47 @@ import subprocess
 
 MOST = 512
 OUTPUT_BYTES = 64 << 10
-FILES = 4096  # looked at beside each command
+FILES = 4096  # the most files that are checked for each command
 
 _signature = inspect.signature(subprocess.Popen.__init__)
 PLAIN = (None, subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL)
 
 
 def question(arguments, named):
-    """(key, streams that are text) of a call of Popen; the key is None for one that can't be told by its arguments."""
+    """Returns (key, streams that are text) of a call of Popen. The key is None if the arguments do
+    not identify the call."""
     given = _signature.bind(None, *arguments, **named).arguments
     streams = [given.get(name) for name in ("stdin", "stdout", "stderr")]
-    text = bool(given.get("text") or given.get("universal_newlines") or given.get("encoding") or given.get("errors"))
-    if streams[0] not in (None, subprocess.DEVNULL) or any(stream not in PLAIN for stream in streams):
+    text = bool(
+        given.get("text")
+        or given.get("universal_newlines")
+        or given.get("encoding")
+        or given.get("errors")
+    )
+    if streams[0] not in (None, subprocess.DEVNULL) or any(
+        stream not in PLAIN for stream in streams
+    ):
         return None, text
     asked = given["args"]
-    words = os.fsdecode(asked) if isinstance(asked, (str, bytes, os.PathLike)) else [os.fsdecode(word) for word in asked]
+    words = (
+        os.fsdecode(asked)
+        if isinstance(asked, (str, bytes, os.PathLike))
+        else [os.fsdecode(word) for word in asked]
+    )
     folder = given.get("cwd")
-    return json.dumps([words, bool(given.get("shell")), folder and os.fsdecode(folder), streams[1:], text]), text
+    return (
+        json.dumps(
+            [words, bool(given.get("shell")), folder and os.fsdecode(folder), streams[1:], text]
+        ),
+        text,
+    )
 
 
-# ---- where programs may be started ----------------------------------------------------------------------------------------------------------
+# ---- where programs may be started ---------------------------------------------------------------
 
 
 class Record:
-    """What was asked and answered, by key; None for what had two answers."""
+    """The questions and answers, by key. None for a question with two answers."""
 
     def __init__(self, top):
         self.top, self.answers = top, {}
@@ -60,7 +78,7 @@ class Record:
         return found
 
     def written_since(self, before):
-        """A hash of the names and the content of files that are new or others."""
+        """Returns a hash of the names and contents of files that are new or changed."""
         total = hashlib.sha256()
         for path, status in sorted(self.files().items()):
             if before.get(path) != status and os.path.isfile(path):
@@ -98,9 +116,15 @@ class Recording(subprocess.Popen):
         if not self.kforge_key or self.returncode is None:
             return
         key, self.kforge_key = self.kforge_key, None
-        said = [output.decode("latin-1") if isinstance(output, bytes) else output for output in outputs]
+        said = [
+            output.decode("latin-1") if isinstance(output, bytes) else output for output in outputs
+        ]
         if sum(len(output or "") for output in said) <= OUTPUT_BYTES:
-            answer = {"code": self.returncode, "said": said, "written": self.record.written_since(self.kforge_before)}
+            answer = {
+                "code": self.returncode,
+                "said": said,
+                "written": self.record.written_since(self.kforge_before),
+            }
             self.record.add(key, answer)
 
     def communicate(self, *arguments, **named):
@@ -116,13 +140,13 @@ class Recording(subprocess.Popen):
 
 
 def record(top):
-    """From now on; returns the Record."""
+    """Records from now on. Returns the Record."""
     Recording.record = Record(top)
     subprocess.Popen = Recording
     return Recording.record
 
 
-# ---- where none may -------------------------------------------------------------------------------------------------------------------------
+# ---- where none may ------------------------------------------------------------------------------
 
 
 class Answering(subprocess.Popen):
@@ -138,18 +162,27 @@ class Answering(subprocess.Popen):
         if answer is None:
             super().__init__(*arguments, **named)
             return
-        self._child_created = False  # for Popen's own farewell
+        self._child_created = False  # for the destructor of Popen
         self.args = arguments[0] if arguments else named["args"]
         if answer.get("missing"):
             name = self.args if isinstance(self.args, (str, bytes, os.PathLike)) else self.args[0]
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        self.kforge_said = [output if output is None or text else output.encode("latin-1") for output in answer["said"]]
+        self.kforge_said = [
+            output if output is None or text else output.encode("latin-1")
+            for output in answer["said"]
+        ]
         self.returncode, self.pid, self.stdin = answer["code"], 0, None
         make = io.StringIO if text else io.BytesIO
-        self.stdout, self.stderr = (None if output is None else make(output) for output in self.kforge_said)
+        self.stdout, self.stderr = (
+            None if output is None else make(output) for output in self.kforge_said
+        )
 
     def communicate(self, input=None, timeout=None):
-        return super().communicate(input, timeout) if self.kforge_said is None else tuple(self.kforge_said)
+        return (
+            super().communicate(input, timeout)
+            if self.kforge_said is None
+            else tuple(self.kforge_said)
+        )
 
     def poll(self):
         return super().poll() if self.kforge_said is None else self.returncode
@@ -159,7 +192,7 @@ class Answering(subprocess.Popen):
 
 
 def answer(answers):
-    """From now on, from what Record.as_json gave."""
+    """Answers from now on, from the result of Record.as_json."""
     if answers:
         Answering.answers = answers
         subprocess.Popen = Answering

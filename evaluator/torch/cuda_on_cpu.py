@@ -1,8 +1,10 @@
-"""CUDA sources of an extension where PyTorch has no CUDA: kforge-cpucc takes the place of nvcc, as it does for candidates in CUDA C.
+"""CUDA sources of an extension on a PyTorch without CUDA: kforge-cpucc replaces nvcc, as it does
+for candidates in CUDA C.
 
-What a solution's launchers use of PyTorch is in include/kforge_torch_cuda.h, where a tensor of the processor passes for one on a GPU. Headers in angle brackets are left to
-the compiler proper ("#pragma kforge include"): rewriting all of PyTorch's would take longer than compiling them. The object is linked into the
-extension that PyTorch's own code builds from the C++ sources.
+include/kforge_torch_cuda.h has the parts of PyTorch that launchers use. In it a tensor of the
+processor passes for one on a GPU. The compiler proper reads headers in angle brackets ("#pragma
+kforge include"), since rewriting all of PyTorch's headers would take longer than compiling them.
+The object is linked into the extension that PyTorch's own code builds from the C++ sources.
 """
 import contextlib
 import ctypes
@@ -16,10 +18,23 @@ import build_file
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 COMPILER = os.path.join(ROOT, "bin", "kforge-cpucc")
-SYSTEM_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]*>|\"(?:torch|ATen|c10)/[^\"\n]*\")[^\n]*$", re.M)
+SYSTEM_HEADER = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]*>|\"(?:torch|ATen|c10)/[^\"\n]*\")[^\n]*$", re.M
+)
 PRELUDE = '#pragma kforge include "kforge_torch_cuda.h"\n'
 USES_TORCH = re.compile(r"\b(?:torch|ATen|at|c10)\b")
-PASSED = ("-D", "-I", "--use_fast_math", "-use_fast_math", "-fmad", "--fmad", "-O0", "-O1", "-O2", "-O3")
+PASSED = (
+    "-D",
+    "-I",
+    "--use_fast_math",
+    "-use_fast_math",
+    "-fmad",
+    "--fmad",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+)
 
 
 def deferred(text):
@@ -39,17 +54,25 @@ def macros(name):
 
 
 def compile_source(path, folder, name, flags):
-    """The object file that a CUDA source will be compiled to, beside the C++ sources."""
+    """Returns the object file of a CUDA source, which is compiled together with the C++ sources."""
     from torch.utils import cpp_extension
 
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = os.path.basename(path)
-    source, target = os.path.join(folder, "kforge-" + os.path.splitext(base)[0] + ".cu"), os.path.join(folder, base + ".o")
+    source, target = os.path.join(
+        folder, "kforge-" + os.path.splitext(base)[0] + ".cu"
+    ), os.path.join(folder, base + ".o")
     with open(source, "w", encoding="utf-8") as file:
-        file.write('%s#line 1 "%s"\n%s' % (PRELUDE if USES_TORCH.search(text) else "", path, deferred(text)))
+        file.write(
+            '%s#line 1 "%s"\n%s'
+            % (PRELUDE if USES_TORCH.search(text) else "", path, deferred(text))
+        )
     command = [COMPILER, "-c", source, "-o", target, "-I", os.path.join(HERE, "include")]
-    for include in cpp_extension.include_paths() + [sysconfig.get_path("include", "posix_prefix"), os.path.dirname(path)]:
+    for include in cpp_extension.include_paths() + [
+        sysconfig.get_path("include", "posix_prefix"),
+        os.path.dirname(path),
+    ]:
         command += ["-I", include]
     command += list(macros(name)) + [flag for flag in flags if flag.startswith(PASSED)]
     build_file.beside.append((command, source))
@@ -58,8 +81,8 @@ def compile_source(path, folder, name, flags):
 
 @contextlib.contextmanager
 def own_runtime_first():
-    """While active, modules that are imported find CUDA's functions in libkfcpu. PyTorch built for CUDA brings NVIDIA's runtime with it, for all to see, and without a
-    GPU every function of that fails."""
+    """While active, imported modules find CUDA's functions in libkfcpu. A PyTorch with CUDA exports
+    NVIDIA's runtime, and without a GPU all its functions fail."""
     import torch
 
     before = sys.getdlopenflags()
@@ -72,13 +95,14 @@ def own_runtime_first():
 
 
 def load_library(path):
-    """The same for what is no module: ctypes does not look at those flags, and a library that is there already stays as it is."""
+    """Does the same for a library that is no module. ctypes ignores those flags, and a loaded
+    library stays as it is."""
     with own_runtime_first():
         ctypes.CDLL(path, mode=sys.getdlopenflags())
 
 
 def without_cuda(given, as_list):
-    """The arguments of load or load_inline with the CUDA sources as objects to link."""
+    """Returns the arguments of load or load_inline, with the CUDA sources as objects to link."""
     given, folder, name = dict(given), given["build_directory"], given["name"]
     files = []
     if given.get("cuda_sources"):
@@ -100,8 +124,13 @@ def without_cuda(given, as_list):
     given["extra_include_paths"] = as_list(given.get("extra_include_paths")) + [
         os.path.join(HERE, "include")
     ]
-    # Behind the system's: among ours are some that CUDA's compilers have in place of those.
+    # After the system's folders, since some of kforge's headers replace headers of CUDA's
+    # compilers.
     behind = ["-idirafter", os.path.join(library, "cpu", "include")]
     given["extra_cflags"] = as_list(given.get("extra_cflags")) + ["-std=c++17"] + behind
-    given["extra_ldflags"] = objects + as_list(given.get("extra_ldflags")) + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]
+    given["extra_ldflags"] = (
+        objects
+        + as_list(given.get("extra_ldflags"))
+        + ["-L" + library, "-Wl,-rpath," + library, "-lkfcpu"]
+    )
     return given

@@ -1,16 +1,21 @@
-"""What a problem file is: arguments, shapes, distributions, outputs, and whether it can be judged at all. `kforge import` asks.
+"""Describes a problem file for `kforge import`: arguments, shapes, distributions, outputs, and
+whether the problem is fit for judging.
 
-A problem is looked at three times. Its inputs and its model are made twice with different seeds, which tells what is random, how it is
-distributed (distributions.py) and what is fixed. Then its forward runs on values drawn as the judge draws them: twice with the same values
-(an output that differs is random), and with other values for one argument at a time (an output that stays the same does not depend on it).
-What fails these makes a problem unfit, and the reason names the measurement, so that no list of bad problems is needed.
+The problem is examined in three ways. Its inputs and its model are made twice with different seeds.
+This shows the random parts, their distributions (distributions.py) and the fixed parts. Then
+forward runs twice on equal values that are drawn as the judge draws them: an output that differs is
+random. Then forward runs with other values for one argument at a time: an output that stays equal
+does not depend on the argument. A problem that fails is unfit. The reason names the measurement, so
+no list of bad problems is needed.
 
-That costs a dozen calls. A problem over CHECK_ELEMENTS is therefore measured at a smaller size, found by halving its module-level
-constants (shrink.py); at its own size it only has to give shapes, which tensors without storage (device "meta") do for nothing.
+That costs a dozen calls. So a problem over CHECK_ELEMENTS is measured at a smaller size, with
+halved module-level constants (shrink.py). At its own size it only has to give shapes, which tensors
+without storage (device "meta") do quickly.
 
-State, meaning parameters and buffers: what does not influence the output (the running means of a batch norm in training) is no
-argument; neither is a buffer that every construction fills alike (a mask, an index table), which a candidate computes itself. Both keep the
-module's own values.
+State means parameters and buffers. State without influence on the output (the running means of a
+batch norm in training) is no argument. A buffer that every construction fills alike (a mask, an
+index table) is no argument either, since a candidate computes it itself. Both keep the module's own
+values.
 """
 import argparse
 import contextlib
@@ -38,7 +43,7 @@ CHECK_ELEMENTS = 1 << 22
 CHECK_FLOPS = 1 << 29
 MOST_ARGUMENTS = 512  # of a task
 MOST_ELEMENTS = 1 << 28  # that anything is measured at
-# Words that a C++ parameter may not be called, and those that task.json refuses.
+# Names that a C++ parameter must not have, and names that task.json refuses.
 RESERVED = set(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl concept const
     consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum
@@ -50,8 +55,11 @@ RESERVED = set(
 
 
 def c_name(name, taken):
-    """A C identifier that no argument has yet."""
-    name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name).lstrip("_") or "argument"
+    """Returns a C identifier that no argument has yet."""
+    name = (
+        "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name).lstrip("_")
+        or "argument"
+    )
     if name[0].isdigit():
         name = "p" + name
     if name in RESERVED or name.startswith(("kf_", "KF_")):
@@ -65,7 +73,7 @@ def c_name(name, taken):
 
 
 def jsonable(value):
-    """Init inputs as JSON, for people: what JSON can't say is written as Python would."""
+    """Returns init inputs as JSON, for people. A value that JSON lacks is written as in Python."""
     if isinstance(value, (list, tuple)):
         return [jsonable(v) for v in value]
     if isinstance(value, dict):
@@ -85,15 +93,25 @@ def is_large(elements, flops):
     return elements > CHECK_ELEMENTS or (flops or 0) > CHECK_FLOPS
 
 
-# What may be so only because a problem was made small: a norm over groups of one channel, a maximum over one element.
-OF_SMALLNESS = ("outputs.zero", "outputs.constant", "outputs.nearly_constant", "inputs.without_influence", "outputs.identity", "outputs.unstable")
+# Reasons that a small size alone may cause: a norm over groups of one channel, a maximum over one
+# element.
+OF_SMALLNESS = (
+    "outputs.zero",
+    "outputs.constant",
+    "outputs.nearly_constant",
+    "inputs.without_influence",
+    "outputs.identity",
+    "outputs.unstable",
+)
 
 
 def describe(path, patches, options):
-    """At the first size where nothing speaks against the problem, and all of its parameters have influence: deep in a network a picture that was made small is one pixel
-    wide, of which a softmax leaves nothing. Where some have none at any size, at the one with the fewest of them."""
+    """Describes the problem at the first size at which it is fit and all its parameters have
+    influence. In a deep network a small picture becomes one pixel, of which a softmax leaves
+    nothing. If some parameters never have influence, takes the size with the fewest of them."""
     tried, first, last, best = [], None, None, None
-    for keep_state, times in ((False, 1), (True, 1), (False, 16)):  # then weights at their own size, then all of it larger
+    # Then with weights at their own size, then with everything larger.
+    for keep_state, times in ((False, 1), (True, 1), (False, 16)):
         try:
             found = describe_at(path, patches, options, keep_state, times, tried)
         except Unfit as unfit:
@@ -115,7 +133,8 @@ def describe(path, patches, options):
 
 
 def describe_at(path, patches, options, keep_state, times, tried):
-    """(the description, parameters without influence); None where that size is among those tried."""
+    """Returns (the description, parameters without influence); None if that size was tried before.
+    """
     problem = load.Problem.read(path, patches, options.class_name)
     notes = []
     if options.max_elements:
@@ -123,13 +142,26 @@ def describe_at(path, patches, options, keep_state, times, tried):
         found = shrink.shrink(path, patches, options, most, 256 * most, keep_state)
         patches = found.patches
         problem = load.Problem.read(path, patches, options.class_name)
-        if (found.elements or 0) > options.max_elements or (found.flops or 0) > 256 * options.max_elements:
-            notes.append("as small as its constants make it: %d elements%s" % (found.elements, ", %.2g flop" % found.flops if found.flops else ""))
+        if (found.elements or 0) > options.max_elements or (
+            found.flops or 0
+        ) > 256 * options.max_elements:
+            notes.append(
+                "as small as its constants make it: %d elements%s"
+                % (found.elements, ", %.2g flop" % found.flops if found.flops else "")
+            )
     size = meta.size(problem, options)
     if size is not None and size.outputs is not None and not is_large(size.elements, size.flops):
         small, small_patches, smallest = problem, patches, size.elements
     else:
-        found = shrink.shrink(path, patches, options, times * CHECK_ELEMENTS, times * CHECK_FLOPS, keep_state, keep_names=True)
+        found = shrink.shrink(
+            path,
+            patches,
+            options,
+            times * CHECK_ELEMENTS,
+            times * CHECK_FLOPS,
+            keep_state,
+            keep_names=True,
+        )
         small, small_patches, smallest = problem, patches, size.elements if size else None
         if found.patches != patches:
             small_patches, smallest = found.patches, found.elements
@@ -142,15 +174,34 @@ def describe_at(path, patches, options, keep_state, times, tried):
     if smallest and smallest > MOST_ELEMENTS and size is not None and size.broken:
         raise size.broken
     if smallest and smallest > MOST_ELEMENTS:
-        raise Unfit("size.large", "%d million elements, and its constants can't be halved to fewer: too large to be measured here" % (smallest >> 20))
+        raise Unfit(
+            "size.large",
+            "%d million elements, and its constants can't be halved to fewer: too large to be measured here"
+            % (smallest >> 20),
+        )
     args = Arguments(small, options.mode)
     if (size is None or size.outputs is None) and small is not problem:
-        raise Unfit("size.unknown", "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements" % torch.__version__)
+        raise Unfit(
+            "size.unknown",
+            "too large to run here, and PyTorch %s can't tell its shapes without running it: give --max-elements"
+            % torch.__version__,
+        )
     measured = measure(args)
     args.look_at_mode(args.values(8), measured)
     args.not_frozen = freezable.why_not(args, options.seconds)
     state_names = list(args.state)
-    return assemble(problem, patches, args, state_names, measured, size if small is not problem else None, notes), args.idle
+    return (
+        assemble(
+            problem,
+            patches,
+            args,
+            state_names,
+            measured,
+            size if small is not problem else None,
+            notes,
+        ),
+        args.idle,
+    )
 
 
 def assemble(problem, patches, args, state_names, measured, size, notes):
@@ -161,10 +212,19 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         unique = c_name(name, taken)
         order.append(unique)
         if spec is None:
-            dtype = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f64"
+            dtype = (
+                "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f64"
+            )
             scalars.append({"name": unique, "dtype": dtype, "value": value})
         else:
-            inputs.append({"name": unique, "dtype": dtype_name(value, name), "shape": shape_of(value), "distribution": spec})
+            inputs.append(
+                {
+                    "name": unique,
+                    "dtype": dtype_name(value, name),
+                    "shape": shape_of(value),
+                    "distribution": spec,
+                }
+            )
     full_state = size.state if size else {n: t for n, (t, _, _) in args.state.items()}
     state = []
     for name in state_names:
@@ -173,26 +233,63 @@ def assemble(problem, patches, args, state_names, measured, size, notes):
         if spec["kind"] in ("normal", "uniform"):
             spec["vary"] = False
         tensor = full_state[name]
-        state.append({"name": name, "argument": c_name(name.replace(".", "_"), taken), "dtype": dtype_name(tensor, name),
-                      "shape": shape_of(tensor), "kind": kind, "distribution": spec})
+        state.append(
+            {
+                "name": name,
+                "argument": c_name(name.replace(".", "_"), taken),
+                "dtype": dtype_name(tensor, name),
+                "shape": shape_of(tensor),
+                "kind": kind,
+                "distribution": spec,
+            }
+        )
     outputs = []
     for i, output in enumerate(size.outputs if size else measured):
-        outputs.append({"name": "out" if len(measured) == 1 else "out%d" % i, "dtype": dtype_name(output, "output"),
-                        "shape": shape_of(output), "dims": output.dim(), "contiguous": args.contiguous[i]})
+        outputs.append(
+            {
+                "name": "out" if len(measured) == 1 else "out%d" % i,
+                "dtype": dtype_name(output, "output"),
+                "shape": shape_of(output),
+                "dims": output.dim(),
+                "contiguous": args.contiguous[i],
+            }
+        )
     if len(inputs) + len(state) + len(outputs) + len(scalars) > MOST_ARGUMENTS:
-        raise Unfit("arguments.count", "%d arguments; a task can have 512" % (len(inputs) + len(state) + len(outputs) + len(scalars)))
+        raise Unfit(
+            "arguments.count",
+            "%d arguments; a task can have 512"
+            % (len(inputs) + len(state) + len(outputs) + len(scalars)),
+        )
     return {
-        "torch": str(torch.__version__), "python": "%d.%d.%d" % sys.version_info[:3], "class": problem.class_name, "mode": args.mode,
-        "doc": one_line(inspect.getdoc(problem.model_class) or "") if problem.model_class.__doc__ else "",
-        "inputs": inputs, "order": order, "state": state, "fixed": args.fixed, "outputs": outputs, "scalars": scalars,
-        "init": jsonable(args.init), "constants": problem.constants(), "patches": patches, "flops": size.flops if size else args.flops or None,
-        "notes": notes + args.notes, "unfit": None,
-        **({"mode_matters": True} if args.mode_matters else {}), **({"tf32": True} if args.tf32 else {}), **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
+        "torch": str(torch.__version__),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "class": problem.class_name,
+        "mode": args.mode,
+        "doc": (
+            one_line(inspect.getdoc(problem.model_class) or "")
+            if problem.model_class.__doc__
+            else ""
+        ),
+        "inputs": inputs,
+        "order": order,
+        "state": state,
+        "fixed": args.fixed,
+        "outputs": outputs,
+        "scalars": scalars,
+        "init": jsonable(args.init),
+        "constants": problem.constants(),
+        "patches": patches,
+        "flops": size.flops if size else args.flops or None,
+        "notes": notes + args.notes,
+        "unfit": None,
+        **({"mode_matters": True} if args.mode_matters else {}),
+        **({"tf32": True} if args.tf32 else {}),
+        **({"not_frozen": args.not_frozen} if args.not_frozen else {"frozen": True}),
     }
 
 
 def place_in(path, reason):
-    """The deepest line of the problem file that an exception passed."""
+    """Returns the deepest line of the problem file that an exception passed."""
     line = None
     for frame in traceback.extract_tb(reason.__traceback__):
         if frame.filename == path or frame.filename.endswith("/" + path.rsplit("/", 1)[-1]):
@@ -201,35 +298,71 @@ def place_in(path, reason):
 
 
 def too_old(text):
-    """What to do where a problem asks for a part of PyTorch that this one does not have."""
-    return " (PyTorch %s lacks it: a newer one is needed)" % torch.__version__ if "module 'torch" in text and "has no attribute" in text else ""
+    """Returns what to do if a problem needs a part of PyTorch that this version lacks."""
+    return (
+        " (PyTorch %s lacks it: a newer one is needed)" % torch.__version__
+        if "module 'torch" in text and "has no attribute" in text
+        else ""
+    )
 
 
 def run(path, patches, options):
-    """The description, or {"unfit": …}, or {"error": …}; with the time it took."""
+    """Returns the description, {"unfit": …} or {"error": …}, with the time it took."""
     started = time.monotonic()
     warnings.simplefilter("ignore")
     try:
         result = describe(path, patches, options)
     except Unfit as unfit:
-        result = {"torch": str(torch.__version__), "unfit": {"rule": unfit.rule, "reason": unfit.reason}}
+        result = {
+            "torch": str(torch.__version__),
+            "unfit": {"rule": unfit.rule, "reason": unfit.reason},
+        }
     except load.LoadError as fault:
         cause = one_line(fault.__cause__ or "")
-        if isinstance(fault.__cause__, MemoryError) or "not enough memory" in cause or "can't allocate" in cause:
-            result = {"unfit": {"rule": "size.memory", "reason": "needs more memory than it may have"}}
+        if (
+            isinstance(fault.__cause__, MemoryError)
+            or "not enough memory" in cause
+            or "can't allocate" in cause
+        ):
+            result = {
+                "unfit": {"rule": "size.memory", "reason": "needs more memory than it may have"}
+            }
         else:
             result = fault.as_json()
-    except (MemoryError, torch.cuda.OutOfMemoryError if hasattr(torch.cuda, "OutOfMemoryError") else MemoryError) as reason:
-        result = {"unfit": {"rule": "size.memory", "reason": "needs more memory than it may have: %s" % one_line(reason)}}
+    except (
+        MemoryError,
+        torch.cuda.OutOfMemoryError if hasattr(torch.cuda, "OutOfMemoryError") else MemoryError,
+    ) as reason:
+        result = {
+            "unfit": {
+                "rule": "size.memory",
+                "reason": "needs more memory than it may have: %s" % one_line(reason),
+            }
+        }
     except RecursionError:
         result = {"unfit": {"rule": "model.raises", "reason": "forward calls itself without end"}}
     except Exception as reason:
         text = one_line(reason)
-        if isinstance(reason, RuntimeError) and ("not enough memory" in text or "can't allocate" in text):
-            result = {"unfit": {"rule": "size.memory", "reason": "needs more memory than it may have"}}
+        if isinstance(reason, RuntimeError) and (
+            "not enough memory" in text or "can't allocate" in text
+        ):
+            result = {
+                "unfit": {"rule": "size.memory", "reason": "needs more memory than it may have"}
+            }
         else:
             line = place_in(path, reason)
-            result = {"unfit": {"rule": "model.raises", "reason": "%s%s: %s%s" % ("line %d: " % line if line else "", type(reason).__name__, text, too_old(text))}}
+            result = {
+                "unfit": {
+                    "rule": "model.raises",
+                    "reason": "%s%s: %s%s"
+                    % (
+                        "line %d: " % line if line else "",
+                        type(reason).__name__,
+                        text,
+                        too_old(text),
+                    ),
+                }
+            }
     result["seconds"] = round(time.monotonic() - started, 3)
     return result
 
@@ -249,18 +382,53 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="describe")
     parser.add_argument("file")
     parser.add_argument("--patch", action="append", default=[], metavar="NAME=INTEGER")
-    parser.add_argument("--max-elements", type=int, default=0, help="halve constants until all arguments together have at most so many")
+    parser.add_argument(
+        "--max-elements",
+        type=int,
+        default=0,
+        help="halve constants until all arguments together have at most so many",
+    )
     parser.add_argument("--mode", choices=("train", "eval"), default="train")
     parser.add_argument("--class", dest="class_name", default="Model")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, required=True, help="until it is ended, of which a part is for what can be done without")
-    parser.add_argument("--descriptor", type=int, default=-1, help="where the JSON goes; what the problem prints does not")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        required=True,
+        help="until it is ended, of which a part is for what can be done without",
+    )
+    parser.add_argument(
+        "--descriptor",
+        type=int,
+        default=-1,
+        help="where the JSON goes; what the problem prints does not",
+    )
     options = parser.parse_args(arguments)
-    answer = sys.stdout if options.descriptor < 0 else os.fdopen(options.descriptor, "w", encoding="utf-8")
+    answer = (
+        sys.stdout
+        if options.descriptor < 0
+        else os.fdopen(options.descriptor, "w", encoding="utf-8")
+    )
     if torch is None:
-        result = {"error": {"what": "PyTorch is missing: %s" % torch_missing, "where": sys.executable, "todo": "install it (Debian: python3-torch)", "machine": True}}
-    elif tuple(int(n) for n in str(torch.__version__).split("+")[0].split(".")[:2] if n.isdigit()) < (1, 13):
-        result = {"error": {"what": "PyTorch %s is too old" % torch.__version__, "where": sys.executable, "todo": "1.13 or later is needed", "machine": True}}
+        result = {
+            "error": {
+                "what": "PyTorch is missing: %s" % torch_missing,
+                "where": sys.executable,
+                "todo": "install it (Debian: python3-torch)",
+                "machine": True,
+            }
+        }
+    elif tuple(
+        int(n) for n in str(torch.__version__).split("+")[0].split(".")[:2] if n.isdigit()
+    ) < (1, 13):
+        result = {
+            "error": {
+                "what": "PyTorch %s is too old" % torch.__version__,
+                "where": sys.executable,
+                "todo": "1.13 or later is needed",
+                "machine": True,
+            }
+        }
     else:
         torch.set_num_threads(max(1, options.threads))
         with contextlib.redirect_stdout(sys.stderr):

@@ -1,25 +1,47 @@
-"""How the values of a tensor are distributed, in the words of task.json (docs/reference/task-format.md, "Distributions").
+"""The distribution of a tensor's values, in the terms of task.json (docs/reference/task-format.md,
+"Distributions").
 
-Two sources. Watching the factories tells exactly what torch.rand, randn, randint and their like were asked for, where their result is
-what the problem hands over. Everything else (rand * scale, triu(rand), softmax, weights after initialisation) is measured on two draws:
-what is equal in both is fixed, matrices may be triangular or symmetric, few integers are integers, and the moments tell uniform from
-normal. A distribution that fits neither is filled uniformly over its range, and a note says so.
+There are two sources. Watching the factories shows the calls of torch.rand, randn, randint and
+similar, if the problem hands over their result unchanged. Everything else (rand * scale,
+triu(rand), softmax, weights after initialisation) is measured on two draws: equal values are fixed,
+matrices may be triangular or symmetric, few integers are integers, and the moments separate uniform
+from normal. For any other distribution the tensor is filled uniformly over its range, with a note.
 
-sample() fills a tensor as the judge will (not with the same numbers), so that what is checked is what will be judged.
+sample() fills a tensor as the judge will, with other numbers. So the checks see what will be
+judged.
 """
 import math
 
 import torch
 
 FLOATS = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-INTEGERS = {torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+INTEGERS = {
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
 DTYPES = {**FLOATS, **INTEGERS}
 
 
 class Watch:
-    """While active, remembers what each tensor that a factory of torch returned was drawn from."""
+    """While active, remembers the distribution of each tensor that a factory of torch returned."""
 
-    FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "rand_like", "randn_like", "zeros_like", "ones_like")
+    FACTORIES = (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "zeros",
+        "ones",
+        "full",
+        "rand_like",
+        "randn_like",
+        "zeros_like",
+        "ones_like",
+    )
 
     def __init__(self):
         self.made = {}
@@ -51,22 +73,26 @@ class Watch:
         if name.startswith("randint"):
             numbers = [a for a in args if isinstance(a, int) and not isinstance(a, bool)]
             low = kwargs.get("low", numbers[0] if len(numbers) > 1 else 0)
-            high = kwargs.get("high", numbers[1] if len(numbers) > 1 else numbers[0] if numbers else None)
+            high = kwargs.get(
+                "high", numbers[1] if len(numbers) > 1 else numbers[0] if numbers else None
+            )
             return {"kind": "integers", "low": low, "high": high} if isinstance(high, int) else None
         if name == "randperm":
             return {"kind": "permutation"}
         if name.startswith("rand"):
             return {"kind": "uniform"}
-        return None  # constants are seen in the values
+        return None  # the values show constants
 
     def spec(self, tensor):
-        """What the tensor was drawn from; None when it came about in another way or was written to since."""
+        """Returns the distribution from which the tensor was drawn. None for a tensor of another
+        origin, or one that was written to since."""
         result, version, spec = self.made.get(id(tensor), (None, None, None))
         return dict(spec) if result is tensor and tensor._version == version else None
 
 
 def _number(value):
-    """A number as JSON writes it: integers without a point, six digits else."""
+    """Returns a number as JSON writes it: integers without a point, other numbers with six digits.
+    """
     value = float(value)
     if value == int(value) and abs(value) < 2**53:
         return int(value)
@@ -74,7 +100,8 @@ def _number(value):
 
 
 def _outward(low, high):
-    """Bounds as somebody would have written them: a draw hardly ever reaches them, so the nearest round numbers outside count, if near."""
+    """Returns bounds as a person would write them. A draw hardly reaches its bounds, so the nearest
+    round numbers outside count, if they are near."""
     span = high - low
     rounded = []
     for value, away in ((low, -1), (high, 1)):
@@ -97,52 +124,77 @@ def _moments(values):
 
 
 def _of_values(values):
-    """(kind, low, high or mean, std, whether it fits) of floating values that differ."""
+    """Returns (kind, low, high or mean, std, whether it fits) of floating-point values that differ.
+    """
     low, high = values.min().item(), values.max().item()
     mean, deviation, kurtosis = _moments(values)
     span = high - low
     count = values.numel()
-    if count >= 256 and abs(kurtosis - 3) < 0.3 + 12 / math.sqrt(count) and abs(mean - (low + high) / 2) < 0.2 * span:
+    if (
+        count >= 256
+        and abs(kurtosis - 3) < 0.3 + 12 / math.sqrt(count)
+        and abs(mean - (low + high) / 2) < 0.2 * span
+    ):
         mean = 0.0 if abs(mean) < 4 * deviation / math.sqrt(count) else mean
         return {"kind": "normal", "mean": _number(mean), "std": _number(deviation)}, True
     low, high = _outward(low, high)
-    fits = count < 64 or (abs(deviation - span / math.sqrt(12)) < 0.05 * span and abs(kurtosis - 1.8) < 0.3)
+    fits = count < 64 or (
+        abs(deviation - span / math.sqrt(12)) < 0.05 * span and abs(kurtosis - 1.8) < 0.3
+    )
     return {"kind": "uniform", "low": _number(low), "high": _number(high)}, fits
 
 
 def _of_integral(values, dtype):
-    """Floating or integer tensors whose values are all integers."""
+    """Classifies floating-point or integer tensors with only integral values."""
     low, high = int(values.min().item()), int(values.max().item())
     if dtype == torch.bool:
         return {"kind": "integers", "low": 0, "high": 2}
     flat = values.reshape(-1)
     if low == -1 and high == 1 and not bool((flat == 0).any()):
         return {"kind": "signs"}
-    if low == 0 and high == 1 and values.dim() >= 1 and values.shape[-1] > 1 and bool((values.sum(-1) == 1).all()):
+    if (
+        low == 0
+        and high == 1
+        and values.dim() >= 1
+        and values.shape[-1] > 1
+        and bool((values.sum(-1) == 1).all())
+    ):
         return {"kind": "one_hot"}
-    if dtype not in FLOATS and flat.numel() > 1 and low == 0 and high == flat.numel() - 1 and flat.unique().numel() == flat.numel():
+    if (
+        dtype not in FLOATS
+        and flat.numel() > 1
+        and low == 0
+        and high == flat.numel() - 1
+        and flat.unique().numel() == flat.numel()
+    ):
         return {"kind": "permutation"}
     return {"kind": "integers", "low": low, "high": high + 1}
 
 
 def constant_varied(value, dtype):
-    """What stands in for a constant, so that no shortcut for it passes: around it, on its side of zero."""
+    """Returns the distribution that replaces a constant, so that no shortcut for the constant
+    passes: around it, on its side of zero."""
     if dtype not in FLOATS:
         return {"kind": "constant", "value": _number(value)}
     if value == 0:
         return {"kind": "uniform", "low": -0.5, "high": 0.5}
-    return {"kind": "uniform", "low": _number(min(0.5 * value, 1.5 * value)), "high": _number(max(0.5 * value, 1.5 * value))}
+    return {
+        "kind": "uniform",
+        "low": _number(min(0.5 * value, 1.5 * value)),
+        "high": _number(max(0.5 * value, 1.5 * value)),
+    }
 
 
-FIXED = {"kind": "fixed"}  # equal in every draw and no constant: a mask, an index table
+FIXED = {"kind": "fixed"}  # equal in every draw, but not constant: a mask, an index table
 
 
 def classify(tensor, other, watched=None):
-    """The distribution of `tensor`, `other` being a second draw of it; (spec, note or None). spec is FIXED for what is no random draw."""
+    """Returns (spec, note or None): the distribution of `tensor`, with `other` as a second draw of
+    it. spec is FIXED for a tensor without randomness."""
     if watched:
         return watched, None
     first, second = tensor.detach().cpu(), other.detach().cpu()
-    if first.numel() > 1 << 22 and not _is_square(first):  # a part tells as much
+    if first.numel() > 1 << 22 and not _is_square(first):  # a part suffices
         first, second = first.reshape(-1)[: 1 << 22], second.reshape(-1)[: 1 << 22]
     floating = first.dtype in FLOATS
     values = first.double()
@@ -150,14 +202,24 @@ def classify(tensor, other, watched=None):
         return FIXED, "holds infinities or NaN"
     if torch.equal(first, second):
         low, high = values.min().item(), values.max().item()
-        return (FIXED, None) if low != high else (constant_varied(low, first.dtype), "constant %g, varied" % low)
-    if bool((values == values.round()).all()) and values.unique().numel() <= max(64, values.numel() // 4 if not floating else 0):
+        return (
+            (FIXED, None)
+            if low != high
+            else (constant_varied(low, first.dtype), "constant %g, varied" % low)
+        )
+    if bool((values == values.round()).all()) and values.unique().numel() <= max(
+        64, values.numel() // 4 if not floating else 0
+    ):
         return _of_integral(values, first.dtype), None
-    if floating and values.numel() < 16:  # too few to tell anything but their size
+    if floating and values.numel() < 16:  # too few values for more than their size
         both = torch.cat([values.reshape(-1), second.double().reshape(-1)])
         low, high = both.min().item(), both.max().item()
         most = 1.5 * max(abs(low), abs(high))
-        return {"kind": "uniform", "low": _number(0.5 * low if low > 0 else -most), "high": _number(0.5 * high if high < 0 else most)}, None
+        return {
+            "kind": "uniform",
+            "low": _number(0.5 * low if low > 0 else -most),
+            "high": _number(0.5 * high if high < 0 else most),
+        }, None
     if not floating:
         spec = _of_integral(values, first.dtype)
         return spec, None if spec["kind"] != "integers" else "bounds as seen in a draw"
@@ -175,20 +237,29 @@ def classify(tensor, other, watched=None):
             spec, fits = _of_values(inside)
             if spec["kind"] == "normal":
                 spread = 1.7320508 * spec["std"]
-                spec = {"low": _number(spec["mean"] - spread), "high": _number(spec["mean"] + spread)}
-            return {"kind": kind, "low": spec["low"], "high": spec["high"]}, None if fits else "filled uniformly over its range"
+                spec = {
+                    "low": _number(spec["mean"] - spread),
+                    "high": _number(spec["mean"] + spread),
+                }
+            return {"kind": kind, "low": spec["low"], "high": spec["high"]}, (
+                None if fits else "filled uniformly over its range"
+            )
     spec, fits = _of_values(values)
     return spec, None if fits else "not of a known kind: filled uniformly over its range"
 
 
 def sample(spec, shape, dtype, generator):
-    """A tensor drawn from a distribution; as the judge draws it, with other numbers."""
+    """Draws a tensor from a distribution as the judge does, with other numbers."""
     kind = spec["kind"]
     count = math.prod(shape)
     if kind == "normal":
-        values = torch.empty(shape, dtype=torch.float32).normal_(spec.get("mean", 0), spec.get("std", 1), generator=generator)
+        values = torch.empty(shape, dtype=torch.float32).normal_(
+            spec.get("mean", 0), spec.get("std", 1), generator=generator
+        )
     elif kind in ("uniform", "symmetric", "upper_triangular", "lower_triangular"):
-        values = torch.empty(shape, dtype=torch.float32).uniform_(spec.get("low", 0), spec.get("high", 1), generator=generator)
+        values = torch.empty(shape, dtype=torch.float32).uniform_(
+            spec.get("low", 0), spec.get("high", 1), generator=generator
+        )
         if kind == "upper_triangular":
             values = values.triu()
         elif kind == "lower_triangular":
@@ -210,7 +281,8 @@ def sample(spec, shape, dtype, generator):
 
 
 def varied(values, how, generator):
-    """`values` under one of the judge's own variations (docs/reference/task-format.md, "vary")."""
+    """Returns `values` under one of the judge's own variations (docs/reference/task-format.md,
+    "vary")."""
     if how == "scale_up":
         return values * 64
     if how == "scale_down":
@@ -219,7 +291,9 @@ def varied(values, how, generator):
         return values + 8 * values.std() if values.numel() > 1 else values + 8 * values.abs()
     result = values.clone().reshape(-1)
     if how == "outlier":
-        places = torch.randint(0, result.numel(), (max(1, result.numel() // 1024),), generator=generator)
+        places = torch.randint(
+            0, result.numel(), (max(1, result.numel() // 1024),), generator=generator
+        )
         result[places] *= 32
     else:  # cancellation
         pairs = result[: result.numel() // 2 * 2].reshape(-1, 2)

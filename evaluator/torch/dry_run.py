@@ -1,11 +1,14 @@
-"""The dry run of a solution that compiles when it is called: Triton, torch.compile and others of their kind.
+"""The dry run of a solution that compiles when it is called: Triton, torch.compile and similar.
 
     dry_run PLANS [--cuda]   a JSON list of plans (runner.py), one for each workload
 
-A runner starts no programs, so such a solution is executed once beforehand in a process that may, on the device that it will be judged on: each workload is loaded as a
-runner would, and called twice on inputs of the problem file's own, never the judge's. The files that compilers have left (caches.py) and what programs said (commands.py)
-go to descriptor 3 as one record (evaluator/judge/python/build_archive.h), and from there to the solution's own runners, which find everything in the same folders (`take`). What fails here
-is no verdict: the runner, which executes the same again, has the words for that.
+A runner starts no programs. So the solution is executed once before, in a process that may start
+programs, on the device on which it will be judged. Each workload is loaded as in a runner and
+called twice, on inputs of the problem file, never on the judge's. The files of compilers
+(caches.py) and the answers of programs (commands.py) go to descriptor 3 as one record
+(evaluator/judge/python/build_archive.h). From there they go to the solution's own runners, which
+find everything in the same folders (`take`). A failure here is no verdict: the runner executes the
+same code again and reports it.
 """
 import gc
 import json
@@ -19,11 +22,12 @@ import commands
 import compiled
 import virtual_fs
 
-NAME = "dry-run.caches"  # beside a solution's extensions
-HERE = "kforge-here"  # where relative paths lead, in a runner as well
+NAME = "dry-run.caches"  # in the folder of a solution's extensions
+HERE = "kforge-here"  # the base of relative paths, in a runner as well
 CALLS = 2
 EXTENSIONS = "extensions"  # KF_EXTENSIONS_FOLDER
-SETTINGS = dict(compiled.SETTINGS, TRITON_CACHE_AUTOTUNING="1")  # what was tuned here is not tuned again in the solution's time
+# What was tuned here is not tuned again in the solution's time.
+SETTINGS = dict(compiled.SETTINGS, TRITON_CACHE_AUTOTUNING="1")
 
 INDUCTOR = ("torch.compile", "torch._inductor", "torch._dynamo")
 
@@ -31,7 +35,7 @@ _taken = False
 
 
 def settle(top):
-    """The same surroundings in both processes."""
+    """Sets equal surroundings in both processes."""
     for name, value in SETTINGS.items():
         os.environ[name] = top + value[len("/tmp") :] if value.startswith("/tmp/") else value
     here = os.path.join(top, HERE)
@@ -40,7 +44,8 @@ def settle(top):
 
 
 def settle_inductor(text):
-    """For torch.compile: without headers that are compiled ahead, which take longer than a kernel or two, and are too large to be kept (caches.py)."""
+    """Sets torch.compile to work without precompiled headers. They take longer than a kernel or
+    two, and are too large to keep (caches.py)."""
     if not any(word in text for word in INDUCTOR):
         return
     try:
@@ -52,7 +57,8 @@ def settle_inductor(text):
 
 
 def take(folder, text):
-    """For a runner, before its second filter and before the solution, whose text it is given: once, where `folder` has what a dry run left."""
+    """Takes a dry run's results in a runner, once, before the second filter and before the solution
+    runs. `text`: of the solution."""
     global _taken
     path, top = os.path.join(folder, NAME), tempfile.gettempdir()
     if _taken or not os.path.exists(path):
@@ -70,14 +76,17 @@ def take(folder, text):
 
 
 def forget():
-    """What torch.compile knows of the workloads before: it would take another size for one of many, and compile anew."""
+    """Clears torch.compile's memory of earlier workloads. Otherwise it would take another size for
+    a variable one, and compile again."""
     known = sys.modules.get("torch._dynamo")
     if known is not None and hasattr(known, "reset"):
         known.reset()
 
 
 def execute(plan, folder, place):
-    """With weights as the judge's are and, where the solution's constructor makes others, which may take other kernels, with those, as frozen weights and KernelBench's protocol do."""
+    """Executes a plan with weights as the judge's are. If the solution's constructor makes other
+    weights, which may need other kernels, executes it with those, too, as frozen weights and
+    KernelBench's protocol do."""
     import runner
 
     loaded = runner.Loaded(plan, folder, place)
@@ -95,7 +104,8 @@ def execute(plan, folder, place):
 
 
 def execute_all(plans, folder, place):
-    """What went wrong first, or "". Another workload may go well: a large one has no memory here, say."""
+    """Returns the first failure, or "". Another workload may succeed: a large one may lack memory
+    here."""
     seen, why = [], ""
     for plan in plans:
         shapes = (plan["patches"], plan["arguments"])
@@ -141,4 +151,4 @@ def main(arguments):
     words = ["%d files, %d programs asked" % (files, len(record.answers)), "others left out" if left_out else "", why]
     build.note("; ".join(word for word in words if word))
     sys.stdout.flush()
-    os._exit(0)  # threads and farewells of the solution's are nobody's concern
+    os._exit(0)  # without the solution's threads and exit handlers

@@ -1,12 +1,15 @@
-"""Extensions that a solution compiles: what stands in the place of torch.utils.cpp_extension's load and load_inline.
+"""Extensions that a solution compiles: replaces load and load_inline of torch.utils.cpp_extension.
 
-A runner starts no programs, so a solution is executed twice. First in the build jail (build.py), where each call compiles, with PyTorch's own code,
-and what came of it leaves the jail: libraries, or the words of the compiler. Then in the runner, where the same call finds the library and only
-loads it. Calls are told apart by a hash of what they were asked to compile: sources, functions, flags. Names are no part of it, because solutions make
-them up (a time, a random number), nor are folders; so the library is loaded under the name that it was built with.
+A runner starts no programs, so a solution is executed twice. The first time is in the build jail
+(build.py). There each call compiles with PyTorch's own code, and its result leaves the jail: a
+library, or the compiler's messages. The second time is in the runner, where the same call finds the
+library and only loads it. A hash of the call's sources, functions and flags identifies it. Names
+and folders do not count, because solutions make names up (a time, a random number). So the library
+is loaded under the name that it was built with.
 
-Both are a stranger's surroundings: a solution may replace all of this. It can only do itself harm by that. What leaves the jail is believed to be nothing but
-the solution's own binary, and what is loaded in the runner runs behind the same filters as the solution itself.
+A solution may replace all of this, in the jail and in the runner. It can harm only itself: files
+that leave the jail count only as the solution's own binary, and a library in the runner runs behind
+the solution's filters.
 """
 import contextlib
 import functools
@@ -27,13 +30,21 @@ import load
 import virtual_fs
 
 MENTION = "cpp_extension"  # a solution without this word compiles nothing
-NO_PART = ("name", "build_directory", "verbose", "keep_intermediates", "extra_include_paths", "use_pch")
+NO_PART = (
+    "name",
+    "build_directory",
+    "verbose",
+    "keep_intermediates",
+    "extra_include_paths",
+    "use_pch",
+)
 SOURCES = ("cpp_sources", "cuda_sources", "sycl_sources")
 MESSAGE_BYTES = 64 << 10
 
 
 class BuildFailed(RuntimeError):
-    """The compiler refused; what PyTorch raises is a RuntimeError, too. `where` and `what` are about the solution's own text as far as that can be told."""
+    """The compiler failed. PyTorch raises a RuntimeError, too. `where` and `what` refer to the
+    solution's own text as far as possible."""
 
     unsupported = False
 
@@ -47,7 +58,7 @@ class BuildFailed(RuntimeError):
         return other
 
 
-# ---- what a call asks for -------------------------------------------------------------------------------------------------------------------
+# ---- what a call asks for ------------------------------------------------------------------------
 
 
 def as_list(value):
@@ -55,7 +66,7 @@ def as_list(value):
 
 
 def read_sources(paths):
-    """[(extension, text)] of load's files."""
+    """Returns [(extension, text)] of load's files."""
     texts = []
     for path in paths:
         with open(os.fspath(path), encoding="utf-8", errors="replace") as file:
@@ -64,7 +75,7 @@ def read_sources(paths):
 
 
 def key_of(kind, given):
-    """The hash by which a call is found again; `given` are its arguments by name."""
+    """Returns the hash that identifies a call. `given` are its arguments by name."""
     plain = {}
     for name, value in given.items():
         if name in NO_PART or value is None:
@@ -82,13 +93,14 @@ def key_of(kind, given):
 
 
 def plain_name(name):
-    """Fit for a macro and for a file's name."""
+    """Returns a name that is valid in a macro and as a file name."""
     cleaned = re.sub(r"[^A-Za-z0-9_]", "_", str(name))[:60]
     return cleaned if cleaned[:1].isalpha() else "extension_" + cleaned[:40]
 
 
 def caller_line(file_name):
-    """The innermost line of the solution that is being executed; None when it calls from elsewhere."""
+    """Returns the innermost line of the solution that is being executed; None for a call from
+    elsewhere."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == file_name:
@@ -97,14 +109,20 @@ def caller_line(file_name):
     return None
 
 
-# ---- what the compiler says -----------------------------------------------------------------------------------------------------------------
+# ---- what the compiler says ----------------------------------------------------------------------
 
-COMPLAINT = re.compile(r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$", re.M)
-LINKER = re.compile(r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M)
+COMPLAINT = re.compile(
+    r"^(?P<file>[^\s:()][^:()\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((?P<other>\d+)\)): (?:(?:fatal )?error:? |(?=unsupported on ))(?P<what>.*)$",
+    re.M,
+)
+LINKER = re.compile(
+    r"^.*(undefined reference to .*|multiple definition of .*|cannot find -l.*)$", re.M
+)
 
 
 def line_in_solution(solution, given, file_text, number):
-    """Where line `number` of a file that was put together from the call's strings stands in the solution; None when it can't be told."""
+    """Returns the line of the solution for line `number` of a file that was made of the call's
+    strings; None if unknown."""
     for source in [text for name in SOURCES for text in as_list(given.get(name))] + [file_text]:
         there, here = file_text.find(source), solution.find(source)
         if there < 0 or here < 0 or not source.strip():
@@ -114,18 +132,24 @@ def line_in_solution(solution, given, file_text, number):
             return solution.count("\n", 0, here) + 1 + number - first
     lines = file_text.split("\n")
     wanted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    found = [i for i, line in enumerate(solution.split("\n"), 1) if wanted and line.strip() == wanted]
+    found = [
+        i for i, line in enumerate(solution.split("\n"), 1) if wanted and line.strip() == wanted
+    ]
     return found[0] if len(found) == 1 else None
 
 
 def place_of_complaint(text, given, folder, solution, solution_name, call_line):
-    """("candidate.py:31", "'foo' was not declared") of what a compiler printed."""
+    """Returns ("candidate.py:31", "'foo' was not declared") for a compiler's output."""
     called = "%s:%d" % (solution_name, call_line) if call_line else solution_name
     found = COMPLAINT.search(text)
     if found is None:
         found = LINKER.search(text)
-        return called, found.group(1) if found else next(iter(text.strip().split("\n")), "it does not compile")
-    number, path = int(found.group("line") or found.group("other")), os.path.join(folder, found.group("file"))
+        return called, (
+            found.group(1) if found else next(iter(text.strip().split("\n")), "it does not compile")
+        )
+    number, path = int(found.group("line") or found.group("other")), os.path.join(
+        folder, found.group("file")
+    )
     line = None
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -137,15 +161,16 @@ def place_of_complaint(text, given, folder, solution, solution_name, call_line):
     return called, "%s (%s:%d)" % (found.group("what"), os.path.basename(path), number)
 
 
-# ---- the two stand-ins ----------------------------------------------------------------------------------------------------------------------
+# ---- the two stand-ins ---------------------------------------------------------------------------
 
 
 class Extensions:
-    """Takes the place of load and load_inline; `perform(kind, real, given)` is what differs."""
+    """Replaces load and load_inline. `perform(kind, real, given)` differs between jail and runner.
+    """
 
     def __init__(self, solution, solution_name):
         self.solution, self.solution_name = solution, solution_name
-        self.lines = set()  # of the solution, from which something was asked for
+        self.lines = set()  # lines of the solution with a call
         self.known = {}  # key -> module
         self.lock = threading.RLock()
 
@@ -153,7 +178,7 @@ class Extensions:
         try:
             import torch.utils.cpp_extension as machinery
         except Exception:
-            return  # the solution's own import says why
+            return  # The solution's own import reports why.
         for kind in ("load", "load_inline"):
             setattr(machinery, kind, self._replacement(kind, getattr(machinery, kind)))
         machinery.is_ninja_available = lambda: True
@@ -178,23 +203,29 @@ class Extensions:
 
 
 class Compiling(Extensions):
-    """In the build jail. `put(kind, key, name, content)` lets something leave it."""
+    """The part of the build jail. `put(kind, key, name, content)` lets a record leave it."""
 
     def __init__(self, solution, solution_name, put):
         super().__init__(solution, solution_name)
         self.put = put
-        self.busy = False  # a compiler is at work
-        self.refused = {}  # key -> what was raised: asked again, it would be refused again, in as much time
+        self.busy = False  # a compiler runs
+        self.refused = {}  # Key -> the exception, so that a repeated call fails at once.
         self.for_gpu = "CUDA_HOME" in os.environ  # as the judge of a GPU sets it
 
     def perform(self, kind, real, given, key, line):
         if key in self.refused:
             raise self.refused[key].again()
-        given = dict(given, verbose=False, build_directory=tempfile.mkdtemp(prefix="kforge-extension-"), name=plain_name(given["name"]))
+        given = dict(
+            given,
+            verbose=False,
+            build_directory=tempfile.mkdtemp(prefix="kforge-extension-"),
+            name=plain_name(given["name"]),
+        )
         for name, value in given.items():  # PyTorch puts lines of its own into the caller's lists
             if isinstance(value, (list, tuple)):
                 given[name] = list(value)
-        for name in ("sources", "extra_include_paths"):  # compilers know nothing of virtual_fs.py's folders
+        # Compilers know nothing of virtual_fs.py's folders.
+        for name in ("sources", "extra_include_paths"):
             if given.get(name):
                 given[name] = [virtual_fs.place(os.fspath(path)) for path in as_list(given[name])]
         folder = given["build_directory"]
@@ -205,11 +236,15 @@ class Compiling(Extensions):
             module = self.compile(real, dict(given))
             for path in glob.glob(os.path.join(glob.escape(folder), "*.so")):
                 with open(path, "rb") as file:
-                    self.put("library", key, os.path.splitext(os.path.basename(path))[0], file.read())
+                    self.put(
+                        "library", key, os.path.splitext(os.path.basename(path))[0], file.read()
+                    )
             return module
         except Exception as error:
             text = str(error)[-MESSAGE_BYTES:] or type(error).__name__
-            where, what = place_of_complaint(text, given, folder, self.solution, self.solution_name, line)
+            where, what = place_of_complaint(
+                text, given, folder, self.solution, self.solution_name, line
+            )
             self.put("failed", key, given["name"], text.encode("utf-8", "replace"))
             failure = BuildFailed(text, where, "%s; extension %s" % (what, given["name"]))
             failure.unsupported = getattr(error, "unsupported", False) is True
@@ -232,7 +267,8 @@ class Compiling(Extensions):
 
 
 class Loading(Extensions):
-    """In a runner: everything has been compiled; `folder` holds KEY-NAME.so and KEY.failed."""
+    """The part of a runner, after everything was compiled. `folder` holds KEY-NAME.so and
+    KEY.failed."""
 
     def __init__(self, solution, solution_name, folder):
         super().__init__(solution, solution_name)
@@ -253,7 +289,10 @@ class Loading(Extensions):
         import cuda_on_cpu
         import torch
 
-        on_gpu, name = torch.cuda.is_available(), os.path.basename(found[0])[len(key) + 1 : -len(".so")]
+        on_gpu, name = (
+            torch.cuda.is_available(),
+            os.path.basename(found[0])[len(key) + 1 : -len(".so")],
+        )
         if given.get("is_python_module", True):
             with contextlib.nullcontext() if on_gpu else cuda_on_cpu.own_runtime_first():
                 return self._import(found[0], name)
@@ -264,14 +303,16 @@ class Loading(Extensions):
 
     @staticmethod
     def _import(path, name):
-        spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.ExtensionFileLoader(name, path))
+        spec = importlib.util.spec_from_file_location(
+            name, path, loader=importlib.machinery.ExtensionFileLoader(name, path)
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
 
 def serve(solution, solution_name, folder):
-    """For the programs that run a solution: its extensions are in `folder`."""
+    """Installs the runner's part. The solution's extensions are in `folder`."""
     if MENTION not in solution:
         return
     Loading(solution, solution_name, folder).install()

@@ -1,16 +1,20 @@
-"""How an oracle on a GPU computes convolutions. cuDNN has no good kernels for float64: a convolution that takes 2 ms in float32 may take a second, where PyTorch's own, a
-matrix product of cuBLAS's for each sample, takes some milliseconds; in others, and in recurrent networks, it is the other way round. Both are float64, so the
-faster one is taken, once for each problem.
+"""Chooses how an oracle on a GPU computes convolutions.
+
+cuDNN has no fast kernels for float64: a convolution of 2 ms in float32 may take a second. PyTorch's
+own code, one matrix product of cuBLAS for each sample, takes some milliseconds. For other
+convolutions and for recurrent networks cuDNN is the faster one. Both compute in float64, so the
+faster one is chosen, once for each problem.
 """
 import time
 
-WORDS = ("conv", "lstm", "gru", "rnn")  # what else asks cuDNN is quick either way
-QUICK = 0.02  # seconds: nothing to be gained
-ONCE = 3.0  # that a first call may take for what is loaded and chosen in it
+WORDS = ("conv", "lstm", "gru", "rnn")  # other users of cuDNN are fast either way
+QUICK = 0.02  # seconds: not worth a comparison
+ONCE = 3.0  # seconds of a first call for loading and choosing kernels
 
 
 def prefers_cudnn(text, call, synchronize, clock=time.monotonic):
-    """Whether `call` is to run with torch.backends.cudnn.enabled; leaves that as it likes. `text`: of the problem."""
+    """True if `call` should run with torch.backends.cudnn.enabled. Leaves that setting changed.
+    `text`: of the problem."""
     from torch.backends import cudnn
 
     def seconds(enabled):

@@ -1,5 +1,6 @@
-"""Floating-point operations of a call, by watching what reaches PyTorch's dispatcher: products count two for each multiply-add, everything
-else one for each element that it makes. An estimate that is the same on a tensor without storage."""
+"""Counts the floating-point operations of a call from the operations that reach PyTorch's
+dispatcher. A product counts two for each multiply-add. Any other operation counts one for each
+element of its result. The estimate is the same on a tensor without storage."""
 import math
 
 import torch
@@ -43,7 +44,16 @@ class FlopCounter(TorchDispatchMode):
                 self.convolves = self.convolves or args[0].dtype == torch.float32
             elif "scaled_dot_product" in name:
                 self.total += _attention(args)
-            elif isinstance(first, torch.Tensor) and name not in ("view", "_unsafe_view", "expand", "permute", "transpose", "t", "detach", "alias"):
+            elif isinstance(first, torch.Tensor) and name not in (
+                "view",
+                "_unsafe_view",
+                "expand",
+                "permute",
+                "transpose",
+                "t",
+                "detach",
+                "alias",
+            ):
                 self.total += first.numel()
         except (AttributeError, IndexError, TypeError):
             pass  # another signature in another version: left out

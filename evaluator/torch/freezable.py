@@ -1,14 +1,20 @@
-"""Whether a problem asks as much of a solution when its weights are those that constructors draw (frozen.py), and stay the same through a measurement.
+"""Decides if a problem demands as much of a solution with the weights that constructors draw
+(frozen.py), fixed for a measurement.
 
-Where weights are arguments the judge draws each by itself, anew for every set. A constructor may draw them so that part of the work comes to nothing: rows that
-repeat, an orthogonal matrix before its transpose, copies of one expert, a gate that is all but shut, weights that few inputs reach. A solution that leaves such
-work out would be right. So all of this has to hold, at the size at which the problem is measured, or solutions that fold their weights stay wrong:
+If weights are arguments, the judge draws each of them itself, anew for every set. A constructor may
+draw weights that make part of the work useless: equal rows, an orthogonal matrix before its
+transpose, copies of one expert, a gate that is almost shut, weights that few inputs reach. A
+solution that skips the useless work would be right. So all of the following must hold at the
+measured size. Otherwise solutions that fold their weights stay wrong:
 
-- inputs are floating: of integers a folded module may be a table;
-- under SEEDS seeds outputs are finite, those of other inputs differ by FAINT, and no rounding decides;
-- weights differ from seed to seed, nearly all of their numbers are different from each other, and each weight taken from another seed changes the output by INFLUENCE,
-  unless it can't be told from rounding wherever it is drawn (a bias before a batch norm);
-- a matrix is as far from one of low rank, or from an orthogonal one, as the same numbers are in another order, and no two weights go together.
+- Inputs are floating-point numbers. With integers a folded module may be a table.
+- Under SEEDS seeds outputs are finite, differ for other inputs by FAINT, and do not hang on
+  rounding.
+- Weights differ between seeds, almost all their numbers are distinct, and each weight of another
+  seed changes the output by INFLUENCE. An exception is a weight that never differs from rounding (a
+  bias before a batch norm).
+- A matrix is as far from low rank, and from an orthogonal matrix, as its numbers in another order.
+  No two weights are related.
 """
 import time
 
@@ -21,11 +27,11 @@ import problem_measure
 
 SEEDS = 12
 INFLUENCE = 1e-3  # of the output
-ROUNDINGS = 4  # that much of its rounding error can't be told from it
+ROUNDINGS = 4  # multiples of the rounding error that count as rounding
 MOST_EQUAL = 0.1  # of a weight's numbers, between seeds
-MOST_REPEATED = 0.05  # of a weight's numbers: float32 between -1 and 1 has few of itself
+MOST_REPEATED = 0.05  # the part of a weight's numbers that must be distinct
 MOST_CORRELATED = 0.5
-SAMPLE = 1 << 16  # numbers of a weight that are looked at
+SAMPLE = 1 << 16  # numbers of a weight that are checked
 SIDE = 512  # rows and columns
 ORDERS = 16
 PART = 8  # of the time for a problem, for all of it
@@ -46,23 +52,30 @@ def _generator():
 
 def _some(tensor):
     flat = tensor.detach().reshape(-1)
-    return flat if flat.numel() <= SAMPLE else flat[torch.randperm(flat.numel(), generator=_generator())[:SAMPLE]]
+    return (
+        flat
+        if flat.numel() <= SAMPLE
+        else flat[torch.randperm(flat.numel(), generator=_generator())[:SAMPLE]]
+    )
 
 
 def _concentration(matrix):
-    """The sum of fourth powers of singular values by the square of that of squares: 1 for rank one, least where all are the same."""
+    """Returns the sum of fourth powers of the singular values over the square of the sum of their
+    squares: 1 for rank one, least if all are equal."""
     gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
     return (gram.square().sum() / matrix.square().sum().square()).item()
 
 
 def is_structured(tensor):
-    """Whether the same numbers in another order would make another matrix."""
+    """True if the same numbers in another order would make a different kind of matrix."""
     if tensor.dim() < 2:
         return False
     matrix, generator = tensor.detach().double().flatten(1), _generator()
     for side in (0, 1):
         if matrix.shape[side] > SIDE:
-            matrix = matrix.index_select(side, torch.randperm(matrix.shape[side], generator=generator)[:SIDE])
+            matrix = matrix.index_select(
+                side, torch.randperm(matrix.shape[side], generator=generator)[:SIDE]
+            )
     if min(matrix.shape) < 2:
         return False
     shuffled = []
@@ -74,7 +87,7 @@ def is_structured(tensor):
 
 
 def go_together(a, b):
-    """Whether numbers of one tell numbers of the other, as they lie or transposed."""
+    """True if the numbers of one weight predict those of another, as they lie or transposed."""
     if a.numel() != b.numel() or a.numel() < 2:
         return False
     a, limit = a.detach().double(), MOST_CORRELATED + 3 / a.numel() ** 0.5
@@ -93,24 +106,41 @@ def _construct(args, seed):
 
 
 def _require_weights(args, limit, first, second):
-    """Weights by name, of two seeds."""
-    states = [{name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)]
+    """Checks weights by name, of two seeds."""
+    states = [
+        {name: tensor for name, tensor, _ in load.state_entries(model)} for model in (first, second)
+    ]
     pairs = []
     for name, (tensor, _, _) in args.state.items():
         limit.look()
         a, b = (state.get(name) for state in states)
-        require(a is not None and b is not None and a.shape == b.shape == tensor.shape and a.dtype in dist.FLOATS, "%s is not always there" % name)
-        require((a == b).double().mean().item() <= MOST_EQUAL, "%s is the same under other seeds" % name)
+        require(
+            a is not None
+            and b is not None
+            and a.shape == b.shape == tensor.shape
+            and a.dtype in dist.FLOATS,
+            "%s is not always there" % name,
+        )
+        require(
+            (a == b).double().mean().item() <= MOST_EQUAL, "%s is the same under other seeds" % name
+        )
         some = _some(a)
-        require(some.numel() < 2 or torch.unique(some).numel() >= (1 - MOST_REPEATED) * some.numel(), "%s repeats its numbers" % name)
+        require(
+            some.numel() < 2 or torch.unique(some).numel() >= (1 - MOST_REPEATED) * some.numel(),
+            "%s repeats its numbers" % name,
+        )
         require(not is_structured(a), "%s is no matrix of independent numbers" % name)
-        require(not any(go_together(a, other) for _, other, _ in pairs), "%s is made of another weight" % name)
+        require(
+            not any(go_together(a, other) for _, other, _ in pairs),
+            "%s is made of another weight" % name,
+        )
         pairs.append((name, a, b))
     return pairs
 
 
 def _is_silent(args, model, name, inputs):
-    """Whether a weight, drawn as the judge draws it in a module with weights that are drawn, changes the output by no more than rounding does."""
+    """True if a weight, drawn as the judge draws it in a module with drawn weights, changes the
+    output by no more than rounding does."""
     frozen_model, args.model = args.model, model
     before = args.keep_state()
     try:
@@ -127,7 +157,7 @@ def _is_silent(args, model, name, inputs):
 
 
 def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
-    """Of each weight, of another seed's numbers in its place."""
+    """Checks that each weight of another seed changes the output."""
     for name, a, b in pairs:
         limit.look()
         kept = a.detach().clone()
@@ -137,11 +167,14 @@ def _require_influence(args, limit, drawn_model, pairs, inputs, outputs):
         with torch.no_grad():
             a.copy_(kept)
         matters = problem_measure.difference(outputs, changed) >= INFLUENCE
-        require(matters or _is_silent(args, drawn_model, name, inputs), "%s hardly influences the output" % name)
+        require(
+            matters or _is_silent(args, drawn_model, name, inputs),
+            "%s hardly influences the output" % name,
+        )
 
 
 def _require_outputs(args, limit, seeds):
-    """That they are finite and depend on inputs, whatever the weights are."""
+    """Checks that outputs are finite and depend on inputs, with any weights."""
     inputs, others = args.values(8), args.values(21)
     for seed in seeds:
         limit.look()
@@ -151,7 +184,10 @@ def _require_outputs(args, limit, seeds):
         changed = args.call(others)
         args.model.load_state_dict(before)
         require(problem_measure.finite(outputs + changed), "the output is not always finite")
-        require(problem_measure.difference(outputs, changed) >= problem_measure.FAINT, "the output hardly depends on the input")
+        require(
+            problem_measure.difference(outputs, changed) >= problem_measure.FAINT,
+            "the output hardly depends on the input",
+        )
     try:
         error = problem_measure.rounding_error(args.model, inputs, outputs)
     except (RuntimeError, TypeError):  # it insists on its own precision
@@ -159,9 +195,20 @@ def _require_outputs(args, limit, seeds):
     require(error <= problem_measure.UNSTABLE, "rounding decides about the output")
     generator = torch.Generator().manual_seed(6)
     for how in problem_measure.VARIATIONS:
-        varied = [dist.varied(v.float(), how, generator).to(v.dtype) if s and s["kind"] in ("normal", "uniform") and s.get("vary", True) and problem_measure.applies(s, how) else v
-                  for s, v in zip(args.specs, inputs)]
-        require(problem_measure.finite(args.call(varied)), "the output of varied inputs is not finite")
+        varied = [
+            (
+                dist.varied(v.float(), how, generator).to(v.dtype)
+                if s
+                and s["kind"] in ("normal", "uniform")
+                and s.get("vary", True)
+                and problem_measure.applies(s, how)
+                else v
+            )
+            for s, v in zip(args.specs, inputs)
+        ]
+        require(
+            problem_measure.finite(args.call(varied)), "the output of varied inputs is not finite"
+        )
 
 
 class Limit:
@@ -170,15 +217,23 @@ class Limit:
         self.end = time.monotonic() + seconds
 
     def look(self):
-        require(time.monotonic() < self.end, "it takes longer than %g s to find out (an import's --timeout gives it more)" % self.seconds)
+        require(
+            time.monotonic() < self.end,
+            "it takes longer than %g s to find out (an import's --timeout gives it more)"
+            % self.seconds,
+        )
 
 
 def why_not(args, seconds):
-    """What keeps solutions of this problem from being judged with frozen weights; None: nothing. `seconds` are those for the problem."""
+    """Returns the reason against frozen weights for this problem; None without a reason. `seconds`:
+    the time for the problem."""
     kept, limit = args.model, Limit(seconds / PART)
     try:
         require(any(kind == "parameter" for _, kind, _ in args.state.values()), "it has no weights")
-        require(all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None), "an input is not floating")
+        require(
+            all(v.dtype in dist.FLOATS for v, s in zip(args.first, args.specs) if s is not None),
+            "an input is not floating",
+        )
         first, second = _construct(args, 51), _construct(args, 52)
         pairs = _require_weights(args, limit, first, second)
         args.model = first
@@ -186,14 +241,18 @@ def why_not(args, seconds):
         before = args.keep_state()
         outputs = args.call(inputs)
         args.model.load_state_dict(before)
-        require(problem_measure.difference(outputs, args.call(inputs)) <= 1e-4, "two calls with the same inputs differ")
+        require(
+            problem_measure.difference(outputs, args.call(inputs)) <= 1e-4,
+            "two calls with the same inputs differ",
+        )
         args.model.load_state_dict(before)
         _require_influence(args, limit, kept, pairs, inputs, outputs)
         _require_outputs(args, limit, range(53, 53 + SEEDS))
         return None
     except Unfreezable as reason:
         return str(reason)
-    except (problem_measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:  # such as a module that insists on its own precision
+    # Such as a module that insists on its own precision.
+    except (problem_measure.Unfit, load.LoadError, RuntimeError, TypeError) as reason:
         return problem_measure.one_line(reason)
     finally:
         args.model = kept

@@ -1,7 +1,9 @@
-"""Where a runner's modules compute: a GPU. Buffers of the judge's come as allocations of the driver's virtual memory API, by descriptor, and all that PyTorch
-allocates lies in another of them, the arena (evaluator/runner/torch_cuda.c, which stands for cudaMalloc in this process).
+"""The place of a runner's modules on a GPU. The judge's buffers come as allocations of the driver's
+virtual memory API, by descriptor. All memory that PyTorch allocates lies in one more of them, the
+device pool (evaluator/runner/torch_cuda.c, which replaces cudaMalloc in this process).
 
-A result's address is said as the judge counts: the same allocations lie at other places in its process.
+Addresses of results are given as the judge counts, since the same allocations lie elsewhere in the
+judge's process.
 """
 import contextlib
 import ctypes
@@ -9,15 +11,21 @@ import os
 from time import monotonic
 
 READ_ONLY = 2  # evaluator/protocol/wire.h
-GRANULE = 2 << 20  # in front of each allocation, on both sides
+GRANULE = 2 << 20  # before each allocation, on both sides
 NO_ADDRESS = 0
 
 
 class Memory:
-    """What torch.as_tensor takes for memory of a GPU."""
+    """GPU memory in the form that torch.as_tensor accepts."""
 
     def __init__(self, address, size):
-        self.__cuda_array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False), "strides": None}
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "strides": None,
+        }
 
 
 def load_library():
@@ -41,12 +49,14 @@ class Place:
         self.device = torch.device("cuda", 0)
         self.synchronize, self.stream = torch.cuda.synchronize, torch.cuda.current_stream
         self.scratch = None
-        self.first = self.end = self.delta = 0  # of the arena, and what to add for the judge's addresses
-        self.regions = {}  # first address -> (end, what to add)
+        # Of the device pool, and the difference to the judge's addresses.
+        self.first = self.end = self.delta = 0
+        self.regions = {}  # first address -> (end, difference to the judge's addresses)
         self._wake()
 
     def _wake(self):
-        """Threads of the driver's and PyTorch's; nothing of it stays allocated, for the arena is yet to come."""
+        """Starts the threads of the driver and of PyTorch. Keeps no memory allocated, since the
+        device pool comes later."""
         torch = self.torch
         a = torch.rand(1 << 16, device=self.device)
         torch.relu(a).sum().item()
@@ -59,14 +69,22 @@ class Place:
         return module.to(self.device)
 
     def some_numbers(self, tensor):
-        """As many as `tensor` has, here; small, so that whatever is computed with them stays finite."""
-        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(-0.01, 0.01)  # floating, as skip_init.py has it
+        """Returns as many numbers as `tensor` has, on this device. They are small, so that results
+        stay finite."""
+        # Floating, as skip_init.py has it.
+        return self.torch.empty(tensor.shape, dtype=tensor.dtype, device=self.device).uniform_(
+            -0.01, 0.01
+        )
 
-    # ---- memory ---------------------------------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------
 
     def tensor(self, command, fd, dtype, count):
-        _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = command[:14]
-        base = self.library.kf_torch_region(region, fd, region_bytes, address, int(bool(flags & READ_ONLY)))
+        _, _, _, _, flags, _, _, offset, _, data_offset, size, region_bytes, address, region = (
+            command[:14]
+        )
+        base = self.library.kf_torch_region(
+            region, fd, region_bytes, address, int(bool(flags & READ_ONLY))
+        )
         if not base:
             raise MemoryError("the driver does not map it")
         self.regions[base] = (base + region_bytes, address + GRANULE - base)
@@ -81,24 +99,34 @@ class Place:
             raise RuntimeError("PyTorch has allocated device memory before it was to")
         if refused:
             raise MemoryError("the driver does not map it")
-        self.first, self.end, self.delta = base.value, base.value + region_bytes, address + GRANULE - base.value
+        self.first, self.end, self.delta = (
+            base.value,
+            base.value + region_bytes,
+            address + GRANULE - base.value,
+        )
         probe = self.torch.empty(1, device=self.device)
         if not self.first <= probe.data_ptr() < self.end:
-            raise RuntimeError("this PyTorch does not take its device memory from libcudart.so's cudaMalloc")
+            raise RuntimeError(
+                "this PyTorch does not take its device memory from libcudart.so's cudaMalloc"
+            )
         return True
 
     def release(self):
         self.synchronize()
         self.regions.clear()
         self.library.kf_torch_unmap()
-        if not self.first:  # the oracle's: others need the memory
+        if not self.first:  # The oracle's. Others need the memory.
             self.torch.cuda.empty_cache()
 
     def make(self, function):
-        """Drawn on the GPU where the file lets PyTorch choose: at full size a processor takes ten seconds for some."""
+        """Draws on the GPU if the file leaves the device to PyTorch. At full size a processor takes
+        ten seconds for some inputs."""
         with self.device if hasattr(self.device, "__enter__") else contextlib.nullcontext():
             values = function()
-        return [value.to(self.device) if isinstance(value, self.torch.Tensor) else value for value in values]
+        return [
+            value.to(self.device) if isinstance(value, self.torch.Tensor) else value
+            for value in values
+        ]
 
     def address(self, pointer):
         if self.first <= pointer < self.end:
@@ -108,7 +136,7 @@ class Place:
                 return pointer + delta
         return NO_ADDRESS
 
-    # ---- time -----------------------------------------------------------------------------------------------------------------------------
+    # ---- time ------------------------------------------------------------------------------------
 
     def nothing(self):
         """Makes the GPU switch to this process, as calls would."""
@@ -124,7 +152,7 @@ class Place:
 
 
 class OwnMemory(Place):
-    """For a process that the judge hands no memory to: PyTorch takes it from the driver."""
+    """For a process without memory of the judge: PyTorch takes it from the driver."""
 
     def __init__(self, torch):
         self.torch = torch

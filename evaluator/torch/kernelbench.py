@@ -1,10 +1,12 @@
-"""What KernelBench's protocol says of a solution: the seed 42 before each constructor, five correctness trials whose seeds are drawn from 42, allclose with
-one tolerance on the same inputs, reference first; then three calls to warm up and a hundred timed ones on one input, in milliseconds.
+"""KernelBench's own protocol on a solution: the seed 42 before each constructor, five correctness
+trials with seeds drawn from 42, allclose with one tolerance on equal inputs, reference first. Then
+three calls to warm up and a hundred timed calls on one input, in milliseconds.
 
-All of it happens in one process with the solution, as it does there, so what is printed is the solution's own claim and nothing more: a stranger's
-code may have patched anything that is used here. On a GPU calls are timed with events, each behind a write of 256 MiB, as there. Two differences: the time
-for timing is limited, since a processor may take seconds a call; and for a GPU inputs are drawn on the GPU, where KernelBench draws them on a processor and
-copies, which takes it minutes at full size.
+All of it runs in one process with the solution, as in KernelBench. So the output is a claim of the
+solution: foreign code may have patched everything that is used here. On a GPU calls are timed with
+events, each after a write of 256 MiB, as in KernelBench. There are two differences. The time for
+timing is limited, since a processor may take seconds for a call. And for a GPU inputs are drawn on
+the GPU: KernelBench draws them on a processor and copies, which takes minutes at full size.
 """
 import json
 import sys
@@ -34,7 +36,8 @@ def time_call_by_events(module, inputs):
 
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
-    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)  # nothing of the inputs is in the cache
+    # No input is in the cache.
+    torch.empty((32, 1024, 1024), dtype=torch.int64, device="cuda").fill_(42)
     start.record()
     module(*inputs)
     end.record()
@@ -52,7 +55,13 @@ def time_calls(module, inputs, seconds, one):
         times.append(one(module, inputs))
     mean = sum(times) / len(times)
     spread = (sum((t - mean) ** 2 for t in times) / len(times)) ** 0.5
-    return {"mean": mean, "std": spread, "min": min(times), "max": max(times), "num_trials": len(times)}
+    return {
+        "mean": mean,
+        "std": spread,
+        "min": min(times),
+        "max": max(times),
+        "num_trials": len(times),
+    }
 
 
 class Protocol:
@@ -63,14 +72,23 @@ class Protocol:
         self.place = place
         self.time_call = time_call if place.kind == "cpu" else time_call_by_events
         self.torch, self.load, self.plan, self.folder = torch, load, plan, folder
-        self.claim = {"protocol": "kernelbench", "compiled": False, "correctness": False, "metadata": {}}
-        self.problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+        self.claim = {
+            "protocol": "kernelbench",
+            "compiled": False,
+            "correctness": False,
+            "metadata": {},
+        }
+        self.problem = load.Problem(
+            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        )
 
     def build(self):
         candidate = self.plan["candidate"]
         load, seed = self.load, self.plan["seed"]
         extensions.serve(candidate["text"], candidate["name"], self.folder)
-        solution = load.Problem(candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate").model_class
+        solution = load.Problem(
+            candidate["text"], candidate["name"], None, "ModelNew", "kforge_candidate"
+        ).model_class
         init = self.problem.init_inputs(seed)
         self.reference = self.place.move(self.problem.construct(init, seed))
         self.solution = self.place.move(self.problem.construct(init, seed, solution))
@@ -84,7 +102,10 @@ class Protocol:
             metadata["correctness_issue"] = "forward returned %s" % type(got).__name__
             return False
         if expected.shape != got.shape:
-            metadata["correctness_issue"] = "output shape mismatch: expected %s, got %s" % (list(expected.shape), list(got.shape))
+            metadata["correctness_issue"] = "output shape mismatch: expected %s, got %s" % (
+                list(expected.shape),
+                list(got.shape),
+            )
             return False
         tolerance = tolerance_of(expected.dtype)
         if self.torch.allclose(expected, got, atol=tolerance, rtol=tolerance):
@@ -104,7 +125,11 @@ class Protocol:
             inputs = self.inputs(seed)
             expected = self.reference(*inputs)
             got = self.solution(*inputs)
-            parts = [(expected, got)] if isinstance(expected, torch.Tensor) else list(zip(load.flatten(expected), load.flatten(got)))
+            parts = (
+                [(expected, got)]
+                if isinstance(expected, torch.Tensor)
+                else list(zip(load.flatten(expected), load.flatten(got)))
+            )
             passed += all(self.same(one, other, self.claim["metadata"]) for one, other in parts)
         self.claim["metadata"]["correctness_trials"] = "(%d / %d)" % (passed, TRIALS)
         self.claim["correctness"] = passed == TRIALS
@@ -113,16 +138,19 @@ class Protocol:
         inputs = self.inputs(self.plan["seed"])
         stats = time_calls(self.solution, inputs, TIMING_SECONDS, self.time_call)
         reference = time_calls(self.reference, inputs, TIMING_SECONDS, self.time_call)
-        self.claim.update(runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"])
+        self.claim.update(
+            runtime=stats["mean"], runtime_stats=stats, reference_runtime=reference["mean"]
+        )
         if stats["mean"] > 0:
             self.claim["speedup"] = reference["mean"] / stats["mean"]
 
 
 def run(plan, folder, place):
-    """Prints what the protocol says of the plan's solution. The runner that was asked has loaded nothing before and is asked nothing after."""
+    """Prints the protocol's result for the plan's solution. The runner has loaded nothing before,
+    and serves nothing after."""
     import gc
 
-    gc.enable()  # as in any program; the judge's batches do without
+    gc.enable()  # as in any program, unlike in the judge's batches
     protocol = Protocol(plan, folder, place)
     claim = protocol.claim
     try:
@@ -130,7 +158,7 @@ def run(plan, folder, place):
         protocol.correctness()
         if claim["correctness"] and plan.get("timed", True):
             protocol.runtimes()
-    except BaseException as error:  # whatever a solution raises, KernelBench counts it as incorrect
+    except BaseException as error:  # KernelBench counts every exception as incorrect
         text = " ".join(str(error).split())[:300]
         claim["metadata"]["runtime_error" if claim["compiled"] else "compilation_error"] = (
             text if type(error).__name__ == "LoadError" else "%s: %s" % (type(error).__name__, text)

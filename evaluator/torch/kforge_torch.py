@@ -1,17 +1,25 @@
-"""The PyTorch worker: what the judge and `kforge import` start, always in the sandbox.
+"""The PyTorch worker. The judge and `kforge import` start it, always in the sandbox.
 
-    python3 -I kforge_torch.py serve [--cuda] FILE                      speaks the judge's protocol (runner.py)
-    python3 -I kforge_torch.py check FILE                               is it a solution (check.py)
-    python3 -I kforge_torch.py build PLANS                              compiles a solution's extensions (build.py)
-    python3 -I kforge_torch.py dry_run PLANS [--cuda]                   executes a solution that compiles when it is called (dry_run.py)
-    python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …] says what arguments a problem has (describe.py)
+    python3 -I kforge_torch.py serve [--cuda] FILE    a runner (runner.py)
+    python3 -I kforge_torch.py check FILE             checks a solution (solution_check.py)
+    python3 -I kforge_torch.py build PLANS            compiles a solution's extensions (build.py)
+    python3 -I kforge_torch.py dry_run PLANS [--cuda] executes a solution that compiles when it is
+                                                      called (dry_run.py)
+    python3 -I kforge_torch.py describe FILE --seconds S [--patch N=V …]
+                                                      describes a problem file (describe.py)
 
 Each mode is a file of its own with a function main(arguments) that returns the exit status.
 """
 import os
 import sys
 
-MODES = {"serve": "runner", "check": "check", "build": "build", "dry_run": "dry_run", "describe": "describe"}
+MODES = {
+    "serve": "runner",
+    "check": "solution_check",
+    "build": "build",
+    "dry_run": "dry_run",
+    "describe": "describe",
+}
 
 
 def main(arguments):
@@ -19,7 +27,8 @@ def main(arguments):
         print("kforge_torch.py is started by kforge; it is of no use by hand", file=sys.stderr)
         return 2
     sys.dont_write_bytecode = True
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves the script's folder out
+    # -I leaves the script's folder out.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     module = __import__(MODES[arguments[0]])
     return module.main(arguments[1:])
 

@@ -1,11 +1,12 @@
-"""Loading a problem file in KernelBench's layout: class Model, get_inputs(), get_init_inputs().
+"""Loads a problem file in KernelBench's layout: class Model, get_inputs(), get_init_inputs().
 
-A file may define module-level constants (batch_size = 4096) from which others follow. To make a problem smaller they are patched in the syntax
-tree, before anything runs, so that what is computed from them follows, too. The module is executed from its text under a name of its own, is
-known to sys.modules and linecache (torch.jit and inspect ask there), and never under the name "__main__".
+A file may define module-level constants (batch_size = 4096) from which others follow. To make a
+problem smaller, they are patched in the syntax tree before the file runs. So values that are
+computed from them follow. The text is executed as a module with a name of its own, never
+"__main__". sys.modules and linecache know the module, since torch.jit and inspect need them.
 
-Used by runner.py (which runs problems and solutions under the judge's protocol) and describe.py (which tells what arguments a problem has). Both
-run in the sandbox: a problem file is somebody else's code. Needs nothing beyond PyTorch 1.13.
+runner.py and describe.py use it, both in the sandbox, because a problem file is foreign code. It
+needs nothing beyond PyTorch 1.13.
 """
 import ast
 import inspect
@@ -15,11 +16,11 @@ import sys
 import traceback
 import types
 
-SEED = 42  # KernelBench's, set before each constructor
+SEED = 42  # KernelBench sets it before each constructor.
 
 
 class LoadError(Exception):
-    """Something is wrong with a file: what, where, what to do about it."""
+    """A fault of a file: what is wrong, where, and what to do."""
 
     def __init__(self, what, where, todo=""):
         super().__init__("%s: %s%s" % (where, what, "; " + todo if todo else ""))
@@ -30,7 +31,8 @@ class LoadError(Exception):
 
 
 def place_of(error, name):
-    """"FILE:LINE" of the innermost frame of `error` that lies in the file `name`, else the name alone."""
+    """Returns "FILE:LINE" of the innermost frame of `error` in the file `name`, or only the name.
+    """
     line = None
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename == name:
@@ -39,13 +41,14 @@ def place_of(error, name):
 
 
 def words_of(error):
-    """One line: the exception's type and what it says."""
+    """Returns the exception's type and message in one line."""
     text = " ".join(str(error).split())
     return "%s: %s" % (type(error).__name__, text[:300]) if text else type(error).__name__
 
 
 def seed_all(seed=SEED):
-    """What KernelBench seeds (PyTorch, all its devices), and what a file may draw from beside it."""
+    """Seeds PyTorch and all its devices, as KernelBench does, and the other sources that a file may
+    draw from."""
     import torch
 
     torch.manual_seed(seed)
@@ -55,13 +58,17 @@ def seed_all(seed=SEED):
         numpy.random.seed(seed & 0xFFFFFFFF)
 
 
-# ---- source ---------------------------------------------------------------------------------------------------------------------------------
+# ---- source --------------------------------------------------------------------------------------
 
 
 def _targets(statement):
-    """(name, node, field, index) of the values that a module-level statement assigns: the name's own, and "NAME[i]" for each number of a
-    tuple or list that is written out."""
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+    """(name, node, field, index) of the values that a module-level statement assigns: the name's
+    own, and "NAME[i]" for each number of a tuple or list that is written out."""
+    if (
+        isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and statement.value is not None
+    ):
         yield statement.target.id, statement, "value", None
     if not isinstance(statement, ast.Assign):
         return
@@ -72,15 +79,21 @@ def _targets(statement):
                 for index, element in enumerate(statement.value.elts):
                     if isinstance(element, ast.Constant):
                         yield "%s[%d]" % (target.id, index), statement.value, "elts", index
-        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+        elif (
+            isinstance(target, ast.Tuple)
+            and isinstance(statement.value, ast.Tuple)
+            and len(target.elts) == len(statement.value.elts)
+        ):
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Name):
                     yield element.id, statement.value, "elts", index
 
 
 def assigned_names(tree):
-    """Names that module-level assignments give a value, in order, each once."""
-    return list(dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement)))
+    """Returns the names that module-level assignments give a value, in order, each once."""
+    return list(
+        dict.fromkeys(name for statement in tree.body for name, _, _, _ in _targets(statement))
+    )
 
 
 def apply_patches(tree, patches, name):
@@ -89,7 +102,9 @@ def apply_patches(tree, patches, name):
     for patch in patches:
         if patch not in known:
             raise LoadError(
-                "there is no module-level constant \"%s\" to patch" % patch, name, "it has: " + (", ".join(known) if known else "none")
+                "there is no module-level constant \"%s\" to patch" % patch,
+                name,
+                "it has: " + (", ".join(known) if known else "none"),
             )
     for statement in tree.body:
         for target, owner, field, index in _targets(statement):
@@ -108,13 +123,17 @@ def parse(text, name):
         return ast.parse(text, filename=name)
     except SyntaxError as error:
         where = "%s:%d" % (name, error.lineno) if error.lineno else name
-        raise LoadError("SyntaxError: %s" % error.msg, where, "it has to be valid Python %d.%d" % sys.version_info[:2]) from None
+        raise LoadError(
+            "SyntaxError: %s" % error.msg,
+            where,
+            "it has to be valid Python %d.%d" % sys.version_info[:2],
+        ) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise LoadError(words_of(error), name, "it has to be Python source") from None
 
 
 def execute(text, name, module_name, patches=None):
-    """Runs a file's text as a module. Errors of its own become a LoadError."""
+    """Runs a file's text as a module. Turns the file's own errors into a LoadError."""
     tree = parse(text, name)
     if patches:
         tree = apply_patches(tree, patches, name)
@@ -127,12 +146,14 @@ def execute(text, name, module_name, patches=None):
     except LoadError:
         raise
     except (Exception, SystemExit) as error:
-        raise LoadError(words_of(error), place_of(error, name), "importing it has to work") from error
+        raise LoadError(
+            words_of(error), place_of(error, name), "importing it has to work"
+        ) from error
     module.kforge_assigned = assigned_names(tree)
     return module
 
 
-# ---- problems -------------------------------------------------------------------------------------------------------------------------------
+# ---- problems ------------------------------------------------------------------------------------
 
 
 class Problem:
@@ -149,7 +170,9 @@ class Problem:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeError) as error:
-            raise LoadError(words_of(error), str(path), "expected a readable Python file in UTF-8") from None
+            raise LoadError(
+                words_of(error), str(path), "expected a readable Python file in UTF-8"
+            ) from None
         return cls(text, str(path), patches, class_name)
 
     def _class(self, class_name):
@@ -157,9 +180,17 @@ class Problem:
 
         found = getattr(self.module, class_name, None)
         if found is None:
-            raise LoadError("it does not define class %s" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+            raise LoadError(
+                "it does not define class %s" % class_name,
+                self.name,
+                "expected class %s(nn.Module)" % class_name,
+            )
         if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-            raise LoadError("%s is no subclass of torch.nn.Module" % class_name, self.name, "expected class %s(nn.Module)" % class_name)
+            raise LoadError(
+                "%s is no subclass of torch.nn.Module" % class_name,
+                self.name,
+                "expected class %s(nn.Module)" % class_name,
+            )
         return found
 
     def _call(self, function_name, missing):
@@ -167,17 +198,27 @@ class Problem:
         if function is None and missing is not None:
             return missing
         if not callable(function):
-            raise LoadError("it does not define %s()" % function_name, self.name, "expected a function that returns a list")
+            raise LoadError(
+                "it does not define %s()" % function_name,
+                self.name,
+                "expected a function that returns a list",
+            )
         try:
             value = function()
         except (Exception, SystemExit) as error:
-            raise LoadError("%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)) from error
+            raise LoadError(
+                "%s() fails: %s" % (function_name, words_of(error)), place_of(error, self.name)
+            ) from error
         if not isinstance(value, (list, tuple)):
-            raise LoadError("%s() returns %s" % (function_name, type(value).__name__), self.name, "expected a list")
+            raise LoadError(
+                "%s() returns %s" % (function_name, type(value).__name__),
+                self.name,
+                "expected a list",
+            )
         return list(value)
 
     def inputs(self, seed=None):
-        """get_inputs(); seeded first when `seed` is given."""
+        """Returns get_inputs(), after seeding if `seed` is given."""
         if seed is not None:
             seed_all(seed)
         return self._call("get_inputs", None)
@@ -188,28 +229,42 @@ class Problem:
         return self._call("get_init_inputs", [])
 
     def construct(self, init=None, seed=SEED, model_class=None):
-        """An instance; the seed is set right before the constructor, as KernelBench does. `init`: the constructor's arguments, None: asks."""
+        """Returns an instance. Seeds right before the constructor, as KernelBench does. `init`: the
+        constructor's arguments; None: get_init_inputs()."""
         chosen = model_class or self.model_class
         arguments = self.init_inputs(seed) if init is None else init
         seed_all(seed)
         try:
             return chosen(*arguments)
         except (Exception, SystemExit) as error:
-            where = place_of(error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name)
-            raise LoadError("%s(…) fails: %s" % (chosen.__name__, words_of(error)), where) from error
+            where = place_of(
+                error, getattr(sys.modules.get(chosen.__module__), "__file__", None) or self.name
+            )
+            raise LoadError(
+                "%s(…) fails: %s" % (chosen.__name__, words_of(error)), where
+            ) from error
 
     def _value(self, name):
         name, _, index = name.partition("[")
         value = getattr(self.module, name, None)
-        return value[int(index[:-1])] if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value) else None if index else value
+        return (
+            value[int(index[:-1])]
+            if index and isinstance(value, (tuple, list)) and int(index[:-1]) < len(value)
+            else None if index else value
+        )
 
     def constants(self):
-        """Module-level integers that can be patched: {"batch_size": 16, "input_shape[0]": 4096}."""
+        """Returns the module-level integers that can be patched: {"batch_size": 16,
+        "input_shape[0]": 4096}."""
         values = ((name, self._value(name)) for name in self.module.kforge_assigned)
-        return {name: value for name, value in values if isinstance(value, int) and not isinstance(value, bool)}
+        return {
+            name: value
+            for name, value in values
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
 
 
-# ---- names and kinds that a task's arguments have ---------------------------------------------------------------------------------------------
+# ---- names and kinds that a task's arguments have ------------------------------------------------
 
 DTYPES = {  # kforge's name -> PyTorch's
     "f64": "float64",
@@ -233,13 +288,13 @@ def torch_dtype(name):
 
 
 def dtype_name(dtype):
-    """kforge's name of a torch.dtype; None when it has none."""
+    """Returns kforge's name of a torch.dtype; None without one."""
     text = str(dtype).split(".")[-1]
     return next((ours for ours, theirs in DTYPES.items() if theirs == text), None)
 
 
 def forward_names(model, count):
-    """Names of the first `count` arguments of forward, valid and different."""
+    """Returns the names of the first `count` arguments of forward, valid and distinct."""
     names = []
     try:
         parameters = list(inspect.signature(model.forward).parameters.values())
@@ -255,7 +310,8 @@ def forward_names(model, count):
 
 
 def state_entries(model):
-    """(state name, tensor, "parameter" or "buffer") in state_dict order; a tensor that has two names comes once."""
+    """Returns (state name, tensor, "parameter" or "buffer") in the order of state_dict. A tensor
+    with two names comes once."""
     parameters = {id(parameter) for parameter in model.parameters()}
     seen, entries = set(), []
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -267,7 +323,8 @@ def state_entries(model):
 
 
 def widen(module):
-    """A module in float64, with tensors that it has beside its state: an initial hidden state, a table."""
+    """Converts a module to float64, with its tensors outside of state_dict: an initial hidden
+    state, a table."""
     import torch
 
     def widened(value):
@@ -290,7 +347,8 @@ def widen(module):
 
 
 def flatten(value):
-    """The tensors of what forward returned, in order: a tensor, or tuples, lists and dicts of them. Anything else: TypeError."""
+    """Returns the tensors of forward's result in order: a tensor, or tuples, lists and dicts of
+    tensors. Raises TypeError for anything else."""
     import torch
 
     if isinstance(value, torch.Tensor):

@@ -1,7 +1,9 @@
-"""Shapes without running anything: the problem's inputs, weights and outputs as tensors that have no storage (device "meta").
+"""Shapes without a computation: the problem's inputs, weights and outputs as tensors without
+storage (device "meta").
 
-PyTorch 2 would do with a default device; 1.13 has none, so the factories are told instead. What a version has no shape rule for (or what looks at
-values) leaves the outputs unknown: size() then tells inputs and state alone, or nothing.
+PyTorch 2 has a default device. PyTorch 1.13 has none, so the factories are patched. An operation
+without a shape rule, or one that reads values, leaves the outputs unknown. size() then counts only
+inputs and state, or nothing.
 """
 import functools
 import math
@@ -11,7 +13,19 @@ import torch
 import problem_measure
 from flops import FlopCounter
 
-FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye")
+FACTORIES = (
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "arange",
+    "linspace",
+    "eye",
+)
 
 
 class Storageless:
@@ -40,13 +54,24 @@ class Storageless:
 
 
 class Size:
-    """outputs and flops are None where PyTorch can't tell them without running; broken: why forward fails where it can."""
+    """The size of a problem. outputs and flops are None if PyTorch cannot derive them without
+    running. broken: why forward fails."""
 
     def __init__(self, inputs, state, outputs=None, flops=None, broken=None):
-        self.inputs, self.state, self.outputs, self.flops, self.broken = inputs, state, outputs, flops, broken
+        self.inputs, self.state, self.outputs, self.flops, self.broken = (
+            inputs,
+            state,
+            outputs,
+            flops,
+            broken,
+        )
 
     def tensors(self):
-        return [v for v in self.inputs if isinstance(v, torch.Tensor)] + list(self.state.values()) + list(self.outputs or [])
+        return (
+            [v for v in self.inputs if isinstance(v, torch.Tensor)]
+            + list(self.state.values())
+            + list(self.outputs or [])
+        )
 
     @property
     def elements(self):
@@ -61,15 +86,24 @@ def _storageless_parts(problem, options):
 
 
 def _has_no_rule(reason):
-    """Whether PyTorch lacks a shape rule, rather than that the shapes do not fit."""
+    """True if PyTorch lacks a shape rule. False if the shapes do not fit."""
     text = str(reason)
     return isinstance(reason, NotImplementedError) or any(
-        word in text for word in ("'Meta' backend", "meta tensor", "Meta tensor", "device meta", "meta device", "same device", "not implemented")
+        word in text
+        for word in (
+            "'Meta' backend",
+            "meta tensor",
+            "Meta tensor",
+            "device meta",
+            "meta device",
+            "same device",
+            "not implemented",
+        )
     )
 
 
 def size(problem, options):
-    """Size of a problem, or None when it can't be told this way."""
+    """Returns the size of a problem; None if it cannot be derived this way."""
     try:
         inputs, model = _storageless_parts(problem, options)
     except Exception:
@@ -87,7 +121,7 @@ def size(problem, options):
 
 
 def run_for_real(problem, options, size_so_far):
-    """Runs forward once with real tensors and completes `size_so_far`; False when it fails."""
+    """Runs forward once with real tensors and completes `size_so_far`. False if it fails."""
     try:
         inputs = problem_measure.draw_inputs(problem, 42)
         model = problem_measure.make_model(problem, 42, options.mode)
@@ -95,7 +129,7 @@ def run_for_real(problem, options, size_so_far):
         with torch.no_grad(), counter:
             outputs = problem_measure.flatten_outputs(model(*inputs))
     except problem_measure.Unfit:
-        return True  # told later, with its reason
+        return True  # reported later, with its reason
     except Exception:
         return False
     size_so_far.outputs, size_so_far.flops = outputs, counter.total

@@ -1,4 +1,5 @@
-"""Measuring a problem: its inputs, its state and its outputs at one size, and what makes it unfit (describe.py tells the whole story)."""
+"""Measures a problem at one size: its inputs, its state and its outputs, and the reasons that make
+it unfit (describe.py explains all steps)."""
 import contextlib
 import copy
 import inspect
@@ -11,11 +12,26 @@ import load
 from flops import FlopCounter
 
 FAINT = 0.01  # outputs that other inputs change by less are worth another look
-PLAIN = 0.05  # outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves 0.0015 of them open
+# Outputs that other inputs change by less are held to f32, whatever convolutions may: tf32 leaves
+# 0.0015 of them open.
+PLAIN = 0.05
 UNSTABLE = 0.02  # more of the output than this may no rounding decide
 ROUNDING_DRAWS = 4  # in which that is looked at
 VARIATIONS = ("scale_up", "scale_down", "offset", "outlier", "cancellation")
-FACTORIES = ("rand", "randn", "randint", "randperm", "zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tensor")
+FACTORIES = (
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "arange",
+    "linspace",
+    "eye",
+    "tensor",
+)
 
 
 class Unfit(Exception):
@@ -32,27 +48,35 @@ def one_line(reason):
 def dtype_name(tensor, what):
     name = dist.DTYPES.get(tensor.dtype)
     if name is None:
-        raise Unfit("dtype", "%s is of dtype %s, which no argument can have" % (what, str(tensor.dtype).replace("torch.", "")))
+        raise Unfit(
+            "dtype",
+            "%s is of dtype %s, which no argument can have"
+            % (what, str(tensor.dtype).replace("torch.", "")),
+        )
     return name
 
 
-# ---- inputs ----------------------------------------------------------------------------------------------------------------------------
+# ---- inputs --------------------------------------------------------------------------------------
 
 
 def input_names(model, count):
-    """The names of the first `count` parameters of forward."""
+    """Returns the names of the first `count` parameters of forward."""
     parameters = inspect.signature(model.forward).parameters.values()
     named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(named) < count and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
-        raise Unfit("inputs.count", "get_inputs gives %d values, forward takes %d" % (count, len(named)))
+        raise Unfit(
+            "inputs.count", "get_inputs gives %d values, forward takes %d" % (count, len(named))
+        )
     return load.forward_names(model, count)
 
 
 class OnThisDevice:
-    """While active, factories asked for a GPU that there is not use the CPU: the judge places the tensors."""
+    """While active, factories for a missing GPU use the CPU, since the judge places the tensors."""
 
     def __enter__(self):
-        self.originals = {} if torch.cuda.is_available() else {n: getattr(torch, n) for n in FACTORIES}
+        self.originals = (
+            {} if torch.cuda.is_available() else {n: getattr(torch, n) for n in FACTORIES}
+        )
         for name, original in self.originals.items():
             setattr(torch, name, self._redirected(original))
 
@@ -74,10 +98,15 @@ def draw_inputs(problem, seed):
     with OnThisDevice():
         inputs = problem.inputs(seed)
     if not inputs:
-        raise Unfit("inputs.none", "get_inputs returned nothing: the output would be the same in every call")
+        raise Unfit(
+            "inputs.none", "get_inputs returned nothing: the output would be the same in every call"
+        )
     for i, value in enumerate(inputs):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
-            raise Unfit("inputs.type", "input %d is a %s; expected a tensor or a number" % (i, type(value).__name__))
+            raise Unfit(
+                "inputs.type",
+                "input %d is a %s; expected a tensor or a number" % (i, type(value).__name__),
+            )
         if isinstance(value, torch.Tensor) and value.layout != torch.strided:
             raise Unfit("inputs.type", "input %d is a sparse tensor" % i)
     return inputs
@@ -89,32 +118,52 @@ def make_model(problem, seed, mode):
 
 
 def flatten_outputs(result):
-    """The output tensors in order; refuses what no signature can say."""
+    """Returns the output tensors in order. Refuses outputs that no signature can express."""
     if isinstance(result, torch.Tensor):
         return [result]
     if isinstance(result, dict):
-        raise Unfit("outputs.dict", "the output is a dict (%s): return a tensor or a tuple of tensors" % ", ".join(map(str, list(result)[:4])))
+        raise Unfit(
+            "outputs.dict",
+            "the output is a dict (%s): return a tensor or a tuple of tensors"
+            % ", ".join(map(str, list(result)[:4])),
+        )
     if not isinstance(result, (list, tuple)) or not result:
-        raise Unfit("outputs.type", "the output is %s: return a tensor or a tuple of tensors" % ("None" if result is None else "a " + type(result).__name__))
+        raise Unfit(
+            "outputs.type",
+            "the output is %s: return a tensor or a tuple of tensors"
+            % ("None" if result is None else "a " + type(result).__name__),
+        )
     for i, part in enumerate(result):
         if not isinstance(part, torch.Tensor):
-            raise Unfit("outputs.type", "output %d is %s: return a tensor or a tuple of tensors" % (i, "None" if part is None else "a " + type(part).__name__))
+            raise Unfit(
+                "outputs.type",
+                "output %d is %s: return a tensor or a tuple of tensors"
+                % (i, "None" if part is None else "a " + type(part).__name__),
+            )
     return list(result)
 
 
 def aliases(output, others):
-    """Whether `output` shares memory with one of the tensors."""
+    """True if `output` shares memory with one of the tensors."""
     if output.device.type == "meta":
         return None
-    here = output.storage().data_ptr() if not hasattr(output, "untyped_storage") else output.untyped_storage().data_ptr()
+    here = (
+        output.storage().data_ptr()
+        if not hasattr(output, "untyped_storage")
+        else output.untyped_storage().data_ptr()
+    )
     for name, other in others:
-        there = other.storage().data_ptr() if not hasattr(other, "untyped_storage") else other.untyped_storage().data_ptr()
+        there = (
+            other.storage().data_ptr()
+            if not hasattr(other, "untyped_storage")
+            else other.untyped_storage().data_ptr()
+        )
         if here == there and here != 0:
             return name
     return None
 
 
-# ---- measuring ----------------------------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 
 
 class Arguments:
@@ -127,7 +176,9 @@ class Arguments:
             watched = [watch.spec(v) if isinstance(v, torch.Tensor) else None for v in self.first]
         second = draw_inputs(problem, 43)
         if len(second) != len(self.first):
-            raise Unfit("inputs.random_count", "get_inputs gives another number of inputs each time")
+            raise Unfit(
+                "inputs.random_count", "get_inputs gives another number of inputs each time"
+            )
         self.model = make_model(problem, 42, mode)
         self.init = problem.init_inputs(42)
         self.names = input_names(self.model, len(self.first))
@@ -141,14 +192,22 @@ class Arguments:
                 raise Unfit("inputs.random_shape", "input %s has another shape each time" % name)
             spec, note = dist.classify(a, b, spec)
             if spec is dist.FIXED:
-                raise Unfit("inputs.fixed", "input %s %s" % (name, note or "is the same pattern in every draw, which the judge can't generate"))
+                raise Unfit(
+                    "inputs.fixed",
+                    "input %s %s"
+                    % (
+                        name,
+                        note or "is the same pattern in every draw, which the judge can't generate",
+                    ),
+                )
             if note:
                 self.notes.append("input %s: %s" % (name, note))
             self.specs.append(spec)
         self._look_at_state()
 
     def _look_at_state(self):
-        """self.state: name -> (tensor, kind, spec), in state_dict order, without what is fixed."""
+        """Sets self.state: name -> (tensor, kind, spec), in the order of state_dict, without fixed
+        state."""
         other = dict(make_model(self.problem, 43, self.mode).state_dict(keep_vars=True))
         parameters = {id(p) for p in self.model.parameters()}
         self.state, self.fixed, seen = {}, [], {}
@@ -170,18 +229,28 @@ class Arguments:
             if (spec is dist.FIXED and kind == "buffer") or constant_integer:
                 self.fixed.append(name)
                 continue
-            if spec is dist.FIXED:  # a parameter that starts alike each time is trained all the same
-                spec, _ = dist._of_values(tensor.detach().double()) if tensor.dtype in dist.FLOATS else (dist._of_integral(tensor, tensor.dtype), None)
-            if spec.get("kind") == "signs" or (spec["kind"] == "integers" and tensor.dtype in dist.FLOATS):
+            # A parameter that starts alike each time is trained all the same.
+            if spec is dist.FIXED:
+                spec, _ = (
+                    dist._of_values(tensor.detach().double())
+                    if tensor.dtype in dist.FLOATS
+                    else (dist._of_integral(tensor, tensor.dtype), None)
+                )
+            if spec.get("kind") == "signs" or (
+                spec["kind"] == "integers" and tensor.dtype in dist.FLOATS
+            ):
                 spec = {"kind": "uniform", "low": -1, "high": 1}
             if note and not note.startswith("constant"):
                 self.notes.append("%s: %s" % (name, note))
             self.state[name] = (tensor, kind, spec)
 
     def values(self, seed):
-        """Inputs drawn as the judge draws them; numbers stay."""
+        """Returns inputs drawn as the judge draws them. Numbers stay."""
         generator = torch.Generator().manual_seed(seed)
-        return [dist.sample(s, v.shape, v.dtype, generator) if s else v for s, v in zip(self.specs, self.first)]
+        return [
+            dist.sample(s, v.shape, v.dtype, generator) if s else v
+            for s, v in zip(self.specs, self.first)
+        ]
 
     def fill_state(self, seed, only=None):
         generator = torch.Generator().manual_seed(seed)
@@ -195,26 +264,43 @@ class Arguments:
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def call(self, inputs, seed=1, watch=contextlib.nullcontext()):
-        """Outputs as contiguous copies, on copies of the inputs."""
+        """Returns contiguous copies of the outputs, for copies of the inputs."""
         torch.manual_seed(seed)
         given = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
         with torch.no_grad(), watch:
             result = self.model(*given)
         outputs = flatten_outputs(result)
-        self.mutated = [n for n, a, b in zip(self.names, given, inputs) if isinstance(a, torch.Tensor) and not torch.equal(a, b)]
-        self.alias = [aliases(o, [(n, v) for n, v in zip(self.names, given) if isinstance(v, torch.Tensor)]) for o in outputs]
+        self.mutated = [
+            n
+            for n, a, b in zip(self.names, given, inputs)
+            if isinstance(a, torch.Tensor) and not torch.equal(a, b)
+        ]
+        self.alias = [
+            aliases(o, [(n, v) for n, v in zip(self.names, given) if isinstance(v, torch.Tensor)])
+            for o in outputs
+        ]
         self.contiguous = [o.is_contiguous() for o in outputs]
-        self.unchanged = [a is not None and any(isinstance(v, torch.Tensor) and v.numel() == o.numel() and torch.equal(v.reshape(-1), o.reshape(-1)) for v in inputs)
-                          for a, o in zip(self.alias, outputs)]
+        self.unchanged = [
+            a is not None
+            and any(
+                isinstance(v, torch.Tensor)
+                and v.numel() == o.numel()
+                and torch.equal(v.reshape(-1), o.reshape(-1))
+                for v in inputs
+            )
+            for a, o in zip(self.alias, outputs)
+        ]
         return [o.detach().contiguous().clone() for o in outputs]
 
     def look_at_mode(self, inputs, outputs):
-        """self.mode_matters: whether the other mode gives other outputs, or none at all."""
+        """Sets self.mode_matters: true if the other mode gives other outputs, or none."""
         before, modes = self.keep_state(), [(part, part.training) for part in self.model.modules()]
         self.model.train(not self.model.training)
         try:
             others = self.call(inputs)
-            self.mode_matters = not same_shapes(outputs, others) or difference(outputs, others) > 1e-4
+            self.mode_matters = (
+                not same_shapes(outputs, others) or difference(outputs, others) > 1e-4
+            )
         except Exception:
             self.mode_matters = True
         for part, training in modes:
@@ -227,7 +313,8 @@ def finite(outputs):
 
 
 def difference(a, b):
-    """The largest relative difference (RMS of the difference over RMS) between two lists of outputs; shapes may not differ."""
+    """Returns the largest relative difference (RMS of the difference over RMS) of two lists of
+    outputs. Shapes must be equal."""
     worst = 0.0
     for x, y in zip(a, b):
         x, y = x.double(), y.double()
@@ -243,7 +330,8 @@ def same_shapes(a, b):
 
 
 def measure_outputs(args, inputs):
-    """Random, wrong, constant outputs. Returns the outputs on `inputs`, and by how much of them other inputs change them."""
+    """Finds random, wrong and constant outputs. Returns the outputs on `inputs`, and by how much
+    other inputs change them."""
     before = args.keep_state()
     first = args.call(inputs, seed=1)
     if not first or any(o.numel() == 0 for o in first):
@@ -256,10 +344,17 @@ def measure_outputs(args, inputs):
     second = args.call(inputs, seed=2)
     args.model.load_state_dict(before)
     if not same_shapes(first, second):
-        raise Unfit("outputs.random_shape", "the shape of an output differs between two calls with the same inputs")
+        raise Unfit(
+            "outputs.random_shape",
+            "the shape of an output differs between two calls with the same inputs",
+        )
     spread = difference(first, second)
     if spread > 1e-4:
-        raise Unfit("outputs.random", "two calls with the same inputs differ (by %.2g of the output): forward is random" % spread)
+        raise Unfit(
+            "outputs.random",
+            "two calls with the same inputs differ (by %.2g of the output): forward is random"
+            % spread,
+        )
     if all(not o.double().abs().max().item() > 0 for o in first):
         others = [args.call(args.values(s)) for s in (11, 12)]
         args.model.load_state_dict(before)
@@ -268,12 +363,18 @@ def measure_outputs(args, inputs):
     third = args.call(args.values(21))
     args.model.load_state_dict(before)
     if not same_shapes(first, third):
-        raise Unfit("outputs.data_shape", "the shape of an output depends on the values of the inputs")
+        raise Unfit(
+            "outputs.data_shape", "the shape of an output depends on the values of the inputs"
+        )
     change = difference(first, third)
     if change == 0:
         raise Unfit("outputs.constant", "the output is the same for all inputs")
     if change < 1e-4:
-        raise Unfit("outputs.nearly_constant", "other inputs change the output by %.1g of it only: one table of the answer would pass" % change)
+        raise Unfit(
+            "outputs.nearly_constant",
+            "other inputs change the output by %.1g of it only: one table of the answer would pass"
+            % change,
+        )
     return first, change
 
 
@@ -286,12 +387,19 @@ def measure_inputs(args, inputs, outputs):
         changed = args.call(inputs[:i] + [others[i]] + inputs[i + 1 :])
         args.model.load_state_dict(before)
         if same_shapes(outputs, changed) and difference(outputs, changed) == 0:
-            raise Unfit("inputs.without_influence", "input %s does not influence the output" % args.names[i])
+            raise Unfit(
+                "inputs.without_influence", "input %s does not influence the output" % args.names[i]
+            )
 
 
 def without_gradient(args, inputs):
-    """Names of parameters that no gradient reaches; all of them where there are no gradients (an output of integers)."""
-    wanted = {n: t for n, (t, kind, _) in args.state.items() if kind == "parameter" and t.dtype in dist.FLOATS}
+    """Returns the names of parameters that no gradient reaches: all of them for an output without
+    gradients (integers)."""
+    wanted = {
+        n: t
+        for n, (t, kind, _) in args.state.items()
+        if kind == "parameter" and t.dtype in dist.FLOATS
+    }
     if not wanted:
         return []
     before = args.keep_state()
@@ -299,10 +407,20 @@ def without_gradient(args, inputs):
     try:
         for tensor in wanted.values():
             tensor.requires_grad_(True)
-        outputs = [o for o in flatten_outputs(args.model(*inputs)) if o.dtype in dist.FLOATS and o.requires_grad]
+        outputs = [
+            o
+            for o in flatten_outputs(args.model(*inputs))
+            if o.dtype in dist.FLOATS and o.requires_grad
+        ]
         generator = torch.Generator().manual_seed(5)
-        total = sum((o * torch.rand(o.shape, generator=generator).to(o.dtype)).sum() for o in outputs)
-        gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True) if outputs else [None] * len(wanted)
+        total = sum(
+            (o * torch.rand(o.shape, generator=generator).to(o.dtype)).sum() for o in outputs
+        )
+        gradients = (
+            torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
+            if outputs
+            else [None] * len(wanted)
+        )
         unreached = [n for n, g in zip(wanted, gradients) if g is None or not bool((g != 0).any())]
     except RuntimeError:  # in-place operations on leaves and the like: ask each one
         unreached = list(wanted)
@@ -313,8 +431,13 @@ def without_gradient(args, inputs):
 
 
 def drop_state_without_influence(args, inputs, outputs):
-    """Moves what can be changed without changing the output from args.state to args.fixed; args.idle: parameters among it."""
-    suspects = without_gradient(args, inputs) + [n for n, (t, kind, _) in args.state.items() if kind == "buffer" or t.dtype not in dist.FLOATS]
+    """Moves state without influence on the output from args.state to args.fixed. args.idle: the
+    parameters among it."""
+    suspects = without_gradient(args, inputs) + [
+        n
+        for n, (t, kind, _) in args.state.items()
+        if kind == "buffer" or t.dtype not in dist.FLOATS
+    ]
     before = args.keep_state()
 
     def influences(names):
@@ -324,7 +447,7 @@ def drop_state_without_influence(args, inputs, outputs):
         return not same_shapes(outputs, changed) or difference(outputs, changed) > 0
 
     def sift(names):
-        """Those of `names` without influence: halves of a group that has some."""
+        """Returns those of `names` without influence, by halving groups that have some."""
         if not names:
             return []
         if not influences(names):
@@ -340,18 +463,31 @@ def drop_state_without_influence(args, inputs, outputs):
         del args.state[name]
     args.fixed += idle
     if idle:
-        args.notes.append("without influence, left as the module has them: %s" % ", ".join(idle[:6] + (["… %d in all" % len(idle)] if len(idle) > 6 else [])))
+        args.notes.append(
+            "without influence, left as the module has them: %s"
+            % ", ".join(idle[:6] + (["… %d in all" % len(idle)] if len(idle) > 6 else []))
+        )
 
 
 def choose_variations(args, inputs):
-    """Whether each floating input may be varied by the judge: the output has to stay finite. All at once first, each alone where that fails."""
+    """Decides for each floating-point input if the judge may vary it: the output has to stay
+    finite. Tries all at once, then each alone."""
     before = args.keep_state()
     generator = torch.Generator().manual_seed(6)
-    candidates = [i for i, s in enumerate(args.specs) if s is not None and s["kind"] in ("normal", "uniform")]
+    candidates = [
+        i for i, s in enumerate(args.specs) if s is not None and s["kind"] in ("normal", "uniform")
+    ]
 
     def stays_finite(which):
         for how in VARIATIONS:
-            given = [dist.varied(v.float(), how, generator).to(v.dtype) if i in which and applies(args.specs[i], how) else v for i, v in enumerate(inputs)]
+            given = [
+                (
+                    dist.varied(v.float(), how, generator).to(v.dtype)
+                    if i in which and applies(args.specs[i], how)
+                    else v
+                )
+                for i, v in enumerate(inputs)
+            ]
             good = finite(args.call(given))
             args.model.load_state_dict(before)
             if not good:
@@ -365,29 +501,45 @@ def choose_variations(args, inputs):
     for i in candidates:
         if i not in good:
             args.specs[i]["vary"] = False
-            args.notes.append("input %s: not varied, the output would not stay finite" % args.names[i])
+            args.notes.append(
+                "input %s: not varied, the output would not stay finite" % args.names[i]
+            )
 
 
 def applies(spec, how):
-    return how != "cancellation" or spec["kind"] == "normal" or spec.get("low", 0) < 0 < spec.get("high", 1)
+    return (
+        how != "cancellation"
+        or spec["kind"] == "normal"
+        or spec.get("low", 0) < 0 < spec.get("high", 1)
+    )
 
 
 def own_weights(args, original):
-    """Constant weights get their constants back, where varied ones make the output overflow."""
+    """Gives constant weights their constants back if varied ones make the output overflow."""
     args.model.load_state_dict(original)
     for name, (tensor, kind, _) in list(args.state.items()):
         own = tensor.detach().double()
         if own.min().item() == own.max().item():
-            args.state[name] = (tensor, kind, {"kind": "constant", "value": dist._number(own.min().item())})
+            args.state[name] = (
+                tensor,
+                kind,
+                {"kind": "constant", "value": dist._number(own.min().item())},
+            )
     args.notes.append("constant weights stay constant: varied ones make the output overflow")
 
 
 def spread_weights(args):
-    """Weights as far apart as keeps a signal's size through linear layers and ReLU (He et al. 2015): with those that PyTorch begins with it fades from
-    layer to layer, until biases alone decide about the output."""
+    """Spreads weights so that a signal keeps its size through linear layers and ReLU (He et al.
+    2015). With PyTorch's initial weights a signal fades from layer to layer, until only biases
+    decide the output."""
     kept = dict(args.state)
     for name, (tensor, kind, spec) in list(args.state.items()):
-        if kind != "parameter" or tensor.dim() < 2 or spec["kind"] not in ("normal", "uniform") or tensor.dtype not in dist.FLOATS:
+        if (
+            kind != "parameter"
+            or tensor.dim() < 2
+            or spec["kind"] not in ("normal", "uniform")
+            or tensor.dtype not in dist.FLOATS
+        ):
             continue
         bound = dist._number(math.sqrt(6 / max(1, math.prod(tensor.shape[1:]))))
         args.state[name] = (tensor, kind, {"kind": "uniform", "low": -bound, "high": bound})
@@ -395,21 +547,29 @@ def spread_weights(args):
 
 
 def rounding_error(model, inputs, outputs):
-    """The difference to what the module gives in float64."""
+    """Returns the difference to the module's output in float64."""
 
     def doubled(value):
-        return value.double() if isinstance(value, torch.Tensor) and value.dtype in dist.FLOATS else value
+        return (
+            value.double()
+            if isinstance(value, torch.Tensor) and value.dtype in dist.FLOATS
+            else value
+        )
 
     exact_model = copy.deepcopy(model)
     load.widen(exact_model)
     with torch.no_grad():
         exact = flatten_outputs(exact_model(*[doubled(v) for v in inputs]))
-    return difference(outputs, exact) if len(exact) == len(outputs) and all(a.shape == b.shape for a, b in zip(exact, outputs)) else 0
+    return (
+        difference(outputs, exact)
+        if len(exact) == len(outputs) and all(a.shape == b.shape for a, b in zip(exact, outputs))
+        else 0
+    )
 
 
 def measure_rounding(args, inputs, outputs):
-    """Whether rounding decides about the output: a batch norm over two values gives ±1, whichever is larger. One draw may hide it, where the two are far apart:
-    of some networks every other one does. So others are looked at, too, of weights as well."""
+    """Decides if rounding decides the output: a batch norm over two values gives ±1 by their order.
+    One draw may hide it, so others are tried, of weights as well."""
 
     if not all(o.dtype in dist.FLOATS for o in outputs):
         return
@@ -429,11 +589,14 @@ def measure_rounding(args, inputs, outputs):
     finally:
         args.model.load_state_dict(before)
     if worst > UNSTABLE:
-        raise Unfit("outputs.unstable", "in float64 the output differs by %.2g of it: rounding decides" % worst)
+        raise Unfit(
+            "outputs.unstable",
+            "in float64 the output differs by %.2g of it: rounding decides" % worst,
+        )
 
 
 def measure(args):
-    """All measurements at a size that is quick; returns the outputs."""
+    """Does all measurements at a size that is quick. Returns the outputs."""
     original = args.keep_state()
     args.fill_state(7)
     inputs = args.values(8)
@@ -445,14 +608,19 @@ def measure(args):
     except Exception as reason:  # the model itself can't take what the specification says
         args.model.load_state_dict(original)
         args.call(args.first)  # raises what is wrong with the problem itself
-        raise Unfit("inputs.distribution", "forward takes its own inputs but not others drawn alike: %s" % one_line(reason)) from reason
+        raise Unfit(
+            "inputs.distribution",
+            "forward takes its own inputs but not others drawn alike: %s" % one_line(reason),
+        ) from reason
     if not good:
         own_weights(args, original)
         args.fill_state(7)
         if not finite(args.call(inputs)):
             raise Unfit("outputs.nonfinite", "the output has NaN or infinities for finite inputs")
     args.flops = counter.total
-    args.tf32 = counter.convolves or any(isinstance(m, torch.nn.RNNBase) for m in args.model.modules())
+    args.tf32 = counter.convolves or any(
+        isinstance(m, torch.nn.RNNBase) for m in args.model.modules()
+    )
     args.model.load_state_dict(original)
     args.fill_state(7)
     try:
@@ -470,7 +638,9 @@ def measure(args):
                 new_outputs, new_change = measure_outputs(args, inputs)
                 if new_change > 2 * change:
                     outputs, change, kept = new_outputs, new_change, None
-                    args.notes.append("weights drawn further apart than PyTorch begins with, so that the output depends on the input")
+                    args.notes.append(
+                        "weights drawn further apart than PyTorch begins with, so that the output depends on the input"
+                    )
             except Unfit:
                 pass
         if kept:
@@ -478,7 +648,10 @@ def measure(args):
             args.model.load_state_dict(original)
             args.fill_state(7)
     if outputs is None:
-        raise Unfit("outputs.nearly_constant", "other inputs hardly change the output: one table of the answer would pass")
+        raise Unfit(
+            "outputs.nearly_constant",
+            "other inputs hardly change the output: one table of the answer would pass",
+        )
     if change < FAINT:
         args.notes.append("other inputs change the output by %.2g of it only" % change)
     args.tf32 = args.tf32 and change >= PLAIN

@@ -1,20 +1,27 @@
-"""A runner in Python: speaks evaluator/protocol/wire.h as kforge-runner does, for the three roles that a module of PyTorch can have.
+"""A runner in Python. It speaks evaluator/protocol/wire.h as kforge-runner does, in one of three
+roles:
 
   baseline   the problem's own Model in its precision, eager or through torch.compile (compiled.py)
-  oracle     the same module in float64; writes what it computes into the truth's buffers
+  oracle     the same module in float64; it writes its results into the buffers of the truth
   candidate  class ModelNew of a solution
 
-A plan with "claim" makes loading it run KernelBench's protocol on the solution (kernelbench.py), in a runner that then is of no further use.
+A plan with "claim" runs KernelBench's protocol on the solution while it loads (kernelbench.py). Its
+runner serves nothing else.
 
-The judge believes nothing that this program says, because in the last role a stranger's code lives in the same interpreter. Inputs and weights
-are the judge's buffers, mapped by descriptor. Results are left where PyTorch put them: once "done" has been said every thread of this process is
-stopped, and the judge reads them out of its memory (evaluator/judge/python/output_directory.h), on a GPU out of the arena, which is the judge's own
-(evaluator/judge/cuda/device_pool_cuda.h). cpu.py and gpu.py know the difference. So no copy is in anybody's time, and nothing that is asked for later can
-be computed then. The ledger, shared memory too, says where each result lies. Results are kept until the judge says that it has read them, which
-keeps a batch's results from sharing memory unless the module itself does that.
+The judge believes nothing that this program says, because a candidate lives in the same
+interpreter. Inputs and weights are the judge's buffers, mapped by descriptor. Results stay where
+PyTorch put them. After the answer to a batch every thread of this process is stopped. The judge
+then reads the results from its memory (evaluator/judge/python/output_directory.h), or, on a GPU,
+from the device pool (evaluator/judge/cuda/device_pool_cuda.h). cpu.py and gpu.py know the
+difference. So no copy is timed, and nothing can be computed after the clock has stopped.
 
-What happens between a request and its answer is timed by the judge: that part is kept short. Order at the start: PyTorch with its threads, the greeting, the
-files that a solution's dry run left (dry_run.py), the second system-call filter, and only then code of others.
+The output directory, which is shared memory, says where each result lies. The runner keeps results
+until the judge has read them. So results of a batch share no memory, unless the module itself
+shares it.
+
+The judge times everything between a request and its answer, so that part is short. The order at the
+start: PyTorch with its threads, the hello, the files of a solution's dry run (dry_run.py), the
+second system call filter, and only then foreign code.
 """
 import array
 import ctypes
@@ -27,7 +34,7 @@ import socket
 import struct
 import sys
 import warnings
-from time import monotonic  # bound here: a solution may patch the module
+from time import monotonic  # Bound here, since a solution may patch the module.
 
 import torch_state_guard
 import dry_run
@@ -36,23 +43,42 @@ import float64
 WIRE_FD = 3
 MAGIC = 0x31676B66
 MOST_SETS, MOST_ARGUMENTS, MOST_DIMS = 1024, 512, 8
-MUCH = 1 << 30  # bytes of a call's arguments: what an oracle computes in is given back behind each batch, for arenas that are yet to be made
+# Bytes of a call's arguments. An oracle above this size gives its temporary memory back after each
+# batch, for device pools to come.
+MUCH = 1 << 30
 LOAD, SCALARS, MAP, UNMAP, PING, BATCH, QUIT = 1, 2, 3, 4, 5, 6, 7
 NULL, READ_ONLY, LEDGER, FORGET, ARENA = 1, 2, 4, 8, 16
 OK, LOAD_FAILED, DEVICE_ERROR, MAP_FAILED, BAD_COMMAND = 0, 1, 2, 3, 4
-OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes beside DEVICE_ERROR
+OUT_OF_MEMORY, EXCEPTION, EXCEPTION_OF_OTHERS = 2, 20001, 20002  # codes of DEVICE_ERROR
 OUT_OF_MEMORY_WORDS = ("can't allocate memory", "not enough memory", "CUDA out of memory")
 COMMAND = struct.Struct("<IIQIIIIQQQQQQII")
 ANSWER = struct.Struct("<IIQiIdd")
 SPIN_SECONDS = 0.0003
 
-# The ledger: for each set a head (tensors returned, flaw), then an entry for each output (address, dtype, dims, sizes, strides).
+# The output directory: for each set a head (returned tensors, flaw), then an entry for each output
+# (address, dtype, dims, sizes, strides).
 HEAD = struct.Struct("<II8x")
 ENTRY = struct.Struct("<QII8q8q")
 ADDRESS = struct.Struct("<Q")
 FLAW_NONE, FLAW_TYPE, FLAW_LAYOUT, FLAW_REPLACED = 0, 1, 2, 3
-REPLACED_WORDS = "has been overwritten by a subsequent run"  # PyTorch's, of what its CUDA graphs have computed
-DTYPE_CODES = ["f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16", "i8", "u8", "bool"]  # kf_dtype
+# PyTorch's message about results of its CUDA graphs.
+REPLACED_WORDS = "has been overwritten by a subsequent run"
+# kf_dtype
+DTYPE_CODES = [
+    "f64",
+    "f32",
+    "tf32",
+    "f16",
+    "bf16",
+    "f8e4m3",
+    "f8e5m2",
+    "i64",
+    "i32",
+    "i16",
+    "i8",
+    "u8",
+    "bool",
+]
 
 
 def complain(text):
@@ -64,8 +90,10 @@ def complain(text):
 
 
 def lock_down():
-    """The second system-call filter; 0 or a negative errno."""
-    library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so")
+    """Installs the second system call filter. Returns 0 or a negative errno."""
+    library = os.path.join(
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libkflockdown.so"
+    )
     return ctypes.CDLL(library).kf_sandbox_lockdown()
 
 
@@ -89,38 +117,58 @@ class Loaded:
         self.own_state = plan.get("own_state", False)
         self.module = self._build()
         self.targets = [] if self.own_state else self._bind()
-        self.makes_others = any(self._is_other(number, tensor) for number, tensor, _ in self.targets)
+        self.makes_others = any(
+            self._is_other(number, tensor) for number, tensor, _ in self.targets
+        )
         self.forward = self.module
         self.library = None  # of an oracle: whether cuDNN computes its convolutions
-        self.gives_back = self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
+        self.gives_back = (
+            self.role == "oracle" and self.place.kind != "cpu" and self._argument_bytes() >= MUCH
+        )
         if plan.get("compile"):
             import compiled
 
-            self.forward = compiled.compile(self.module, self.like_judges(place.make(self.problem.inputs)), load.LoadError)
+            self.forward = compiled.compile(
+                self.module, self.like_judges(place.make(self.problem.inputs)), load.LoadError
+            )
 
     def _argument_bytes(self):
-        return sum(math.prod(a["shape"]) * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size() for a in self.arguments)
+        return sum(
+            math.prod(a["shape"])
+            * self.torch.empty(0, dtype=self.load.torch_dtype(a["dtype"])).element_size()
+            for a in self.arguments
+        )
 
     def _dtype(self, number):
         return self.load.torch_dtype(self.arguments[number]["dtype"])
 
     def _is_other(self, number, tensor):
-        """Than the judge's, in more than its numbers."""
+        """True if a tensor differs from the judge's in more than its numbers."""
         return tensor.dtype != self._dtype(number) or not tensor.is_contiguous()
 
     def like_judges(self, given):
-        """Inputs, and weights in the module, as a batch will have them: the judge's are contiguous and have the types and shapes of their arguments."""
+        """Makes inputs, and weights in the module, like those of a batch: contiguous, with the
+        types and shapes of their arguments."""
         for number, tensor, _ in self.targets:
             tensor.data = tensor.data.to(self._dtype(number)).contiguous()
         shapes = [self.arguments[number]["shape"] for number in self.call_order]
-        return [value.detach().contiguous().view(shape) if isinstance(value, self.torch.Tensor) else value for value, shape in zip(given, shapes)]
+        return [
+            (
+                value.detach().contiguous().view(shape)
+                if isinstance(value, self.torch.Tensor)
+                else value
+            )
+            for value, shape in zip(given, shapes)
+        ]
 
     def _build(self):
         load, plan = self.load, self.plan
         self.torch.set_default_dtype(self.torch.float32)  # of the plan before this one
         if plan.get("full_f32"):
             self.torch.backends.cudnn.allow_tf32 = False
-        problem = load.Problem(plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"])
+        problem = load.Problem(
+            plan["problem"]["text"], plan["problem"]["name"], plan["patches"], plan["class"]
+        )
         self.problem = problem
         chosen = None
         if self.role == "candidate":
@@ -136,36 +184,48 @@ class Loaded:
             with frozen.constants(plan["seed"]):
                 module = problem.construct(seed=plan["seed"], model_class=chosen)
         else:
-            module = self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+            module = (
+                self._unfilled(problem) if chosen is None and self.place.kind != "cpu" else None
+            )
             if module is None:
                 module = problem.construct(seed=plan["seed"], model_class=chosen)
-        if plan["mode"] == "eval":  # in training is how a module begins; one that its constructor has put into the other mode stays there, as with KernelBench
+        # A module begins in training mode. If its constructor chooses the other mode, the module
+        # stays there, as in KernelBench.
+        if plan["mode"] == "eval":
             module.eval()
         module = self.place.move(module)
-        if self.role == "oracle":  # there: a GPU widens in no time
+        if self.role == "oracle":  # There, since a GPU widens quickly.
             load.widen(module)
             self.torch.set_default_dtype(self.torch.float64)
         return module
 
     def _unfilled(self, problem):
-        """The problem's own module, with any numbers in the weights that the judge will bring; None where its constructor has to draw them."""
+        """Constructs the problem's own module with any numbers in the weights that the judge
+        brings. Returns None if its constructor has to draw them."""
         import skip_init
 
         names = set(self.plan["state"])
         module, parameters = skip_init.construct(
             lambda: problem.construct(seed=self.plan["seed"]),
-            lambda made: [tensor for name, tensor, kind in self.load.state_entries(made) if kind == "parameter" and name in names],
+            lambda made: [
+                tensor
+                for name, tensor, kind in self.load.state_entries(made)
+                if kind == "parameter" and name in names
+            ],
         )
         for parameter in parameters:
             parameter.data = self.place.some_numbers(parameter)
         return module
 
-    # ---- parameters and buffers -------------------------------------------------------------------------------------------------------------
+    # ---- parameters and buffers ------------------------------------------------------------------
 
     def _bind(self):
-        """(argument number, tensor, its shape) for each argument that is state. What forward itself writes (running statistics of a module in train mode) stays
-        the module's own."""
-        entries = {name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)}
+        """Returns (argument number, tensor, its shape) for each argument that is state. State that
+        forward itself writes (running statistics of a module in train mode) stays the module's own.
+        """
+        entries = {
+            name: (tensor, kind) for name, tensor, kind in self.load.state_entries(self.module)
+        }
         wanted = list(zip(self.state, self.plan["state"]))
         targets, missing = [], []
         for number, name in wanted:
@@ -177,41 +237,58 @@ class Loaded:
         if missing:
             targets = self._bind_others(wanted, missing, entries, targets)
         own = self._written_by_forward(targets)
-        return [(number, tensor, tuple(tensor.shape)) for number, tensor in targets if id(tensor) not in own]
+        return [
+            (number, tensor, tuple(tensor.shape))
+            for number, tensor in targets
+            if id(tensor) not in own
+        ]
 
     def _shape(self, number, tensor):
         shape = list(self.arguments[number]["shape"])
         return [] if tensor.dim() == 0 and shape == [1] else shape
 
     def _bind_others(self, wanted, missing, entries, targets):
-        """Names differ. Buffers that a solution has no use for may be missing; a parameter that the same seed has drawn alike is the same one, as it is for KernelBench; else
-        parameters of the same shapes in the same order are taken for the same ones."""
+        """Binds a solution's state. Its names differ from the problem's. A solution may lack
+        buffers that it does not need. A parameter that the same seed draws alike is the same one,
+        as in KernelBench. Otherwise parameters of equal shapes in equal order are the same ones."""
         made = self.load.state_entries(self.problem.construct(seed=self.plan["seed"]))
         reference = {name: kind for name, _, kind in made}
         missing = [(number, name) for number, name in missing if reference.get(name) != "buffer"]
-        alike = self._drawn_alike(missing, {name: tensor for name, tensor, _ in made}, entries, targets)
+        alike = self._drawn_alike(
+            missing, {name: tensor for name, tensor, _ in made}, entries, targets
+        )
         if alike is not None:
             return targets + alike
         here = [tensor for tensor, kind in entries.values() if kind == "parameter"]
         there = [(number, name) for number, name in wanted if reference.get(name) == "parameter"]
-        if len(here) == len(there) and all(list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)):
+        if len(here) == len(there) and all(
+            list(t.shape) == self._shape(n, t) for t, (n, _) in zip(here, there)
+        ):
             return [(number, tensor) for tensor, (number, _) in zip(here, there)]
         number, name = missing[0]
         raise self.load.LoadError(
             "it has no parameter %s of shape %s" % (name, self.arguments[number]["shape"]),
-            self.plan["candidate"]["name"] if self.role == "candidate" else self.plan["problem"]["name"],
+            (
+                self.plan["candidate"]["name"]
+                if self.role == "candidate"
+                else self.plan["problem"]["name"]
+            ),
             "weights are handed over by the names that Model's state_dict gives them, or in its order",
         )
 
     def _drawn_alike(self, missing, drawn, entries, targets):
-        """(argument number, tensor) for each of `missing`, by the values that constructors leave; None where one has no equal."""
+        """Returns (argument number, tensor) for each of `missing`, by the values that constructors
+        leave. Returns None if a value has no equal."""
         taken, found = {id(tensor) for _, tensor in targets}, []
         for number, name in missing:
             value = drawn[name].detach()
             equal = [
                 tensor
                 for tensor, kind in entries.values()
-                if kind == "parameter" and id(tensor) not in taken and tensor.shape == value.shape and self.torch.equal(tensor.detach().to(value), value)
+                if kind == "parameter"
+                and id(tensor) not in taken
+                and tensor.shape == value.shape
+                and self.torch.equal(tensor.detach().to(value), value)
             ]
             if not equal:
                 return None
@@ -220,7 +297,7 @@ class Loaded:
         return found
 
     def _written_by_forward(self, targets):
-        """ids of state that one call changes or replaces."""
+        """Returns the ids of state that one call changes or replaces."""
         parameters = {id(parameter) for parameter in self.module.parameters()}
         buffers = [(number, tensor) for number, tensor in targets if id(tensor) not in parameters]
         if not buffers:
@@ -233,14 +310,22 @@ class Loaded:
                 given = [self._widen(value) for value in given]
             self.module(*given)
         except Exception:
-            return set()  # a batch will say so
+            return set()  # A batch reports it.
         there = {id(tensor) for _, tensor, _ in self.load.state_entries(self.module)}
-        return {id(tensor) for tensor, copy in before if not self.torch.equal(tensor, copy) or id(tensor) not in there}
+        return {
+            id(tensor)
+            for tensor, copy in before
+            if not self.torch.equal(tensor, copy) or id(tensor) not in there
+        }
 
     def _widen(self, value):
-        return value.double() if isinstance(value, self.torch.Tensor) and value.is_floating_point() else value
+        return (
+            value.double()
+            if isinstance(value, self.torch.Tensor) and value.is_floating_point()
+            else value
+        )
 
-    # ---- one set's arguments ----------------------------------------------------------------------------------------------------------------
+    # ---- one set's arguments ---------------------------------------------------------------------
 
     def tensor(self, number, command, fd, count, widened=False):
         argument = self.arguments[number]
@@ -250,46 +335,73 @@ class Loaded:
     def scalar(self, number, bits):
         argument = self.arguments[number]
         raw, name = struct.pack("<Q", bits), argument["dtype"]
-        formats = {"f64": "<d", "f32": "<f", "i64": "<q", "i32": "<i", "i16": "<h", "i8": "<b", "u8": "<B", "bool": "<?", "f16": "<e"}
+        formats = {
+            "f64": "<d",
+            "f32": "<f",
+            "i64": "<q",
+            "i32": "<i",
+            "i16": "<h",
+            "i8": "<b",
+            "u8": "<B",
+            "bool": "<?",
+            "f16": "<e",
+        }
         if name not in formats:
             return None
         return struct.unpack_from(formats[name], raw)[0]
 
     def prepare(self, buffers, scalars):
-        """(arguments of forward, [(tensor of the module, the judge's tensor)]) of a set. The oracle converts at each call: inputs change."""
+        """(arguments of forward, [(tensor of the module, the judge's tensor)]) of a set. The oracle
+        converts at each call: inputs change."""
         given = [buffers.get(number, scalars.get(number)) for number in self.call_order]
         # A buffer without extents (num_batches_tracked) is an argument with one element.
-        state = [(tensor, buffers[number].view(shape)) for number, tensor, shape in self.targets if number in buffers]
+        state = [
+            (tensor, buffers[number].view(shape))
+            for number, tensor, shape in self.targets
+            if number in buffers
+        ]
         return given, state
 
     def call_oracle(self, given, state, outputs):
         torch = self.torch
         for target, tensor in state:
             target.data = self._widen(tensor)
-        def call():  # widened for each: forward may write into what it is given
+        def call():  # Widened for each call, since forward may write into its arguments.
             return self.module(*[self._widen(value) for value in given])
 
         if self.place.kind != "cpu":
             if self.library is None:
-                self.library = float64.prefers_cudnn(self.plan["problem"]["text"], call, self.place.synchronize)
-                torch.cuda.empty_cache()  # what the other way has used
+                self.library = float64.prefers_cudnn(
+                    self.plan["problem"]["text"], call, self.place.synchronize
+                )
+                torch.cuda.empty_cache()  # The memory of the other way.
             torch.backends.cudnn.enabled = self.library
         result = self.load.flatten(call())
         if len(result) != len(outputs):
-            raise RuntimeError("forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs)))
+            raise RuntimeError(
+                "forward returns %d tensors; the task has %d outputs" % (len(result), len(outputs))
+            )
         for out, value in zip(outputs, result):
             if value.numel() != out.numel() or list(value.shape) not in (list(out.shape), []):
-                raise RuntimeError("forward returns a tensor of shape %s; the task says %s" % (list(value.shape), list(out.shape)))
-            out.copy_(value.reshape(out.shape).to(torch.float64) if out.dtype == torch.float64 else value.reshape(out.shape))
+                raise RuntimeError(
+                    "forward returns a tensor of shape %s; the task says %s"
+                    % (list(value.shape), list(out.shape))
+                )
+            out.copy_(
+                value.reshape(out.shape).to(torch.float64)
+                if out.dtype == torch.float64
+                else value.reshape(out.shape)
+            )
 
 
 class Runner:
     def __init__(self, path, torch, place, locks):
         self.path, self.torch, self.place = path, torch, place
-        self.locks = locks  # the second filter has yet to be put on before anything of others is executed
+        self.locks = locks  # The second filter is not installed yet.
         self.socket = socket.socket(fileno=WIRE_FD)
         self.loaded = None
-        self.compiled = None  # (text of its plan, what was loaded), where that went through torch.compile
+        # (text of its plan, what was loaded), where that went through torch.compile.
+        self.compiled = None
         self.buffers = {}  # set -> {argument: tensor}
         self.scalars = {}
         self.prepared = {}
@@ -298,7 +410,7 @@ class Runner:
         self.pinged = 0.0
         self.beginning = torch_state_guard.Beginning(torch)
 
-    # ---- talking ----------------------------------------------------------------------------------------------------------------------------
+    # ---- talking ---------------------------------------------------------------------------------
 
     def receive_all(self, size):
         parts = bytearray()
@@ -310,15 +422,17 @@ class Runner:
         return bytes(parts)
 
     def receive_command(self):
-        """A command and the descriptor that came with it, -1 when none did; None at the end."""
+        """Returns a command and its descriptor (-1 without one). Returns None at the end."""
         until = self.pinged + SPIN_SECONDS
-        while monotonic() < until:  # behind a ping a batch follows at once: waking up would be in its time
+        while monotonic() < until:  # A batch follows a ping at once, and waking up would be timed.
             try:
                 self.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
                 break
             except BlockingIOError:
                 pass
-        data, ancillary, _, _ = self.socket.recvmsg(COMMAND.size, socket.CMSG_SPACE(4), socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, _, _ = self.socket.recvmsg(
+            COMMAND.size, socket.CMSG_SPACE(4), socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC
+        )
         fd = -1
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -333,7 +447,7 @@ class Runner:
     def answer(self, nonce, result, code=0, claimed=0.0, gap=0.0):
         self.socket.sendall(ANSWER.pack(MAGIC, result, nonce, code, 0, claimed, gap))
 
-    # ---- commands ---------------------------------------------------------------------------------------------------------------------------
+    # ---- commands --------------------------------------------------------------------------------
 
     def load_plan(self):
         try:
@@ -356,16 +470,21 @@ class Runner:
                 return OK
             self.beginning.restore(self.torch, (plan["problem"]["text"], plan.get("full_f32")))
             self.scalars.clear()
-            self.loaded = self._compile(text, plan, folder) if plan.get("compile") else Loaded(plan, folder, self.place)
+            self.loaded = (
+                self._compile(text, plan, folder)
+                if plan.get("compile")
+                else Loaded(plan, folder, self.place)
+            )
             return OK
-        except BaseException as error:  # also SystemExit and KeyboardInterrupt of somebody's file
+        except BaseException as error:  # Also SystemExit and KeyboardInterrupt of a foreign file.
             load = sys.modules.get("load")
             plain = load is not None and isinstance(error, load.LoadError)
             complain(str(error) if plain else "%s: %s" % (type(error).__name__, error))
             return LOAD_FAILED
 
     def lock(self):
-        """Once. What a dry run left needs folders, so it comes only when the first plan does; a runner that none comes to has it before it is timed."""
+        """Installs the filter, once. The files of a dry run need folders, so they come with the
+        first plan. A runner without a plan has the filter before it is timed."""
         if self.locks:
             self.locks = False
             refused = lock_down()
@@ -373,14 +492,17 @@ class Runner:
                 complain("second filter refused: %s" % os.strerror(-refused))
 
     def _compile(self, text, plan, folder):
-        """Once: behind it this process starts nothing any more, which is what the judge counts on when it stops it (kf_sandbox_settle)."""
+        """Compiles, once. Afterwards this process starts no program any more. The judge relies on
+        that when it stops the process (kf_sandbox_settle)."""
         if self.compiled is None:
             self.compiled = text, Loaded(plan, folder, self.place)
             refused = lock_down()
             if refused:
                 complain("second filter refused: %s" % os.strerror(-refused))
         if self.compiled[0] != text:
-            raise RuntimeError("this process has compiled another plan, and starts no compiler any more")
+            raise RuntimeError(
+                "this process has compiled another plan, and starts no compiler any more"
+            )
         return self.compiled[1]
 
     def take_scalars(self, count):
@@ -404,7 +526,9 @@ class Runner:
             if self.loaded is None:
                 return BAD_COMMAND
             if flags & LEDGER:
-                self.open_ledger(mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE))
+                self.open_ledger(
+                    mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+                )
                 return OK
             widened = argument in self.loaded.outputs and self.loaded.role == "oracle"
             item = size // self._elements(argument)
@@ -431,22 +555,26 @@ class Runner:
             target.data = self.torch.empty(0, dtype=target.dtype, device=target.device)
         self.place.release()
 
-    # ---- results ----------------------------------------------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------
 
     def open_ledger(self, memory):
-        """Every entry says already what it most likely will: in a batch only the address is written."""
+        """Fills every entry with its expected contents, so that a batch writes only addresses."""
         loaded = self.loaded
         self.ledger = memory
         self.expected = []
         self.stride = HEAD.size + ENTRY.size * len(loaded.outputs)
         for number in loaded.outputs:
             argument = loaded.arguments[number]
-            model = self.torch.empty(argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta")
+            model = self.torch.empty(
+                argument["shape"], dtype=loaded.load.torch_dtype(argument["dtype"]), device="meta"
+            )
             self.expected.append((model.dtype, tuple(model.shape), tuple(model.stride())))
         self.packed = {}  # what an entry says behind its address, by dtype, shape and strides
         self.kind, self.address = self.place.kind, self.place.address
         room = self.kind if self.kind == "cpu" else "meta"  # only call_nothing needs it
-        nothing = [self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected]
+        nothing = [
+            self.torch.empty(shape, dtype=dtype, device=room) for dtype, shape, _ in self.expected
+        ]
         self.nothing = nothing[0] if len(nothing) == 1 else nothing
         self.plain = []
         for at in range(0, len(memory) - self.stride + 1, self.stride):
@@ -475,16 +603,27 @@ class Runner:
         return ENTRY.pack(0, code, dims, *sizes, *steps)[ADDRESS.size :]
 
     def write_ledger(self, number, result):
-        """Says where a call's results lie. Usually one tensor of the expected kind."""
+        """Writes where the results of a call lie. The usual case is one tensor of the expected
+        kind."""
         at = number * self.stride
         try:
-            if self.plain[number] and len(self.expected) == 1 and isinstance(result, self.torch.Tensor):
+            if (
+                self.plain[number]
+                and len(self.expected) == 1
+                and isinstance(result, self.torch.Tensor)
+            ):
                 dtype, shape, strides = self.expected[0]
                 here = result.device.type == self.kind
-                if here and result.dtype is dtype and result.shape == shape and result.stride() == strides and not result.is_neg():
+                if (
+                    here
+                    and result.dtype is dtype
+                    and result.shape == shape
+                    and result.stride() == strides
+                    and not result.is_neg()
+                ):
                     ADDRESS.pack_into(self.ledger, at + HEAD.size, self.address(result.data_ptr()))
                     return result
-            self.plain[number] = False  # its record says something else now
+            self.plain[number] = False  # Its record has changed.
             return self._write_any(at, result)
         except RuntimeError as error:
             if REPLACED_WORDS not in str(error):
@@ -499,7 +638,8 @@ class Runner:
         except (TypeError, RecursionError):
             HEAD.pack_into(self.ledger, at, 0, FLAW_TYPE)
             return result
-        if isinstance(result, (list, tuple, dict)) and len(self.expected) == 1:  # KernelBench compares tensors, not containers
+        # KernelBench compares tensors, not containers.
+        if isinstance(result, (list, tuple, dict)) and len(self.expected) == 1:
             HEAD.pack_into(self.ledger, at, len(tensors), FLAW_TYPE)
             return result
         HEAD.pack_into(self.ledger, at, len(tensors), FLAW_NONE)
@@ -512,15 +652,23 @@ class Runner:
                 tensor = tensor.resolve_neg()
             kept.append(tensor)
             address = self.address(tensor.data_ptr())
-            self._entry(at + HEAD.size + i * ENTRY.size, address, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+            self._entry(
+                at + HEAD.size + i * ENTRY.size,
+                address,
+                tensor.dtype,
+                tuple(tensor.shape),
+                tuple(tensor.stride()),
+            )
         return kept
 
-    # ---- batches ----------------------------------------------------------------------------------------------------------------------------
+    # ---- batches ---------------------------------------------------------------------------------
 
     def prepare(self, number):
         found = self.prepared.get(number)
         if found is None:
-            found = self.prepared[number] = self.loaded.prepare(self.buffers.get(number, {}), self.scalars)
+            found = self.prepared[number] = self.loaded.prepare(
+                self.buffers.get(number, {}), self.scalars
+            )
         return found
 
     def run_batch(self, nonce, count, flags):
@@ -535,7 +683,7 @@ class Runner:
                 self.answer(nonce, BAD_COMMAND)
                 return True
             if self.loaded is None:
-                self.place.nothing()  # nothing is called in a runner that nothing was loaded in
+                self.place.nothing()  # A runner without a plan calls nothing.
             elif flags & NULL:
                 self.call_nothing(order)
             elif self.loaded.role == "oracle":
@@ -555,8 +703,14 @@ class Runner:
         return True
 
     def call(self, order):
-        module, kept, prepare, write = self.loaded.forward, self.kept, self.prepare, self.write_ledger
-        results = {}  # by set: one that is called for again overwrites its record, so that only its last result is kept
+        module, kept, prepare, write = (
+            self.loaded.forward,
+            self.kept,
+            self.prepare,
+            self.write_ledger,
+        )
+        # By set. A second call on a set overwrites its record, so only its last result is kept.
+        results = {}
         for number in order:
             given, state = prepare(number)
             for target, tensor in state:
@@ -566,7 +720,8 @@ class Runner:
             kept.append(write(number, result))
 
     def call_nothing(self, order):
-        """What a batch costs beside its calls: all of `call` but the module. A GPU works meanwhile, so that there it is only what does not depend on calls."""
+        """Does everything of `call` but the module: the fixed cost of a batch. A GPU works
+        meanwhile, so there it is only the part that does not depend on calls."""
         if self.place.kind != "cpu":
             self.place.nothing()
             return
@@ -582,14 +737,20 @@ class Runner:
     def explain(self, error):
         text = " ".join(str(error).split())[:300]
         complain("%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
-        short = isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY_WORDS)
+        short = isinstance(error, MemoryError) or any(
+            words in text for words in OUT_OF_MEMORY_WORDS
+        )
         known = getattr(error, "error_code", None)  # a cudaError_t
         if short or isinstance(known, int) and 0 < known < EXCEPTION:
             return OUT_OF_MEMORY if short else known
-        return EXCEPTION_OF_OTHERS if self.loaded is not None and self.loaded.makes_others else EXCEPTION
+        return (
+            EXCEPTION_OF_OTHERS
+            if self.loaded is not None and self.loaded.makes_others
+            else EXCEPTION
+        )
 
     def serve(self):
-        gc.disable()  # a collection in the middle of a batch is nobody's work
+        gc.disable()  # No garbage collection within a batch.
         while True:
             received = self.receive_command()
             if received is None:
@@ -634,7 +795,7 @@ def main(arguments):
         import gpu
         import virtual_fs
         import skip_init  # noqa: F401
-        import load  # here, and not when it is needed: as much as possible is done ahead
+        import load  # Imported ahead of its use.
         import torch
     except Exception as error:
         complain("PyTorch can't be imported: %s: %s" % (type(error).__name__, error))
@@ -645,7 +806,8 @@ def main(arguments):
         complain("PyTorch finds no GPU: %s: %s" % (type(error).__name__, error))
         return 3
     virtual_fs.prepare()
-    # A task's own baseline that is to be compiled starts compilers first (_compile), as its files do in the build jail; nothing but such a plan comes here.
+    # A task's own baseline through torch.compile starts compilers first (_compile), as its files do
+    # in the build jail. Only plans of this kind come here.
     runner = Runner(arguments[-1], torch, place, locks=not compiles)
     runner.answer(0, OK)
     with torch.no_grad():

@@ -1,15 +1,19 @@
-"""Making a problem smaller: which module-level constants to halve, and how often, until it is below a number of elements and operations.
+"""Makes a problem smaller: chooses which module-level constants to halve, and how often, until the
+problem is below a number of elements and operations.
 
-Greedy. Each step halves the constant with the largest value that still makes the problem noticeably smaller and lets it describe: constructor and forward
-have to work, on tensors without storage where PyTorch has the shape rules, else for real once the problem is small. A constant that can't be halved
-further (24 channels in 8 groups) is left alone from then on. What belongs together is found by failure: where halving one constant breaks the
-problem, halving it with another one of the same value is tried.
+The search is greedy. Each step halves the largest constant that makes the problem noticeably
+smaller and still lets it work. Constructor and forward must work: on tensors without storage if
+PyTorch has the shape rules, or for real once the problem is small. A constant that cannot be halved
+further (24 channels in 8 groups) stays. If halving one constant breaks the problem, halving it
+together with another constant of equal value is tried.
 """
 import load
 import meta
 
 MOST_STEPS = 200
-WORTH = 0.99  # of the cost: what saves less only makes pictures smaller beside weights that stay, down to one pixel, of which a batch norm leaves nothing
+# Of the cost. A step that saves less only makes pictures smaller while weights stay, down to one
+# pixel, of which a batch norm leaves nothing.
+WORTH = 0.99
 REAL_ELEMENTS = 1 << 22  # below this a forward is run for real where there are no shape rules
 
 
@@ -19,7 +23,7 @@ class Found:
 
 
 def _size(path, patches, options):
-    """meta.Size of the problem under the patches; None when it does not describe."""
+    """Returns meta.Size of the problem under the patches; None if it does not describe."""
     try:
         problem = load.Problem.read(path, patches, options.class_name)
         size = meta.size(problem, options)
@@ -27,7 +31,11 @@ def _size(path, patches, options):
         return None
     if size is None or size.broken:
         return None
-    if size.outputs is None and size.elements <= REAL_ELEMENTS and not meta.run_for_real(problem, options, size):
+    if (
+        size.outputs is None
+        and size.elements <= REAL_ELEMENTS
+        and not meta.run_for_real(problem, options, size)
+    ):
         return None
     if any(0 in t.shape for t in size.tensors()):
         return None
@@ -35,7 +43,7 @@ def _size(path, patches, options):
 
 
 def _cost(size, most_elements, most_flops):
-    """How far above the limits, at least 1 when above one."""
+    """Returns how far the size is above the limits: over 1 if a limit is exceeded."""
     return max(size.elements / most_elements, (size.flops or 0) / most_flops)
 
 
@@ -44,8 +52,10 @@ def _state(size):
 
 
 def shrink(path, patches, options, most_elements, most_flops, keep_state=False, keep_names=False):
-    """The patches that make the problem as large as allowed, beginning with those given; `keep_state`: without a change to its weights' shapes, `keep_names`: to what
-    weights there are, as the number of layers makes, and a shortcut that there is only where channels differ. Never fails: what can't be made smaller stays."""
+    """Returns the patches that make the problem as large as allowed, beginning with the given ones.
+    `keep_state`: keeps the shapes of its weights. `keep_names`: keeps the set of weights, which may
+    depend on the number of layers, or on channels that differ. Never fails: the rest stays as it
+    is."""
     problem = load.Problem.read(path, patches, options.class_name)
     constants = {name: value for name, value in problem.constants().items() if value >= 2}
     size = _size(path, patches, options)
@@ -54,18 +64,32 @@ def shrink(path, patches, options, most_elements, most_flops, keep_state=False, 
     for _ in range(MOST_STEPS):
         if size is None or _cost(size, most_elements, most_flops) <= 1:
             break
-        names = sorted((n for n in constants if n not in locked and constants[n] >= 2), key=lambda n: -constants[n])
+        names = sorted(
+            (n for n in constants if n not in locked and constants[n] >= 2),
+            key=lambda n: -constants[n],
+        )
         if not names:
             break
         found = None
         for name in names:
             partners = [n for n in names if n != name and constants[n] == constants[name]]
-            for group in [[name]] + [[name, p] for p in partners] + ([[name] + partners] if len(partners) > 1 else []):
+            for group in (
+                [[name]]
+                + [[name, p] for p in partners]
+                + ([[name] + partners] if len(partners) > 1 else [])
+            ):
                 trial = dict(current, **{n: constants[n] // 2 for n in group})
                 smaller = _size(path, trial, options)
-                if smaller is not None and (keep_state and _state(smaller) != _state(size) or keep_names and list(smaller.state) != list(size.state)):
+                if smaller is not None and (
+                    keep_state
+                    and _state(smaller) != _state(size)
+                    or keep_names
+                    and list(smaller.state) != list(size.state)
+                ):
                     continue
-                if smaller is not None and _cost(smaller, most_elements, most_flops) <= WORTH * _cost(size, most_elements, most_flops):
+                if smaller is not None and _cost(
+                    smaller, most_elements, most_flops
+                ) <= WORTH * _cost(size, most_elements, most_flops):
                     found = (group, trial, smaller)
                     break
             if found:

@@ -1,13 +1,17 @@
-"""Constructing a problem's module without filling the weights that the judge brings anyway: for a Linear of 16384 x 16384 a processor takes more than a second to
-draw random numbers that nobody looks at. Only for the task's own module: a solution's constructor runs as it would anywhere else.
+"""Constructs a problem's module without filling the weights that the judge brings. A processor
+needs more than a second to draw the unused numbers of a Linear of 16384 x 16384. It is only for the
+task's own module: a solution's constructor runs as anywhere else.
 
-While the constructor runs, functions that fill a large tensor with random numbers do nothing, and from the first of them on the seed's numbers are not what others
-would draw. So all that is drawn from then on, of small tensors, too, and what is computed of these, may only ever be weights that are bound to the judge's
-buffers. Whatever else uses them (a norm of a large weight, a number for Python, a table that stays the module's own), or draws without being seen here, means that
-the numbers count: then construct() says so, and the module is constructed as KernelBench does it.
+While the constructor runs, functions that fill a large tensor with random numbers do nothing. From
+the first of them on, the seed gives other numbers. So all numbers that are drawn later, and all
+values computed from them, may only become weights that are bound to the judge's buffers. If
+anything else uses them (a norm of a large weight, a number for Python, a table of the module's
+own), or draws without being seen here, the numbers count. Then construct() says so, and the module
+is constructed as in KernelBench.
 
-A mode for functions, not one for operators: the first operator under one of those imports torch._dynamo, three seconds (PyTorch 2.11). Subscripts are none of the
-functions that PyTorch 1.13 tells it of, so they are led there.
+It is a mode for functions, not for operators: the first operator under an operator mode imports
+torch._dynamo, which takes three seconds (PyTorch 2.11). PyTorch 1.13 does not report subscripts to
+it, so subscripts are redirected.
 """
 import contextlib
 
@@ -15,17 +19,56 @@ import torch
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 LARGE = 1 << 20  # elements: a millisecond or two
-FILLS = {"uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_"}
-FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}  # of torch.nn.init
-FACTORIES = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal"}
+FILLS = {
+    "uniform_",
+    "normal_",
+    "log_normal_",
+    "exponential_",
+    "cauchy_",
+    "geometric_",
+    "bernoulli_",
+    "random_",
+}
+# Of torch.nn.init.
+FILLS |= {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_"}
+FACTORIES = {
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "normal",
+}
 OVERWRITES = {"zero_", "fill_", "constant_", "zeros_", "ones_"}
-# What leaves the numbers alone and where they lie.
-LOOKS = {"__get__", "__set__", "__hash__", "size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "is_contiguous", "is_floating_point",
-         "is_complex", "get_device", "data_ptr", "requires_grad_", "detach", "view", "_make_subclass", "_is_view"}
+# Operations that change neither the numbers nor their place.
+LOOKS = {
+    "__get__",
+    "__set__",
+    "__hash__",
+    "size",
+    "dim",
+    "ndimension",
+    "numel",
+    "nelement",
+    "stride",
+    "element_size",
+    "is_contiguous",
+    "is_floating_point",
+    "is_complex",
+    "get_device",
+    "data_ptr",
+    "requires_grad_",
+    "detach",
+    "view",
+    "_make_subclass",
+    "_is_view",
+}
 
 
 class Needed(Exception):
-    """Somebody uses what was not filled."""
+    """Something uses the unfilled numbers."""
 
 
 def _storage(tensor):
@@ -47,10 +90,10 @@ def tensors_in(values, depth=2):
 class Draws(TorchFunctionMode):
     def __init__(self):
         super().__init__()
-        self.before = None  # the generator's state when something was first left out
-        self.drawn = {}  # storage -> a tensor in it, so that its memory is nobody else's meanwhile
+        self.before = None  # the generator's state at the first skipped fill
+        self.drawn = {}  # storage -> a tensor in it, so that its memory is not reused meanwhile
         self.left_out = set()  # storages
-        self.needed = False  # also where a constructor makes nothing of the exception
+        self.needed = False  # even if a constructor ignores the exception
 
     def __torch_function__(self, function, types, arguments=(), named=None):
         name, named = getattr(function, "__name__", ""), named or {}
@@ -65,11 +108,16 @@ class Draws(TorchFunctionMode):
             self._mark(result)
             return result
         used = [tensor for tensor in given if self._is_drawn(tensor)] if self.drawn else []
-        if used and name in OVERWRITES and given[0].numel() * given[0].element_size() == _storage(given[0]).nbytes():
+        if (
+            used
+            and name in OVERWRITES
+            and given[0].numel() * given[0].element_size() == _storage(given[0]).nbytes()
+        ):
             self.drawn.pop(storage_of(given[0]), None)
             self.left_out.discard(storage_of(given[0]))
             used = []
-        if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:  # an embedding's padded row, which is then filled
+        # The padded row of an embedding. It is filled afterwards.
+        if name == "__getitem__" and len(used) == 1 and used[0] is given[0]:
             part = function(*arguments, **named)
             if isinstance(part, torch.Tensor) and storage_of(part) == storage_of(given[0]):
                 return part
@@ -77,7 +125,7 @@ class Draws(TorchFunctionMode):
             self.needed = True
             raise Needed(name)
         result = function(*arguments, **named)
-        if used:  # a small weight is often a multiple of what was drawn
+        if used:  # a small weight is often a multiple of drawn numbers
             made = list(tensors_in([result])) + (given[:1] if name.endswith("_") else [])
             if not made:
                 self.needed = True
@@ -87,12 +135,16 @@ class Draws(TorchFunctionMode):
         return result
 
     def _leaves_out(self, tensor):
-        if tensor.device.type != "cpu" or not tensor.is_floating_point() or (self.before is None and tensor.numel() < LARGE):
+        if (
+            tensor.device.type != "cpu"
+            or not tensor.is_floating_point()
+            or (self.before is None and tensor.numel() < LARGE)
+        ):
             return False
         if self.before is None:
             self.before = torch.get_rng_state()
         self._mark(tensor)
-        if tensor.numel() < LARGE:  # as memory was found they might be NaN
+        if tensor.numel() < LARGE:  # uninitialised memory may hold NaN
             tensor.detach().zero_()
         else:
             self.left_out.add(storage_of(tensor))
@@ -103,7 +155,12 @@ class Draws(TorchFunctionMode):
             self.drawn[storage_of(tensor)] = tensor
 
     def _is_drawn(self, tensor):
-        return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.numel() > 0 and storage_of(tensor) in self.drawn
+        return (
+            tensor.device.type == "cpu"
+            and tensor.layout is torch.strided
+            and tensor.numel() > 0
+            and storage_of(tensor) in self.drawn
+        )
 
 
 def _tells_of_subscripts():
@@ -122,7 +179,7 @@ def _tells_of_subscripts():
 
 @contextlib.contextmanager
 def subscripts_told(draws):
-    """`draws`, with the subscripts of all tensors told as well."""
+    """Does the same as `draws`, and reports the subscripts of all tensors, too."""
     if _tells_of_subscripts():
         with draws:
             yield
@@ -132,7 +189,11 @@ def subscripts_told(draws):
         own[name] = torch.Tensor.__dict__.get(name)
 
         def told(*arguments, function=getattr(base, name)):
-            return handle_torch_function(function, arguments, *arguments) if has_torch_function(arguments) else function(*arguments)
+            return (
+                handle_torch_function(function, arguments, *arguments)
+                if has_torch_function(arguments)
+                else function(*arguments)
+            )
 
         setattr(torch.Tensor, name, told)
     try:
@@ -147,14 +208,15 @@ def subscripts_told(draws):
 
 
 def held(module):
-    """Tensors that a module and its parts have, those in lists and the like included."""
+    """Returns the tensors of a module and its parts, with those in lists and similar."""
     for part in module.modules():
         yield from tensors_in(vars(part).values(), 3)
 
 
 def construct(make, bound):
-    """(make(), the large parameters that were not filled), or (None, ()) where it has to be filled, or where the constructor fails, which it will do again.
-    `bound`: from a module to those of its parameters whose values the judge brings."""
+    """Returns (make(), the large parameters that were not filled). Returns (None, ()) if the module
+    has to be filled, or if the constructor fails, which it will do again. `bound`: a function from
+    a module to its parameters with values of the judge."""
     draws = Draws()
     try:
         with subscripts_told(draws):
@@ -162,12 +224,21 @@ def construct(make, bound):
         if draws.before is None:
             return module, ()
         mine = list(bound(module))
-        there = {storage_of(parameter): parameter for parameter in mine if parameter.device.type == "cpu" and parameter.numel()}
+        there = {
+            storage_of(parameter): parameter
+            for parameter in mine
+            if parameter.device.type == "cpu" and parameter.numel()
+        }
         known = set(map(id, mine))
         others = any(id(tensor) not in known and draws._is_drawn(tensor) for tensor in held(module))
         drawn_elsewhere = not torch.equal(torch.get_rng_state(), draws.before)
     except Exception:
         return None, ()
-    if draws.needed or others or drawn_elsewhere or any(storage not in there for storage in draws.drawn):
+    if (
+        draws.needed
+        or others
+        or drawn_elsewhere
+        or any(storage not in there for storage in draws.drawn)
+    ):
         return None, ()
     return module, [there[storage] for storage in draws.left_out]

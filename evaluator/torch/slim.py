@@ -1,20 +1,25 @@
-"""Less of PyTorch's headers for extensions to compile: include/slim has a <torch/extension.h> with tensors, factories, checks and bindings of functions.
+"""Fewer of PyTorch's headers for extensions: include/slim has a <torch/extension.h> with tensors,
+factories, checks and bindings of functions.
 
-The whole one is a C++ front end for training, which a kernel's launcher has no use for and a compiler reads for half a minute. What does not compile without it is compiled
-again as PyTorch's own code would, so nothing is refused for it, and the compiler's words are those of that second time. Sources that name something
-beyond it are not tried.
+The complete header is a C++ front end for training. A kernel's launcher does not need it, and a
+compiler reads it for half a minute. If a source does not compile with the slim header, it is
+compiled again as PyTorch's own code would, with that compiler's messages. So no source is refused
+for it. Sources that name something beyond the slim header skip it.
 """
 import os
 import re
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include", "slim")
-BEYOND = re.compile(r"\btorch::(?:nn|optim|data|jit|serialize|autograd|fft|linalg|nested|sparse|special)\b")
+BEYOND = re.compile(
+    r"\btorch::(?:nn|optim|data|jit|serialize|autograd|fft|linalg|nested|sparse|special)\b"
+)
 BINDING = re.compile(r"\bPYBIND11_|\bpy::|\bpybind11\b")  # in a CUDA source
 CUDA = (".cu", ".cuh")
 
 
 def flags(path):
-    """Before all others: with them this source may do. None where it can't, or can't be read."""
+    """Returns the flags to put first, for a source that may use the slim header. None for other or
+    unreadable sources."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()

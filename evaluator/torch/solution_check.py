@@ -1,4 +1,5 @@
-"""What stands for the build of a solution: is it Python, and does it define class ModelNew? Runs nothing of it."""
+"""Replaces the build of a solution: checks that it is Python and defines class ModelNew. Runs
+nothing of it."""
 import ast
 import sys
 
@@ -6,7 +7,7 @@ from load import LoadError, assigned_names, parse
 
 
 def binds(tree, name):
-    """Does a statement at module level, however deep in if and try, bind the name?"""
+    """True if a statement at module level, however deep in if and try, binds the name."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
             return True
@@ -24,8 +25,15 @@ def main(arguments):
         with open(name, encoding="utf-8") as file:
             tree = parse(file.read(), name)
         if not binds(tree, "ModelNew"):
-            raise LoadError("it does not define class ModelNew", name, "a solution is a Python file with class ModelNew(nn.Module)")
+            raise LoadError(
+                "it does not define class ModelNew",
+                name,
+                "a solution is a Python file with class ModelNew(nn.Module)",
+            )
     except LoadError as error:
-        print("%s: error: %s%s" % (error.where, error.what, "; " + error.todo if error.todo else ""), file=sys.stderr)
+        print(
+            "%s: error: %s%s" % (error.where, error.what, "; " + error.todo if error.todo else ""),
+            file=sys.stderr,
+        )
         return 1
     return 0

@@ -1,11 +1,12 @@
-"""PyTorch as it was when a runner began, for one that goes on from one task's problem to another's.
+"""Restores PyTorch's state in a runner that goes on from one task's problem to another's.
 
-A problem file may change settings (the default type, TF32, determinism) and may replace functions of PyTorch, by carelessness or for a reason of its own. The
-next task's oracle or baseline must not find that. Settings are put back; what else has changed is refused, and the judge starts a fresh runner
-(measure_runners.c, load_afresh). Only the task's own problems come here in turn: a solution's runner serves one solution.
+A problem file may change settings (the default type, TF32, determinism), and may replace functions
+of PyTorch. The next task's oracle or baseline must not find the changes. Settings are restored. Any
+other change is refused, and the judge starts a fresh runner (measure_runners.c, load_afresh). Only
+the task's own problems share a runner. A solution's runner serves one solution.
 
-This is order, not defence: a problem file that wants to deceive can patch this very module. Its author is the task's, who decides what is right anyway; and what
-counts in the end is measured again in fresh processes.
+This is no defence: a problem file can patch this module. Its author is the author of the task, and
+decides what is right. The final measurement runs in fresh processes.
 """
 import builtins
 import ctypes
@@ -13,16 +14,44 @@ import gc
 import math
 import sys
 
-# Where people patch: (module or class) by its path below torch, "" being torch itself.
-PLACES = ("", "nn", "nn.functional", "nn.init", "nn.Module", "Tensor", "nn.Parameter", "linalg", "fft", "special", "autograd", "nn.Linear", "nn.Conv2d",
-          "nn.Conv3d", "nn.BatchNorm2d", "nn.LayerNorm", "nn.modules.batchnorm._BatchNorm")
+# The modules and classes that are usually patched, by their path below torch. "" is torch itself.
+PLACES = (
+    "",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.Module",
+    "Tensor",
+    "nn.Parameter",
+    "linalg",
+    "fft",
+    "special",
+    "autograd",
+    "nn.Linear",
+    "nn.Conv2d",
+    "nn.Conv3d",
+    "nn.BatchNorm2d",
+    "nn.LayerNorm",
+    "nn.modules.batchnorm._BatchNorm",
+)
 # (object below torch, attribute) of settings.
-FLAGS = (("backends.cudnn", "benchmark"), ("backends.cudnn", "deterministic"), ("backends.cudnn", "allow_tf32"), ("backends.cudnn", "enabled"),
-         ("backends.cuda.matmul", "allow_tf32"), ("backends.cuda.matmul", "allow_fp16_reduced_precision_reduction"),
-         ("backends.cuda.matmul", "allow_bf16_reduced_precision_reduction"), ("backends.mkldnn", "enabled"))
+FLAGS = (
+    ("backends.cudnn", "benchmark"),
+    ("backends.cudnn", "deterministic"),
+    ("backends.cudnn", "allow_tf32"),
+    ("backends.cudnn", "enabled"),
+    ("backends.cuda.matmul", "allow_tf32"),
+    ("backends.cuda.matmul", "allow_fp16_reduced_precision_reduction"),
+    ("backends.cuda.matmul", "allow_bf16_reduced_precision_reduction"),
+    ("backends.mkldnn", "enabled"),
+)
 # (getter, setter) of torch.
-SETTINGS = (("get_default_dtype", "set_default_dtype"), ("get_num_threads", "set_num_threads"),
-            ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), ("get_float32_matmul_precision", "set_float32_matmul_precision"))
+SETTINGS = (
+    ("get_default_dtype", "set_default_dtype"),
+    ("get_num_threads", "set_num_threads"),
+    ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"),
+    ("get_float32_matmul_precision", "set_float32_matmul_precision"),
+)
 
 
 class Changed(Exception):
@@ -37,22 +66,36 @@ def below(torch, path):
 
 
 def names_of(place):
-    """Functions and classes by name. Other values may change: PyTorch keeps state of its own in some."""
-    return {name: value for name, value in vars(place).items() if callable(value) or isinstance(value, (staticmethod, classmethod, property))}
+    """Returns functions and classes by name. Other values may change, since PyTorch keeps some of
+    its state in them."""
+    return {
+        name: value
+        for name, value in vars(place).items()
+        if callable(value) or isinstance(value, (staticmethod, classmethod, property))
+    }
 
 
 def is_same(now, value):
-    """PyTorch 2 itself wraps torch.manual_seed when what torch.compile needs is first imported, which asking for deterministic algorithms does, for one."""
+    """True if a function is unchanged. PyTorch 2 itself wraps torch.manual_seed at the first import
+    of torch.compile's parts, which a request for deterministic algorithms causes."""
     own, code = sys.modules.get("torch._compile"), getattr(now, "__code__", None)
-    return now is value or (getattr(now, "__wrapped__", None) is value and own is not None and code is not None and code.co_filename == own.__file__)
+    return now is value or (
+        getattr(now, "__wrapped__", None) is value
+        and own is not None
+        and code is not None
+        and code.co_filename == own.__file__
+    )
 
 
 class Beginning:
-    """Made before anything of others is executed."""
+    """The state before any foreign code."""
 
     def __init__(self, torch):
         self.about = None
-        places = [(path or "torch", below(torch, path)) for path in PLACES] + [("builtins", builtins), ("math", math)]
+        places = [(path or "torch", below(torch, path)) for path in PLACES] + [
+            ("builtins", builtins),
+            ("math", math),
+        ]
         self.names = [(path, place, names_of(place)) for path, place in places if place is not None]
         self.flags = []
         for path, name in FLAGS:
@@ -60,13 +103,18 @@ class Beginning:
             try:
                 self.flags.append((place, name, getattr(place, name)))
             except Exception:
-                pass  # not in this version
-        self.settings = [(getattr(torch, get), getattr(torch, put), getattr(torch, get)()) for get, put in SETTINGS if hasattr(torch, get)]
+                pass  # Missing in this version.
+        self.settings = [
+            (getattr(torch, get), getattr(torch, put), getattr(torch, get)())
+            for get, put in SETTINGS
+            if hasattr(torch, get)
+        ]
         self.device = torch.empty(0).device
 
     def restore(self, torch, about):
-        """Before a plan is loaded; `about`, its problem file and what the task sets, tells it from the plan before. Nothing but the default type, which the oracle
-        changes, within one task's workloads."""
+        """Restores the state before a plan is loaded. `about` (the problem file and the task's
+        settings) identifies the task. Within one task's workloads it restores only the default
+        type, which the oracle changes."""
         before, self.about = self.about, about
         if before is None or before == about:
             return
@@ -87,6 +135,7 @@ class Beginning:
         if torch.empty(0).device != self.device:
             raise Changed("the problem before this one has changed the default device")
         try:
-            ctypes.CDLL(None).malloc_trim(0)  # what it took from the heap is handed back, as if this runner were fresh
+            # Gives the heap's free memory back, as in a fresh runner.
+            ctypes.CDLL(None).malloc_trim(0)
         except (AttributeError, OSError):
             pass

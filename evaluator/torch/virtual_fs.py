@@ -1,9 +1,10 @@
-"""Folders for a solution that can make none.
+"""Folders for a solution that cannot make any.
 
-Behind the second filter a runner makes and removes no files' names (sandbox/lockdown.c), but solutions that compile from files make a folder first, as
-they may anywhere else. So some folders are made before the filter is on; mkdir then hands them out, and whoever opens a path below the name that was asked for is led there,
-or imports it, or reads it as a function's source, or loads it as a library.
-Removing is forgotten: all of it goes with the runner. Only the solution's own interpreter is changed, for its convenience.
+Behind the second filter a runner cannot create or remove files (sandbox/lockdown.c). But solutions
+that compile from files make a folder first. So some folders are made before the filter is
+installed, and mkdir hands them out. Opening, importing or loading a path below the requested name
+leads into the handed-out folder. Removing does nothing, since everything goes with the runner. Only
+the solution's own interpreter is changed.
 """
 import _io
 import builtins
@@ -18,11 +19,11 @@ import tokenize
 FOLDERS = 16
 
 _free = []
-_aliases = {}  # the folder that was asked for -> the one that is there
+_aliases = {}  # requested folder -> real folder
 
 
 def prepare():
-    """Before the filter. Without a folder to write to there are none."""
+    """Makes folders before the filter. Without a writable folder there are no folders."""
     try:
         top = tempfile.mkdtemp(prefix="kforge-scratch-")
         for number in range(FOLDERS):
@@ -34,7 +35,7 @@ def prepare():
 
 
 def place(path):
-    """Where a path leads: the path itself but below an alias."""
+    """Returns the path to which a path leads: the path itself, unless it is below an alias."""
     if not _aliases or isinstance(path, int):
         return path
     try:
@@ -48,16 +49,23 @@ def place(path):
         parent = os.path.dirname(head)
         if parent == head:
             return path
-        head, rest = parent, os.path.join(os.path.basename(head), rest) if rest else os.path.basename(head)
+        head, rest = parent, (
+            os.path.join(os.path.basename(head), rest) if rest else os.path.basename(head)
+        )
     return os.path.join(_aliases[head], rest) if rest else _aliases[head]
 
 
 def _led(function, forgotten=False):
-    """`function` with its path led; `forgotten`: what the filter refuses counts as done."""
+    """Returns `function` with its path redirected. `forgotten`: an operation that the filter
+    refuses counts as done."""
 
     def led(*arguments, **named):
         try:
-            return function(place(arguments[0]), *arguments[1:], **named) if arguments else function(**named)
+            return (
+                function(place(arguments[0]), *arguments[1:], **named)
+                if arguments
+                else function(**named)
+            )
         except PermissionError:
             if forgotten:
                 return None
@@ -67,7 +75,8 @@ def _led(function, forgotten=False):
 
 
 def _copied(function):
-    """Of a file, where the filter refuses `function`: those who write to a temporary name first find the other one there."""
+    """Returns a copying replacement for `function`, which the filter refuses. Code that writes to a
+    temporary name first finds the final one."""
 
     def copied(source, target, **named):
         try:
@@ -82,15 +91,19 @@ def _copied(function):
 
 
 def _forget_at_close(unlink):
-    """A NamedTemporaryFile removes its file by the function that its module found when it was imported."""
+    """Replaces the removal of a NamedTemporaryFile, which keeps the function that its module found
+    at its import."""
     for name in ("close", "cleanup"):  # up to Python 3.11, from 3.12 on
         function = vars(getattr(tempfile, "_TemporaryFileCloser", object)).get(name)
         if function is not None and function.__defaults__:
-            function.__defaults__ = tuple(os.unlink if default is unlink else default for default in function.__defaults__)
+            function.__defaults__ = tuple(
+                os.unlink if default is unlink else default for default in function.__defaults__
+            )
 
 
 class Packages:
-    """On sys.meta_path: a folder that was asked for is none of the files of the one that it was asked for in, where a path's finder looks."""
+    """An entry of sys.meta_path. A path's finder reads the parent folder, which does not list a
+    folder that was handed out."""
 
     def __init__(self, by_path):
         self.by_path = by_path
@@ -109,7 +122,8 @@ class Packages:
 
 
 def _lead_imports():
-    """The import system has functions of its own for files, and whoever reads sources (inspect, a decorator) the one that its module found."""
+    """Redirects the import system's own functions for files, and those that readers of sources
+    (inspect, a decorator) found at their import."""
     tokenize._builtin_open = builtins.open
     if hasattr(io, "open_code"):
         _io.open_code = io.open_code = _led(io.open_code)
@@ -125,7 +139,7 @@ def _lead_imports():
 
 
 def install():
-    """Once, in the process that is about to execute a solution."""
+    """Installs everything, once, in the process that will execute a solution."""
     make = os.mkdir
     if getattr(make, "kforge", False):
         return
@@ -154,4 +168,4 @@ def install():
     os.rename, os.replace = _copied(os.rename), _copied(os.replace)
     _lead_imports()
     if _free:
-        os.chdir(_free.pop())  # a relative path is to be writable, too
+        os.chdir(_free.pop())  # relative paths must be writable, too

@@ -20,25 +20,32 @@
 #include "kforge/task.h"
 #include "kforge/verdict.h"
 
-#define KF_BUILD_LOG_BYTES (256u << 10) /* of compiler messages that are kept */
-#define KF_BINARY_BYTES (256u << 20)    /* largest binary */
+/* The most of the compiler's messages that a build keeps. */
+#define KF_BUILD_LOG_BYTES (256u << 10)
+/* The largest binary. */
+#define KF_BINARY_BYTES (256u << 20)
 
 typedef struct kf_build_request {
     const kf_task *task;
-    bool oracle;        /* the entry is ENTRY_oracle with float64 outputs */
+    /* True: the entry is ENTRY_oracle with float64 outputs. */
+    bool oracle;
     const char *source; /* NUL-terminated */
     size_t size;
-    const char *name;         /* file name in messages: "candidate.cu" */
-    const char *const *flags; /* extra compiler flags; terminated by NULL; may be NULL */
-    /* to link; terminated by NULL; NULL: those that the task allows candidates */
+    /* File name in messages: "candidate.cu". */
+    const char *name;
+    /* Extra compiler flags, with NULL at the end. May be NULL. */
+    const char *const *flags;
+    /* Libraries to link, with NULL at the end. NULL: those that the task allows to candidates. */
     const char *const *libraries;
     bool asan; /* AddressSanitizer */
-    /* limit of processor time; KF_BUILD_TIMEOUT_FACTOR (kforge/job.h) times that on the wall */
+    /* The limit of processor time. The wall-clock limit is KF_BUILD_TIMEOUT_FACTOR (kforge/job.h)
+     * times that. */
     double seconds;
     uint64_t memory_bytes; /* 0: 4 GiB */
     bool strict_sandbox;
-    const char *directory; /* an existing, empty directory of the caller's for this build alone */
-    /* The CPU device: the folder in which builds find and keep precompiled headers. NULL: none. */
+    /* An existing, empty directory for this build alone. */
+    const char *directory;
+    /* The CPU device: the folder for precompiled headers. May be NULL. */
     const char *cache;
 } kf_build_request;
 
@@ -47,15 +54,20 @@ typedef struct kf_build {
     /* KF_CORRECT when ok, else KF_COMPILE_ERROR, KF_UNSUPPORTED_DEVICE, KF_OUT_OF_MEMORY or
      * KF_JUDGE_ERROR */
     kf_status status;
-    char *log;    /* the compiler's messages, valid UTF-8, "" when it said nothing */
-    char *reason; /* one line when not ok */
-    char *binary; /* path of the shared object inside `directory` */
+    /* The compiler's messages in valid UTF-8. May be "". */
+    char *log;
+    /* The reason in one line if not ok. */
+    char *reason;
+    /* Path of the shared object inside `directory`. */
+    char *binary;
     char binary_hash[KF_HASH_HEX], code_hash[KF_HASH_HEX];
     double seconds;
-    bool excusable; /* KF_JUDGE_ERROR only by what the compiler said of itself; not by its time */
-    int layers;     /* sandbox layers that were active */
-    /* what the compiler says of the machine code
-     * ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL */
+    /* True if only the compiler's messages caused KF_JUDGE_ERROR, not its time. */
+    bool excusable;
+    /* Sandbox layers that were active. */
+    int layers;
+    /* The compiler's report on the machine code
+     * ({"kernels":[{"name","registers","spill_bytes",…}]}), or NULL. */
     cJSON *report;
 } kf_build;
 

@@ -1,9 +1,9 @@
-/* Hardware counters of a candidate's kernels: which may be asked for, and from what a runner sends
- * to JSON. Pure.
+/* Hardware counters of a candidate's kernels: the valid requests, and the JSON of a runner's
+ * records. Pure.
  *
  * The candidate lives in the process that counts. So its counters are information for people,
- * prompts and archives, and never part of a verdict; a candidate that lies here harms nobody but
- * its own next version. Records have a fixed size, and every field is checked before it is kept.
+ * prompts and archives, and never part of a verdict. A candidate that lies here harms only its own
+ * next version. Records have a fixed size, and every field is checked before it is kept.
  *
  * A verdict's "counters":
  *   {"candidate": SHA-256 of the source, "code": hash of the machine code, "workload", "chip":
@@ -15,9 +15,9 @@
  * "launches", "part": of the time of a call, "grid": [x,y,z], "block": [x,y,z], "registers",
  * "shared_bytes", "local_bytes", "occupancy", "occupancy_limit": what theory allows this launch,
  * "metrics": {NAME: value…}, "roofline": see kforge/roofline.h}…],        the one that takes
- * longest first "missing": names that this chip lacks, "left_out": names for which there was no
- * time, "dropped": launches that were not told apart} or, where there are none, {"candidate",
- * "note": what is in the way, "remedy": what to do}.
+ * longest first "missing": names that this chip lacks, "left_out": names beyond the allowed passes,
+ * "dropped": launches without a record} or, without counters, {"candidate", "note": why there are
+ * none, "remedy": what to do}.
  */
 #ifndef KFORGE_COUNTERS_H
 #define KFORGE_COUNTERS_H
@@ -30,7 +30,8 @@
 #include "kforge/buffer.h"
 #include "kforge/error.h"
 
-#define KF_COUNTERS_LIST_BYTES 4096 /* longest list of names */
+/* The longest list of names. */
+#define KF_COUNTERS_LIST_BYTES 4096
 
 struct kf_count_header; /* evaluator/protocol/counters_wire.h */
 struct kf_count_launch;
@@ -51,7 +52,8 @@ bool kf_counters_check(const char *list, kf_error *error);
 char *kf_counters_names(const char *list);
 
 typedef struct kf_counters_origin {
-    const char *candidate, *code, *workload; /* hashes and a name; "" not known */
+    /* Hashes and a name. "" if unknown. */
+    const char *candidate, *code, *workload;
     /* compute capability, for the occupancy that theory allows */
     int major, minor;
     /* The report of ptxas on the kernels, which the judge trusts more than the runner. May be NULL.

@@ -26,7 +26,7 @@ expect 2 eval other mine.py
 complains "has changed since the task was made"
 # A solution needs a problem file
 expect 2 eval "$root/tasks/axpy" mine.py --no-keep
-says "a solution in Python (class ModelNew) needs a task whose oracle or baseline is a problem file"
+says "a solution in Python (class ModelNew) needs a task with a problem file"
 
 expect 0 doctor
 case $out in

@@ -17,8 +17,9 @@ static void what_does_not_go_together(void **state)
     kf_auto(kf_verdict) verdict = kf_judge_run(judge, job, NULL, &error);
     assert_non_null(verdict);
     assert_string_equal(kf_status_name(verdict->status), "judge_error");
-    assert_non_null(strstr(verdict->message,
-                           "needs a task whose oracle or baseline is a problem file for PyTorch"));
+    assert_non_null(
+        strstr(verdict->message,
+               "needs a task with a problem file for PyTorch as its oracle or baseline"));
 }
 
 /* A problem file stands for a solution that is known to be good: what a worker asks whose machine

@@ -8,7 +8,8 @@
 #include "kforge/cleanup.h"
 
 #define ANSWER_BYTES (16u << 10)
-#define SECONDS 20 /* on a machine that has to read the compiler from a network's disk first */
+/* Long enough to read the compiler from a network file system. */
+#define SECONDS 20
 #define NVCC_MARK ", V"
 
 static bool is_digit(char c)
@@ -16,7 +17,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* NULL when there is none. */
+/* Returns NULL without one. */
 static const char *find_version(const char *text)
 {
     const char *mark = strstr(text, NVCC_MARK);

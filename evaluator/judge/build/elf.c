@@ -9,7 +9,8 @@
 #include "kforge/build.h"
 
 #define EMBEDDED 16
-#define RELOCATIONS 4 /* tables of them: .rela.dyn, .rela.plt */
+/* The relocation tables: .rela.dyn, .rela.plt. */
+#define RELOCATIONS 4
 
 typedef struct elf_view {
     const unsigned char *data;
@@ -126,7 +127,7 @@ bool kf_elf_code_hash(const void *data, size_t size, char hex[KF_HASH_HEX], kf_e
                        (unsigned long long)count);
     size_t used = 0;
     size_t tables = 0;
-    /* device code has line tables in it, whose length moves what lies behind them */
+    /* Line tables in device code have varying lengths, and move the sections after them. */
     bool fat = false;
     char embedded[EMBEDDED][KF_HASH_HEX] = {{0}}, relocations[RELOCATIONS][KF_HASH_HEX];
     for (uint64_t i = 0; i < count; i++) {

@@ -9,7 +9,8 @@
 typedef struct kf_jail {
     kf_sandbox_path paths[KF_JAIL_PATHS];
     size_t count;
-    char bin[4096], lib[4096]; /* kforge's own, under the root */
+    /* kforge's own, under the root. */
+    char bin[4096], lib[4096];
 } kf_jail;
 
 /* Appends the paths that every dynamically linked program reads, until `*count` is `most`. */

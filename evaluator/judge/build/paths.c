@@ -61,7 +61,8 @@ char *kf_system_file(const char *path, size_t limit)
     while ((got = fread(piece, 1, sizeof piece, file)) > 0 && !text.failed)
         kf_buffer_append(&text, piece, got);
     fclose(file);
-    text.failed = false; /* what is over the limit is left out */
+    /* Bytes over the limit are left out. */
+    text.failed = false;
     return kf_buffer_take(&text);
 }
 

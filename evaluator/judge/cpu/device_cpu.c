@@ -18,18 +18,18 @@
 
 #define PROBE_BYTES (64u << 20)
 #define PROBE_PASSES 3
-/* part of its time: gemv beside itself, each with addresses of its own, came out between 0.93
+/* Part of its time: gemv against itself, each with addresses of its own, came out between 0.93
  * and 1.12 */
 #define ADDRESS_BIAS 0.05
-/* the same addresses included: a module beside itself, 37 times, came out between 0.95 and 1.11 */
+/* With the same addresses: a module against itself, 37 times, came out between 0.95 and 1.11. */
 #define PYTHON_BIAS 0.05
-#define RUNNER_MEMORY (2ull << 30) /* of a candidate's own, beside the shared buffers */
+/* The memory of a candidate, without the shared buffers. */
+#define RUNNER_MEMORY (2ull << 30)
 /* Threads of a runner and of its child processes. Thousands of threads on the judge's processor
  * kept the judge from running for 20 s. */
 #define RUNNER_THREADS 500
-#define THREADS_A_PROCESSOR                                               \
-    32 /* the blocks of a cooperative launch are threads, so many on each \
-        */
+/* The blocks of a cooperative launch are threads. */
+#define THREADS_A_PROCESSOR 32
 
 /* ---- what this machine is -------------------------------------------------------------------- */
 
@@ -317,10 +317,12 @@ kf_device *kf_device_cpu_open(kf_parallel *parallel, const char *cache, kf_error
     cpu->head.batch_seconds = 0.02;
     cpu->head.calls_block = true;
     cpu->head.most_sets = 256;
-    cpu->head.merged_call = 1e-3; /* processors that have to wake up for it */
+    /* Sleeping processors have to wake up for a single call. */
+    cpu->head.merged_call = 1e-3;
     cpu->head.process_bias = kf_sandbox_same_addresses() ? 0 : ADDRESS_BIAS;
     cpu->head.python_process_bias = PYTHON_BIAS;
-    cpu->head.floor_margin = 0.5; /* the measured peak may have been measured on a busy machine */
+    /* The machine may have been busy when the peak was measured. */
+    cpu->head.floor_margin = 0.5;
     cpu->head.set_bytes = cpu->memory_bytes / 16 < 256u << 20 ? cpu->memory_bytes / 16 : 256u << 20;
     snprintf(cpu->head.name, sizeof cpu->head.name, "cpu");
     find_processor(cpu->head.hardware, sizeof cpu->head.hardware, cpu->threads);

@@ -29,10 +29,12 @@
 #define NAME "kforge_cpu.h"
 #define MAKE_SECONDS 120
 #define LOCK_SECONDS 60
-#define PROCESSOR_BYTES (16u << 10) /* of /proc/cpuinfo: the first processor */
+/* Of /proc/cpuinfo: the first processor. */
+#define PROCESSOR_BYTES (16u << 10)
 #define VERSION_BYTES (16u << 10)
 #define VERSION_SECONDS 20
-#define UNUSED_SECONDS (30 * 24 * 3600) /* after which another version's headers are removed */
+/* Unused headers of other versions are removed after this time. */
+#define UNUSED_SECONDS (30 * 24 * 3600)
 
 static const struct {
     const char *name, *flag;
@@ -42,8 +44,10 @@ static const struct {
     [KF_HEADER_ASAN] = {"asan", "--asan"},
 };
 
-static char key[KF_HASH_HEX];          /* "" when this machine could not be described */
-static int failed[KF_HEADER_VARIANTS]; /* making it failed once; this process does not try again */
+/* "" if this machine cannot be described. */
+static char key[KF_HASH_HEX];
+/* True after a failure. This process does not try again. */
+static int failed[KF_HEADER_VARIANTS];
 
 /* Appends the lines of /proc/cpuinfo that decide what -march=native means. */
 static void describe_processor(kf_buffer *text)
@@ -158,7 +162,8 @@ static bool make_header(const char *folder, kf_header_variant variant, const cha
     if (!text || !result || !kf_directory_make(place, NULL)) return false;
     kf_buffer_format(&line, "#include \"%s/lib/kforge/cpu/include/" NAME "\"\n", kf_root());
     if (line.failed || !kf_file_write(text, line.data, line.size, NULL)) return false;
-    unlink(result); /* of a process that was killed */
+    /* Left by a process that was killed. */
+    unlink(result);
     if (compile(place, variant, new_name) && rename(result, header) == 0) return true;
     unlink(result);
     return false;

@@ -36,7 +36,7 @@ static bool add_folder(kf_buffer *list, const char *folder, kf_error *error)
 {
     char *const roots[] = {(char *)folder, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
-    if (!tree) return kf_fail(error, KF_ERROR_MACHINE, "%s: can't be read", folder);
+    if (!tree) return kf_fail(error, KF_ERROR_MACHINE, "%s: cannot be read", folder);
     bool ok = true;
     for (FTSENT *entry; ok && (entry = fts_read(tree));)
         if (entry->fts_info == FTS_F)

@@ -69,7 +69,8 @@ static void claim(void)
     pthread_t thread;
     sigset_t all, before;
     if (!when_silent || atomic_flag_test_and_set(&claimed)) return;
-    sigfillset(&all); /* The main thread handles signals. */
+    /* The main thread handles signals. */
+    sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     watched = pthread_create(&thread, NULL, look, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

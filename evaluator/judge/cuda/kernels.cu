@@ -1,6 +1,6 @@
-// The judge's own kernels. NVRTC compiles them for the device (kernels_build.c), without contraction
-// to fma. They run in the judge's context, on the memory that the runners map. They use the formulas
-// of the CPU, so both agree bit for bit.
+// The judge's own kernels. NVRTC compiles them for the device (kernels_build.c), without
+// contraction to fma. They run in the judge's context, on the memory that the runners map. They use
+// the formulas of the CPU, so both agree bit for bit.
 
 #include "inputs_element.h"
 #include "compare_formula.h"
@@ -228,8 +228,8 @@ extern "C" __global__ void kf_check(const kf_poison_task *tasks, const kf_slice 
 
 // ---- digests -----------------------------------------------------------------------------------
 
-// Adds a keyed hash of each block of 16 bytes and its place. The order of additions does not matter.
-// Without the key, no change of bytes can keep the sum.
+// Adds a keyed hash of each block of 16 bytes and its place. The order of additions does not
+// matter. Without the key, no change of bytes can keep the sum.
 __device__ static word64 mix(word64 x)
 {
     x ^= x >> 33;

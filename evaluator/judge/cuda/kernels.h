@@ -7,7 +7,8 @@
 #include "inputs_plan.h"
 
 #define KF_KERNEL_THREADS 256
-#define KF_SNAPSHOTS 64 /* blocks of 16 bytes of an output looked at when a batch is over */
+/* Blocks of 16 bytes in the snapshot of an output. */
+#define KF_SNAPSHOTS 64
 
 /* The work of one block: part `number` of the `count` parts of its task. */
 typedef struct kf_slice {

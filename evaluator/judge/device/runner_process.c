@@ -51,7 +51,7 @@ struct kf_runner {
     /* kf_now() until which the judge waits without sleeping, so that its own wake-up is not timed.
      */
     double awake_until;
-    /* The threads before the candidate was loaded: their number, and a hash of their ids. */
+    /* The threads before the candidate was loaded: their number, and a sum over their ids. */
     int honest_threads;
     uint64_t honest_who;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */

@@ -1,7 +1,7 @@
-/* What leaves the build jail of a solution's extensions (evaluator/torch/build.py), and its dry
- * run: records one after the other in a file that only the jail wrote to. A stranger's code ran
- * there, so nothing of it is believed but that it is the solution's own: every field is checked,
- * and what breaks the format ends it. Pure. */
+/* The build archive: the file that leaves the build jail of a solution's extensions
+ * (evaluator/torch/build.py), or its dry run. It holds records, one after the other. Foreign code
+ * ran in the jail, so the archive counts only as the solution's own: every field is checked, and a
+ * broken record ends it. Pure. */
 #ifndef KFORGE_JUDGE_CRATE_H
 #define KFORGE_JUDGE_CRATE_H
 
@@ -31,12 +31,11 @@ typedef struct kf_build_archive_record {
     kf_build_archive_kind kind;
     char key[KF_HASH_HEX];            /* of LIBRARY and FAILED: what the runner will ask for */
     char name[KF_BUILD_ARCHIVE_NAME]; /* of LIBRARY: the module's; letters, digits and '_' */
-    const char *data;                 /* borrowed from the crate */
+    const char *data;                 /* borrowed from the archive */
     size_t size;
 } kf_build_archive_record;
 
-/* The record at *at, which moves on behind it; false at the end, or where it is no record any more.
- */
+/* Reads the record at *at and moves *at behind it. False at the end, or at a broken record. */
 bool kf_build_archive_next(const void *archive, size_t size, size_t *at,
                            kf_build_archive_record *record);
 

@@ -1,5 +1,5 @@
-/* The file that a crate (build_archive.h) leaves a jail in: memory of the judge's that the jail has
- * a descriptor of. */
+/* The file of a build archive (build_archive.h): memory of the judge, to which the jail has a
+ * descriptor. */
 #ifndef KFORGE_JUDGE_CRATE_FILE_H
 #define KFORGE_JUDGE_CRATE_FILE_H
 
@@ -21,8 +21,8 @@ typedef struct kf_build_archive_file {
 
 /* A descriptor for a jail to write to; the caller closes it. -1 with the error. */
 int kf_build_archive_file_open(kf_error *error);
-/* What the jail wrote, once its whole tree is gone, so that nobody writes any more. More than
- * KF_BINARY_BYTES is nothing. */
+/* Maps the archive. Call it after the end of the jail's whole process tree, when no process can
+ * write any more. A file over KF_BINARY_BYTES counts as empty. */
 bool kf_build_archive_file_map(kf_build_archive_file *file, int fd, kf_error *error);
 void kf_build_archive_file_free(kf_build_archive_file *file);
 

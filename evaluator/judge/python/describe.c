@@ -103,14 +103,14 @@ static const char *text_of(const cJSON *object, const char *key)
 
 /* {"error": {"what", "where", "todo", "machine"}}; `where` names our copy of the file, so that its
  * folder is left out. */
-static bool fail_as_told(const cJSON *told, const char *folder, kf_error *error)
+static bool fail_as_described(const cJSON *described, const char *folder, kf_error *error)
 {
-    bool machine = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(told, "machine"));
-    const char *where = text_of(told, "where"), *todo = text_of(told, "todo");
+    bool machine = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(described, "machine"));
+    const char *where = text_of(described, "where"), *todo = text_of(described, "todo");
     size_t length = strlen(folder);
     if (strncmp(where, folder, length) == 0 && where[length] == '/') where += length + 1;
     return kf_fail(error, machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT, "%s%s%s%s%s", where,
-                   *where ? ": " : "", text_of(told, "what"), *todo ? "; " : "", todo);
+                   *where ? ": " : "", text_of(described, "what"), *todo ? "; " : "", todo);
 }
 
 /* Returns the last line of the output. */
@@ -170,11 +170,12 @@ static cJSON *ask(const kf_describe_request *request, const char *folder, const 
         kf_fail(error, KF_ERROR_BUSY, "interrupted");
         return NULL;
     }
-    kf_auto(cJSON) told = read_answer(answer, request->name, NULL);
-    if (!told || !cJSON_IsObject(told)) return fail_without_answer(request, jail, error), NULL;
-    const cJSON *fault = cJSON_GetObjectItemCaseSensitive(told, "error");
-    if (fault) return fail_as_told(fault, folder, error), NULL;
-    return kf_steal(&told);
+    kf_auto(cJSON) described = read_answer(answer, request->name, NULL);
+    if (!described || !cJSON_IsObject(described))
+        return fail_without_answer(request, jail, error), NULL;
+    const cJSON *fault = cJSON_GetObjectItemCaseSensitive(described, "error");
+    if (fault) return fail_as_described(fault, folder, error), NULL;
+    return kf_steal(&described);
 }
 
 cJSON *kf_describe(const kf_describe_request *request, const volatile int *stop, kf_error *error)
@@ -182,7 +183,7 @@ cJSON *kf_describe(const kf_describe_request *request, const volatile int *stop,
     if (strchr(request->name, '/'))
         return kf_fail(error, KF_ERROR_INTERNAL, "%s: a name has no folders", request->name), NULL;
     kf_autofree char *folder = kf_directory_temporary("kforge-describe", error);
-    cJSON *told = folder ? ask(request, folder, stop, error) : NULL;
+    cJSON *described = folder ? ask(request, folder, stop, error) : NULL;
     if (folder) kf_directory_remove(folder, NULL);
-    return told;
+    return described;
 }

@@ -22,10 +22,13 @@
 typedef struct kf_describe_request {
     const char *text; /* of the problem file */
     size_t size;
-    const char *name;           /* its file name, for messages; without folders */
-    const char *class_name;     /* NULL: "Model" */
-    const char *mode;           /* "train" or "eval"; NULL: "train" */
-    const char *const *patches; /* "NAME=INTEGER"; ends with NULL; NULL none */
+    /* Its file name without folders, for messages. */
+    const char *name;
+    const char *class_name; /* NULL: "Model" */
+    /* "train" or "eval"; NULL: "train". */
+    const char *mode;
+    /* "NAME=INTEGER", with NULL at the end. May be NULL. */
+    const char *const *patches;
     /* Constants are halved until all arguments together have at most so many elements. 0: no
      * change. */
     int64_t max_elements;

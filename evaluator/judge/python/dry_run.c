@@ -107,7 +107,7 @@ static bool run_jail(dry_run *d, kf_error *error)
     return kf_build_archive_file_map(&d->archive, fd, error);
 }
 
-/* Its own words, which a stranger may have written; how it ended is better known. */
+/* Sets the note from the jail's record, which foreign code may have written, or from its end. */
 static bool keep_note(dry_run *d, const kf_build_archive_record *record, kf_error *error)
 {
     if (d->note[0]) return true;

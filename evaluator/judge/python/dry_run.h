@@ -1,11 +1,11 @@
-/* The dry run of a solution in Python that compiles when it is called (Triton, torch.compile): a
- * runner starts no programs, and the build jail has no GPU. So it is executed once beforehand, on
- * the device, in a jail where compilers may be started (evaluator/torch/dry_run.py).
+/* The dry run of a solution in Python that compiles when it is called (Triton, torch.compile). A
+ * runner starts no programs, and the build jail has no GPU. So the solution is executed once
+ * before, on the device, in a jail that may start compilers (evaluator/torch/dry_run.py).
  *
- * The jail has nothing of the host's to write to, sees no input of the judge's, and is gone before
- * anything is timed. What leaves it is one file of limited size, which nothing of the judge's
- * reads: it is put beside the solution's extensions, and from there into the inboxes of its own
- * runners. */
+ * The jail can write to no folder of the host, sees no input of the judge, and ends before anything
+ * is timed. One file of limited size leaves it. The judge does not read the file: it puts the file
+ * into the folder of the solution's extensions, and from there into the inboxes of the solution's
+ * own runners. */
 #ifndef KFORGE_JUDGE_DRY_RUN_H
 #define KFORGE_JUDGE_DRY_RUN_H
 

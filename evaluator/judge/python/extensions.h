@@ -12,8 +12,9 @@
 
 #include "kforge/build.h"
 
-#define KF_EXTENSIONS_MAX 64              /* libraries of a solution */
-#define KF_EXTENSIONS_FOLDER "extensions" /* beside the candidate */
+#define KF_EXTENSIONS_MAX 64 /* libraries of a solution */
+/* In the folder of the candidate. */
+#define KF_EXTENSIONS_FOLDER "extensions"
 
 struct kf_device;
 

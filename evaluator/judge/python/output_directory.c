@@ -13,9 +13,8 @@
 
 #include "output_directory_wire.h"
 
-#define SPAN_FACTOR                                                              \
-    64 /* a result may lie scattered over so many times its size, and SPAN_LEAST \
-        */
+/* The span of a strided result is at most this multiple of its size, or SPAN_MIN. */
+#define SPAN_FACTOR 64
 #define SPAN_MIN ((uint64_t)64 << 20)
 #define HAS_TO_STAY "a result has to stay as it is when forward is called again"
 

@@ -12,9 +12,12 @@
 #define KF_TORCH_MIN "1.13"
 
 typedef struct kf_python {
-    char program[1024];                /* the interpreter itself, no shim */
-    char version[32], torch[64];       /* "3.11.2", "1.13.1"; torch "" where there is none */
-    char paths[KF_PYTHON_PATHS][1024]; /* what it has to read */
+    /* The interpreter itself, not a wrapper. */
+    char program[1024];
+    /* "3.11.2" and "1.13.1". `torch` is "" without PyTorch. */
+    char version[32], torch[64];
+    /* The folders that it reads. */
+    char paths[KF_PYTHON_PATHS][1024];
     size_t path_count;
 } kf_python;
 

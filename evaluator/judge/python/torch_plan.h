@@ -13,17 +13,21 @@ typedef struct kf_torch_request {
     const char *device; /* its kind: "cpu" */
     kf_role role;
     const kf_task_file *file; /* the problem file */
-    /* loading it runs KernelBench's protocol, and nothing else will be asked (kernelbench.py) */
+    /* True if loading it runs KernelBench's protocol. Its runner serves nothing else
+     * (kernelbench.py). */
     bool claim;
     bool untimed;  /* of that: no timing */
     bool compiled; /* a baseline through torch.compile */
-    /* convolutions and recurrent layers are computed in f32, also where PyTorch's defaults have
-     * tf32 */
+    /* True if convolutions and recurrent layers are computed in f32, even if PyTorch's default is
+     * tf32. */
     bool full_f32;
-    uint32_t own_seed;     /* not 0: the module keeps what its constructor draws under this seed,
-                              whatever the arguments are (frozen.py) */
-    bool other_mode;       /* it evaluates where the task's trains, and the other way round */
-    const char *candidate; /* path of the solution; NULL for the task's own roles */
+    /* If not 0, the module keeps the weights that its constructor draws under this seed
+     * (frozen.py). */
+    uint32_t own_seed;
+    /* The opposite of the task's mode. */
+    bool other_mode;
+    /* Path of the solution. NULL for the task's own roles. */
+    const char *candidate;
 } kf_torch_request;
 
 /* True if the task's module is in evaluation mode. */
