@@ -44,8 +44,8 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
     } else {
         char *todo = strstr(error.text, "; ");
         if (todo) *todo = '\0', todo += 2;
-        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "none on %s: %s", device,
-                      error.text);
+        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "no judge on %s: %s",
+                      device, error.text);
     }
     return judge != NULL;
 }
@@ -224,13 +224,13 @@ static void keys(kf_doctor *doctor)
 /* Returns the reply on one line in quotes, cut between two characters. */
 static char *quote_reply(const char *text, size_t size)
 {
-    enum { MOST = 48 };
+    enum { MAX_BYTES = 48 };
     kf_autofree char *clean = kf_text_clean(text, size, true);
     if (!clean) return NULL;
     size_t length = strlen(clean);
-    bool whole = length <= MOST;
+    bool whole = length <= MAX_BYTES;
     if (!whole)
-        for (length = MOST; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
+        for (length = MAX_BYTES; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
     char *quoted;
     return asprintf(&quoted, "\"%.*s%s\"", (int)length, clean, whole ? "" : "…") < 0 ? NULL
                                                                                      : quoted;

@@ -380,14 +380,14 @@ static void tell_winners(const settings *s, const kf_invocation *invocation, con
     } parts[] = {
         {r->skipped, "skipped",
          is_modelnew(s)
-             ? "tasks have no such candidate"
-             : "tasks have no candidate that was measured twice and is faster than the baseline"},
+             ? "tasks without a matching candidate"
+             : "tasks without a candidate that was measured twice and is faster than the baseline"},
         {r->held_out, "held_out", "tasks are held out"},
         {r->changed, "changed",
          "sources differ from the judged ones, because secrets or paths were removed; "
          "provenance.json marks them"},
         {scaled, "scaled",
-         "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
+         "files are for other sizes than the problem's: KernelBench's evaluator can't run them"},
         {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
         fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,

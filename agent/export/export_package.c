@@ -157,10 +157,10 @@ static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
     cJSON_AddStringToObject(kernel, "source_sha256", hex);
     cJSON_AddBoolToObject(kernel, "as_judged", k->winner.as_judged);
     if (!k->winner.as_judged)
-        cJSON_AddStringToObject(kernel, "note",
-                                "secrets, places or bytes that are no UTF-8 were replaced: "
-                                "\"candidate\" names the text that was "
-                                "judged, \"source_sha256\" the one in this folder, which was not");
+        cJSON_AddStringToObject(
+            kernel, "note",
+            "secrets, paths or bytes that are not UTF-8 were replaced: \"candidate\" names the "
+            "judged text, \"source_sha256\" the text in this folder");
     if (*k->architecture) cJSON_AddStringToObject(kernel, "architecture", k->architecture);
     kf_add_interval(kernel, "speedup", k->winner.speedup);
     cJSON *each = cJSON_AddObjectToObject(kernel, "speedups"), *workloads;
