@@ -597,8 +597,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "TASK",
      .offset = offsetof(settings, held_out),
-     .help = "A task (name or hash) or family to exclude, also from prompts; may be given again. "
-             "Tasks that declare held_out are always excluded."},
+     .help = "A task (name or hash) or family to exclude, also from prompts. Tasks that declare "
+             "held_out are always excluded."},
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
@@ -607,7 +607,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
      .offset = offsetof(settings, test_family),
-     .help = "A family of tasks for the test split; may be given again."},
+     .help = "A family of tasks for the test split."},
     {.name = "test-share",
      .type = KF_OPTION_NUMBER,
      .argument = "SHARE",

@@ -1,12 +1,13 @@
 /* The package: a folder that CMake builds into libraries, one for each kernel and one that chooses
  * between them.
  *
- *   include/kforge_kernels.h: the entries of the tasks
- *   src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
- *   src/TASK_HASH.cu: a winner's source, without secrets and paths
- *   src/TASK_HASH.h: its prototype, included before its first line
- *   test/TASK.cu, test/fill.h: calls entry and baseline on the task's smallest workload and
- * compares test/TASK_baseline.cu: the task's baseline CMakeLists.txt, provenance.json, README.md
+ * - include/kforge_kernels.h: the entries of the tasks
+ * - src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
+ * - src/TASK_HASH.cu: a winner's source, without secrets and paths
+ * - src/TASK_HASH.h: its prototype, included before its first line
+ * - test/TASK.cu, test/fill.h: calls entry and baseline on the smallest workload and compares
+ * - test/TASK_baseline.cu: the task's baseline
+ * - CMakeLists.txt, provenance.json, README.md
  *
  * Candidates may name their kernels freely. So each becomes a shared object with hidden symbols,
  * and a macro renames its entry (ENTRY -> ENTRY_HASH). The source stays unchanged.
