@@ -151,7 +151,7 @@ static void store_health(kf_doctor *doctor, const settings *wanted, const char *
 
 #define LOW_SPACE (1u << 30)
 
-static void space(kf_doctor *doctor, const char *subject, const char *path)
+static void free_space(kf_doctor *doctor, const char *subject, const char *path)
 {
     bool writable;
     char figure[KF_FIGURE];
@@ -167,7 +167,7 @@ static void space(kf_doctor *doctor, const char *subject, const char *path)
                       "%s: %s free", path, kf_figure_bytes(bytes, figure));
 }
 
-static void places(kf_doctor *doctor, const settings *wanted)
+static void storage(kf_doctor *doctor, const settings *wanted)
 {
     kf_error error = {0};
     kf_autofree char *path = wanted->store ? strdup(wanted->store) : kf_store_default_path(&error);
@@ -175,7 +175,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
         kf_doctor_add(doctor, "store", KF_FACT_FAULT, "", "%s", error.text);
     else {
         store_health(doctor, wanted, path);
-        space(doctor, "disk", path);
+        free_space(doctor, "disk", path);
     }
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     kf_autofree char *folder = NULL;
@@ -184,7 +184,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
     else if (home && home[0] == '/')
         folder = kf_path_join(home, ".cache/kforge");
     if (folder)
-        space(doctor, "cache", folder);
+        free_space(doctor, "cache", folder);
     else
         kf_doctor_add(doctor, "cache", KF_FACT_MISSING, "set HOME or XDG_CACHE_HOME",
                       "no cache folder: each run builds its oracles and baselines again");
@@ -317,7 +317,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool cpu = judge_starts(&doctor, "cpu", judges),
          gpu = kf_doctor_gpu_child(&doctor, gpu_judges, judges);
     sandbox(&doctor);
-    places(&doctor, wanted);
+    storage(&doctor, wanted);
     keys(&doctor);
     bool answered = !wanted->model || try_model(&doctor, wanted->model, invocation);
     configuration(&doctor, invocation);
