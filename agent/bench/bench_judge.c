@@ -22,8 +22,8 @@
 typedef struct state {
     /* judged, or it can't be judged */
     bool done;
-    bool begun;  /* in this session */
-    bool flying; /* sent to a worker */
+    bool begun;     /* in this session */
+    bool in_flight; /* sent to a worker */
     /* the machine failed with it, now or in an earlier session */
     bool unjudged;
     /* verdicts that blamed the machine */
@@ -210,7 +210,7 @@ static bool submit(judging *j, size_t index, kf_error *error)
     job->options.verify = !j->plan->once;
     if (settings->baseline && !(job->options.baseline = strdup(settings->baseline)))
         return kf_fail_memory(error, "the judging of solutions");
-    j->states[index].flying = true;
+    j->states[index].in_flight = true;
     return kf_workers_submit(j->workers, job, (int64_t)index, error);
 }
 
@@ -218,7 +218,7 @@ static bool take(judging *j, const kf_workers_result *result, bool *again, kf_er
 {
     size_t index = (size_t)result->ticket;
     const kf_verdict *v = result->verdict;
-    *again = j->states[index].flying = false;
+    *again = j->states[index].in_flight = false;
     if (result->outcome != KF_WORKERS_JUDGED) {
         kf_store_attempt_new lost = {.outcome = KF_ATTEMPT_LOST, .message = result->error.text};
         if (!record(j, index, &lost, error)) return false;
@@ -321,7 +321,7 @@ static void retry_unjudged(judging *j)
     j->worn = worn;
     for (size_t i = 0; i < j->solutions->count; i++) {
         state *s = &j->states[i];
-        if (s->unjudged && !s->flying) s->begun = false, s->tries = 0;
+        if (s->unjudged && !s->in_flight) s->begun = false, s->tries = 0;
     }
 }
 

@@ -289,13 +289,13 @@ bool kf_bench_write(const kf_bench_result *result, const kf_bench_outputs *outpu
          .type = KF_OPTION_LIST,                                                                  \
          .argument = "P",                                                                         \
          .offset = offsetof(SETTINGS, outputs.fast),                                              \
-         .help = "A threshold of fast_p; may be given again. Default 0, 0.5, 0.8, 1, 1.5, 2."},   \
+         .help = "A threshold of fast_p. Default 0, 0.5, 0.8, 1, 1.5, 2."},                       \
         {.name = "baseline-times",                                                                \
          .type = KF_OPTION_LIST,                                                                  \
          .argument = "FILE",                                                                      \
          .offset = offsetof(SETTINGS, outputs.times),                                             \
          .help = "Also compare with times from another machine: a baseline_time_….json of "     \
-                 "KernelBench; may be given again."},                                             \
+                 "KernelBench."},                                                                 \
     {                                                                                             \
         .name = "json", .type = KF_OPTION_FLAG, .offset = offsetof(SETTINGS, outputs.json),       \
         .help = "Write one JSON value instead of text."                                           \

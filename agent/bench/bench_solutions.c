@@ -51,7 +51,8 @@ static size_t task_of_name(const kf_bench_suite *suite, const char *name, size_t
 
 static void count_stranger(finder *f, const char *file)
 {
-    if (!f->found->strangers++) snprintf(f->found->stranger, sizeof f->found->stranger, "%s", file);
+    if (!f->found->unmatched_count++)
+        snprintf(f->found->unmatched, sizeof f->found->unmatched, "%s", file);
 }
 
 /* Adds a solution and takes ownership of source and why. Both NULL means lack of memory. */
@@ -325,8 +326,8 @@ bool kf_bench_solutions_load(const char *path, const kf_bench_suite *suite,
     if (!solutions->count)
         return kf_fail(error, KF_ERROR_INPUT,
                        "%s: no solution is for a task of the suite; %zu are for other tasks%s%s",
-                       path, solutions->strangers, solutions->strangers ? ", for example " : "",
-                       solutions->stranger);
+                       path, solutions->unmatched_count,
+                       solutions->unmatched_count ? ", for example " : "", solutions->unmatched);
     qsort(solutions->items, solutions->count, sizeof *solutions->items, by_task);
     int64_t next = 0;
     for (size_t i = 0; i < solutions->count; i++) {

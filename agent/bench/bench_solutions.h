@@ -1,11 +1,11 @@
 /* Existing solutions of a suite's problems, in the forms of other projects:
  *
- *   a folder with level_L_problem_P_sample_S_kernel.py or .cu: KernelBench's runs/RUN/. L and P
- *     select the task by its "origin".
- *   a file of JSON lines with level_id, task_id, custom_code: CUDA-L1's release, with its claims in
- *     score_…; or one object of its levels, {"1": [{"task_id", "custom_code", "score"}]}
- *   a folder with TASK.cu or TASK.py, or folders TASK with such files. TASK is the name of a task
- * or of its folder.
+ * - a folder with level_L_problem_P_sample_S_kernel.py or .cu: KernelBench's runs/RUN/. L and P
+ *   select the task by its "origin".
+ * - a file of JSON lines with level_id, task_id, custom_code: CUDA-L1's release, with its claims in
+ *   score_…; or one object of its levels, {"1": [{"task_id", "custom_code", "score"}]}
+ * - a folder with TASK.cu or TASK.py, or folders TASK with such files. TASK is the name of a task
+ *   or of its folder.
  *
  * Solutions without a task in the suite are counted and ignored. Sources are read here; only
  * workers run them.
@@ -40,8 +40,8 @@ typedef struct kf_bench_solutions {
     kf_bench_solution *items;
     size_t count;
     /* solutions without a task in the suite, and the first of them */
-    size_t strangers;
-    char stranger[200];
+    size_t unmatched_count;
+    char unmatched[200];
 } kf_bench_solutions;
 
 /* Finds and reads all solutions. KF_ERROR_INPUT if the path does not exist, a line is not JSON, or

@@ -245,9 +245,8 @@ bool kf_bench_suite_load(const char *path, const char *const *only, size_t only_
     for (size_t i = 0; i < suite->count; i++) fit += !suite->tasks[i].fault;
     if (fit) return true;
     if (suite->count)
-        return kf_fail(error, KF_ERROR_INPUT,
-                       "%s: none of its %zu tasks can be judged; the first: %s", path, suite->count,
-                       suite->tasks[0].fault);
+        return kf_fail(error, KF_ERROR_INPUT, "%s: all %zu tasks have faults; the first: %s", path,
+                       suite->count, suite->tasks[0].fault);
     return kf_fail(error, KF_ERROR_INPUT,
                    only_count ? "%s: no task has a name that matches --only"
                               : "%s: the suite holds no task",

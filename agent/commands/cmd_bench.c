@@ -148,10 +148,10 @@ static bool open_devices(const settings *wanted, kf_devices *devices, const char
 
 static void tell_faults(const kf_bench_plan *plan, const kf_bench_solutions *solutions, FILE *log)
 {
-    if (solutions->strangers)
+    if (solutions->unmatched_count)
         fprintf(log,
                 "%zu solutions are for no task of the suite and are left out, for example %s\n",
-                solutions->strangers, solutions->stranger);
+                solutions->unmatched_count, solutions->unmatched);
     for (size_t i = 0; i < plan->suite.count; i++)
         if (plan->suite.tasks[i].fault)
             fprintf(log, "left out, counts as unsolved: %s: %s%s%s\n", plan->suite.tasks[i].name,
@@ -293,7 +293,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "PATTERN",
      .offset = offsetof(settings, only),
-     .help = "Only tasks with a matching name, as in '1_*'; may be given again."},
+     .help = "Only tasks with a matching name, as in '1_*'."},
     {.name = "name",
      .type = KF_OPTION_TEXT,
      .argument = "NAME",
@@ -387,8 +387,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "NAME",
      .offset = offsetof(settings, extra_baselines),
-     .help = "Also measure the best candidates against this extra baseline of their tasks; may be "
-             "given again."},
+     .help = "Also measure the best candidates against this extra baseline of their tasks."},
     KF_ROW_SANDBOX(settings),
     KF_ROW_PROMPTS(settings),
     KF_ROWS_BENCH_OUTPUTS(settings),

@@ -44,8 +44,8 @@ static bool judge_starts(kf_doctor *doctor, const char *device, cJSON *judges)
     } else {
         char *todo = strstr(error.text, "; ");
         if (todo) *todo = '\0', todo += 2;
-        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "none on %s: %s", device,
-                      error.text);
+        kf_doctor_add(doctor, "judge", KF_FACT_MISSING, todo ? todo : "", "no judge on %s: %s",
+                      device, error.text);
     }
     return judge != NULL;
 }
@@ -151,7 +151,7 @@ static void store_health(kf_doctor *doctor, const settings *wanted, const char *
 
 #define LOW_SPACE (1u << 30)
 
-static void space(kf_doctor *doctor, const char *subject, const char *path)
+static void free_space(kf_doctor *doctor, const char *subject, const char *path)
 {
     bool writable;
     char figure[KF_FIGURE];
@@ -167,7 +167,7 @@ static void space(kf_doctor *doctor, const char *subject, const char *path)
                       "%s: %s free", path, kf_figure_bytes(bytes, figure));
 }
 
-static void places(kf_doctor *doctor, const settings *wanted)
+static void storage(kf_doctor *doctor, const settings *wanted)
 {
     kf_error error = {0};
     kf_autofree char *path = wanted->store ? strdup(wanted->store) : kf_store_default_path(&error);
@@ -175,7 +175,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
         kf_doctor_add(doctor, "store", KF_FACT_FAULT, "", "%s", error.text);
     else {
         store_health(doctor, wanted, path);
-        space(doctor, "disk", path);
+        free_space(doctor, "disk", path);
     }
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     kf_autofree char *folder = NULL;
@@ -184,7 +184,7 @@ static void places(kf_doctor *doctor, const settings *wanted)
     else if (home && home[0] == '/')
         folder = kf_path_join(home, ".cache/kforge");
     if (folder)
-        space(doctor, "cache", folder);
+        free_space(doctor, "cache", folder);
     else
         kf_doctor_add(doctor, "cache", KF_FACT_MISSING, "set HOME or XDG_CACHE_HOME",
                       "no cache folder: each run builds its oracles and baselines again");
@@ -224,13 +224,13 @@ static void keys(kf_doctor *doctor)
 /* Returns the reply on one line in quotes, cut between two characters. */
 static char *quote_reply(const char *text, size_t size)
 {
-    enum { MOST = 48 };
+    enum { MAX_BYTES = 48 };
     kf_autofree char *clean = kf_text_clean(text, size, true);
     if (!clean) return NULL;
     size_t length = strlen(clean);
-    bool whole = length <= MOST;
+    bool whole = length <= MAX_BYTES;
     if (!whole)
-        for (length = MOST; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
+        for (length = MAX_BYTES; length && ((unsigned char)clean[length] & 0xc0) == 0x80;) length--;
     char *quoted;
     return asprintf(&quoted, "\"%.*s%s\"", (int)length, clean, whole ? "" : "…") < 0 ? NULL
                                                                                      : quoted;
@@ -317,7 +317,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     bool cpu = judge_starts(&doctor, "cpu", judges),
          gpu = kf_doctor_gpu_child(&doctor, gpu_judges, judges);
     sandbox(&doctor);
-    places(&doctor, wanted);
+    storage(&doctor, wanted);
     keys(&doctor);
     bool answered = !wanted->model || try_model(&doctor, wanted->model, invocation);
     configuration(&doctor, invocation);

@@ -365,7 +365,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "FLAG",
      .offset = offsetof(settings, flags),
-     .help = "A compiler flag for the candidate, as in --flag=-DBLOCK=256; may be given again."},
+     .help = "A compiler flag for the candidate, as in --flag=-DBLOCK=256."},
     KF_ROW_BASELINE(settings),
     KF_ROW_SANDBOX(settings),
     {.name = "replay",

@@ -380,14 +380,14 @@ static void tell_winners(const settings *s, const kf_invocation *invocation, con
     } parts[] = {
         {r->skipped, "skipped",
          is_modelnew(s)
-             ? "tasks have no such candidate"
-             : "tasks have no candidate that was measured twice and is faster than the baseline"},
+             ? "tasks without a matching candidate"
+             : "tasks without a candidate that was measured twice and is faster than the baseline"},
         {r->held_out, "held_out", "tasks are held out"},
         {r->changed, "changed",
          "sources differ from the judged ones, because secrets or paths were removed; "
          "provenance.json marks them"},
         {scaled, "scaled",
-         "are for other sizes than the problem's: KernelBench's evaluator can't run them"},
+         "files are for other sizes than the problem's: KernelBench's evaluator can't run them"},
         {r->scrubbed, "scrubbed", "secrets and paths removed"}};
     if (s->json) {
         fprintf(invocation->output, "{\"tasks\": %lld, \"%s\": %lld", (long long)tasks, what,
@@ -597,8 +597,8 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "TASK",
      .offset = offsetof(settings, held_out),
-     .help = "A task (name or hash) or family to exclude, also from prompts; may be given again. "
-             "Tasks that declare held_out are always excluded."},
+     .help = "A task (name or hash) or family to exclude, also from prompts. Tasks that declare "
+             "held_out are always excluded."},
     {.name = "include-held-out",
      .type = KF_OPTION_FLAG,
      .offset = offsetof(settings, include_held_out),
@@ -607,7 +607,7 @@ static const kf_option options[] = {
      .type = KF_OPTION_LIST,
      .argument = "FAMILY",
      .offset = offsetof(settings, test_family),
-     .help = "A family of tasks for the test split; may be given again."},
+     .help = "A family of tasks for the test split."},
     {.name = "test-share",
      .type = KF_OPTION_NUMBER,
      .argument = "SHARE",

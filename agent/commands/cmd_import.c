@@ -282,78 +282,77 @@ static int run_torch(const kf_invocation *invocation, const void *values, kf_err
         .offset = offsetof(settings, output), .fallback = FALLBACK,                 \
         .help = "Folder for the task folders."                                      \
     }
-#define COMMON_ROWS                                                                              \
-    {.name = "scale",                                                                            \
-     .type = KF_OPTION_INTEGER,                                                                  \
-     .argument = "N",                                                                            \
-     .offset = offsetof(settings, scale),                                                        \
-     .fallback = "0",                                                                            \
-     .low = 0,                                                                                   \
-     .high = 1e15,                                                                               \
-     .help =                                                                                     \
-         "Halve module-level constants until all arguments have at most N elements and a call "  \
-         "takes at most 256 N operations; 0: keep the sizes. 1000000 suits the CPU device."},    \
-        {.name = "patch",                                                                        \
-         .type = KF_OPTION_LIST,                                                                 \
-         .argument = "NAME=N",                                                                   \
-         .offset = offsetof(settings, patches),                                                  \
-         .help = "Set a module-level constant: NAME=N, or NAME[I]=N for an element of a tuple; " \
-                 "may be given again."},                                                         \
-        {.name = "mode",                                                                         \
-         .type = KF_OPTION_CHOICE,                                                               \
-         .argument = "MODE",                                                                     \
-         .choices = "train|eval",                                                                \
-         .fallback = "train",                                                                    \
-         .offset = offsetof(settings, mode),                                                     \
-         .help = "Mode of the module: train, as in KernelBench, or eval."},                      \
-        {.name = "class",                                                                        \
-         .type = KF_OPTION_TEXT,                                                                 \
-         .argument = "NAME",                                                                     \
-         .fallback = "Model",                                                                    \
-         .offset = offsetof(settings, class_name),                                               \
-         .help = "Class of the module."},                                                        \
-        {.name = "link",                                                                         \
-         .type = KF_OPTION_FLAG,                                                                 \
-         .offset = offsetof(settings, link),                                                     \
-         .help = "Refer to problem files by path and hash instead of copying them."},            \
-        {.name = "compiled",                                                                     \
-         .type = KF_OPTION_FLAG,                                                                 \
-         .offset = offsetof(settings, compiled),                                                 \
-         .help = "Use torch.compile as the baseline, and eager as an extra baseline."},          \
-        {.name = "force",                                                                        \
-         .type = KF_OPTION_FLAG,                                                                 \
-         .offset = offsetof(settings, force),                                                    \
-         .help = "Replace existing tasks that differ."},                                         \
-        {.name = "lint",                                                                         \
-         .type = KF_OPTION_FLAG,                                                                 \
-         .offset = offsetof(settings, lint),                                                     \
-         .help = "Also lint each new task on the device, and refuse tasks with errors."},        \
-        KF_ROW_DEVICE(settings),                                                                 \
-        {.name = "jobs",                                                                         \
-         .letter = 'j',                                                                          \
-         .type = KF_OPTION_INTEGER,                                                              \
-         .argument = "N",                                                                        \
-         .offset = offsetof(settings, jobs),                                                     \
-         .fallback = "0",                                                                        \
-         .low = 0,                                                                               \
-         .high = 64,                                                                             \
-         .help = "Problems to import at a time; 0: one for each processor."},                    \
-        {.name = "timeout",                                                                      \
-         .type = KF_OPTION_DURATION,                                                             \
-         .argument = "TIME",                                                                     \
-         .offset = offsetof(settings, timeout),                                                  \
-         .fallback = "120s",                                                                     \
-         .low = 1,                                                                               \
-         .high = 86400,                                                                          \
-         .help = "Time limit for each problem."},                                                \
-        {.name = "memory",                                                                       \
-         .type = KF_OPTION_NUMBER,                                                               \
-         .argument = "GIB",                                                                      \
-         .offset = offsetof(settings, memory),                                                   \
-         .fallback = "8",                                                                        \
-         .low = 0.25,                                                                            \
-         .high = 4096,                                                                           \
-         .help = "Memory limit for each problem."},                                              \
+#define COMMON_ROWS                                                                               \
+    {.name = "scale",                                                                             \
+     .type = KF_OPTION_INTEGER,                                                                   \
+     .argument = "N",                                                                             \
+     .offset = offsetof(settings, scale),                                                         \
+     .fallback = "0",                                                                             \
+     .low = 0,                                                                                    \
+     .high = 1e15,                                                                                \
+     .help =                                                                                      \
+         "Halve module-level constants until all arguments have at most N elements and a call "   \
+         "takes at most 256 N operations; 0: keep the sizes. 1000000 suits the CPU device."},     \
+        {.name = "patch",                                                                         \
+         .type = KF_OPTION_LIST,                                                                  \
+         .argument = "NAME=N",                                                                    \
+         .offset = offsetof(settings, patches),                                                   \
+         .help = "Set a module-level constant: NAME=N, or NAME[I]=N for an element of a tuple."}, \
+        {.name = "mode",                                                                          \
+         .type = KF_OPTION_CHOICE,                                                                \
+         .argument = "MODE",                                                                      \
+         .choices = "train|eval",                                                                 \
+         .fallback = "train",                                                                     \
+         .offset = offsetof(settings, mode),                                                      \
+         .help = "Mode of the module: train, as in KernelBench, or eval."},                       \
+        {.name = "class",                                                                         \
+         .type = KF_OPTION_TEXT,                                                                  \
+         .argument = "NAME",                                                                      \
+         .fallback = "Model",                                                                     \
+         .offset = offsetof(settings, class_name),                                                \
+         .help = "Class of the module."},                                                         \
+        {.name = "link",                                                                          \
+         .type = KF_OPTION_FLAG,                                                                  \
+         .offset = offsetof(settings, link),                                                      \
+         .help = "Refer to problem files by path and hash instead of copying them."},             \
+        {.name = "compiled",                                                                      \
+         .type = KF_OPTION_FLAG,                                                                  \
+         .offset = offsetof(settings, compiled),                                                  \
+         .help = "Use torch.compile as the baseline, and eager as an extra baseline."},           \
+        {.name = "force",                                                                         \
+         .type = KF_OPTION_FLAG,                                                                  \
+         .offset = offsetof(settings, force),                                                     \
+         .help = "Replace existing tasks that differ."},                                          \
+        {.name = "lint",                                                                          \
+         .type = KF_OPTION_FLAG,                                                                  \
+         .offset = offsetof(settings, lint),                                                      \
+         .help = "Also lint each new task on the device, and refuse tasks with errors."},         \
+        KF_ROW_DEVICE(settings),                                                                  \
+        {.name = "jobs",                                                                          \
+         .letter = 'j',                                                                           \
+         .type = KF_OPTION_INTEGER,                                                               \
+         .argument = "N",                                                                         \
+         .offset = offsetof(settings, jobs),                                                      \
+         .fallback = "0",                                                                         \
+         .low = 0,                                                                                \
+         .high = 64,                                                                              \
+         .help = "Problems to import at a time; 0: one for each processor."},                     \
+        {.name = "timeout",                                                                       \
+         .type = KF_OPTION_DURATION,                                                              \
+         .argument = "TIME",                                                                      \
+         .offset = offsetof(settings, timeout),                                                   \
+         .fallback = "120s",                                                                      \
+         .low = 1,                                                                                \
+         .high = 86400,                                                                           \
+         .help = "Time limit for each problem."},                                                 \
+        {.name = "memory",                                                                        \
+         .type = KF_OPTION_NUMBER,                                                                \
+         .argument = "GIB",                                                                       \
+         .offset = offsetof(settings, memory),                                                    \
+         .fallback = "8",                                                                         \
+         .low = 0.25,                                                                             \
+         .high = 4096,                                                                            \
+         .help = "Memory limit for each problem."},                                               \
         KF_ROW_SANDBOX(settings), KF_ROW_JSON(settings)
 
 #define HOW                                                                                        \

@@ -317,8 +317,8 @@ static const kf_option options[] = {
      .config = true,
      .help = "A model that proposes candidates: openai:MODEL, anthropic:MODEL, gemini:MODEL, "
              "openrouter:MODEL, azure:DEPLOYMENT, MODEL@http://HOST:PORT/v1, exec:COMMAND, "
-             "replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md); may be given "
-             "again. Without a model the tuner works alone. replay:RUN repeats a stored run."},
+             "replay:FILE, 'fallback:SPEC then SPEC' or none (docs/guide/models.md). Without a "
+             "model the tuner works alone. replay:RUN repeats a stored run."},
     KF_ROW_ENSEMBLE(settings),
     {.name = "strategy",
      .type = KF_OPTION_TEXT,

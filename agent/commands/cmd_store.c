@@ -83,16 +83,16 @@ static int run_merge(const kf_invocation *invocation, const void *values, kf_err
             (long long)total.model_calls);
     if (total.replaced)
         fprintf(invocation->output,
-                "%lld runs had gone on elsewhere: the longer history is here now\n",
+                "%lld runs continued in the other store: it now has the longer history\n",
                 (long long)total.replaced);
     if (total.diverged)
         fprintf(invocation->output,
-                "%lld runs had gone on in two places: the longer history is here, of the other one "
-                "candidates, verdicts and calls\n",
+                "%lld runs continued in both stores: the longer history stays, and candidates, "
+                "verdicts and calls of the other are added\n",
                 (long long)total.diverged);
     if (total.name_clashes)
         fprintf(invocation->output,
-                "%lld task names now stand for several contents: name those tasks by their hash\n",
+                "%lld task names now have several contents: name these tasks by their hash\n",
                 (long long)total.name_clashes);
     return KF_EXIT_DONE;
 }
@@ -117,7 +117,7 @@ static int run_migrate(const kf_invocation *invocation, const void *values, kf_e
     if (from == to)
         fprintf(invocation->output, "%s: schema %d, up to date\n", path, to);
     else
-        fprintf(invocation->output, "%s: brought from schema %d to %d\n", path, from, to);
+        fprintf(invocation->output, "%s: updated from schema %d to %d\n", path, from, to);
     return KF_EXIT_DONE;
 }
 

@@ -112,7 +112,7 @@ int kf_doctor_gpu(kf_doctor *doctor)
             doctor, "gpu", KF_FACT_MISSING,
             "install NVIDIA's driver; without one, kernels run on the CPU device (--device cpu)",
             d.library ? "libcuda.so.1 is too old: it lacks functions of CUDA 11"
-                      : "no NVIDIA driver: libcuda.so.1 is not there");
+                      : "no NVIDIA driver: libcuda.so.1 was not found");
         return 0;
     }
     int count = 0;
@@ -126,18 +126,19 @@ int kf_doctor_gpu(kf_doctor *doctor)
         if (d.error_string(error, &text) != 0 || !text) text = "unknown error";
         const char *remedy = kf_gpu_remedy(error);
         kf_doctor_add(doctor, "gpu", error == KF_GPU_NONE ? KF_FACT_MISSING : KF_FACT_FAULT,
-                      remedy ? remedy : "look whether nvidia-smi works, and into dmesg",
+                      remedy ? remedy : "check nvidia-smi, and the kernel log with dmesg",
                       "the CUDA driver does not start: %s (error %d)", text, error);
         return 0;
     }
     if (count == 0 && !no_instance(doctor))
-        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING, "CUDA_VISIBLE_DEVICES may hide them",
-                      "the driver works and shows no GPU");
+        kf_doctor_add(doctor, "gpu", KF_FACT_MISSING,
+                      "check whether CUDA_VISIBLE_DEVICES hides them",
+                      "the driver works, but shows no GPU");
     describe(doctor, &d, count);
     if (count && access("/dev/cpu_dma_latency", W_OK) != 0)
         kf_doctor_add(
             doctor, "timing", KF_FACT_MISSING,
-            "be root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
+            "run as root, or give kforge's user write access to /dev/cpu_dma_latency (a udev rule)",
             "processors may sleep while a GPU is timed: intervals get wider or take longer");
     return count;
 }

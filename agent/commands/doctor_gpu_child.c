@@ -68,7 +68,7 @@ static bool take_line(kf_doctor *doctor, cJSON *judges, cJSON *line)
 
 static bool failed(kf_doctor *doctor, const char *what)
 {
-    kf_doctor_add(doctor, "gpu", KF_FACT_FAULT, "", "the process that looks at it %s", what);
+    kf_doctor_add(doctor, "gpu", KF_FACT_FAULT, "", "the process that checks the GPU %s", what);
     return false;
 }
 

@@ -63,11 +63,11 @@ static void processor(kf_doctor *doctor)
     cache_sizes(&caches);
     if (proc_value("/proc/meminfo", "MemTotal", memory, sizeof memory))
         kf_buffer_format(&caches, ", memory %s", kf_figure_bytes(atof(memory) * 1024, figure));
-    kf_doctor_add(doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_MISSING,
-                  own > 1 ? ""
-                          : "timing is unsteady when judge and candidate share the one core: "
-                            "expect `interference`",
-                  "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
+    kf_doctor_add(
+        doctor, "cpu", own > 1 ? KF_FACT_GOOD : KF_FACT_MISSING,
+        own > 1 ? ""
+                : "judge and candidate share one core, so timing is noisy: expect `interference`",
+        "%s, %d of %ld cores%s", model, own, all, caches.data ? caches.data : "");
 }
 
 /* Returns the first line of `PROGRAM --version` with `word` in it; NULL if the program does not
@@ -119,10 +119,10 @@ static void cuda_compiler(kf_doctor *doctor)
         kf_doctor_add(doctor, "nvcc", KF_FACT_GOOD, "", "%s: %s", path, line);
     else
         kf_doctor_add(doctor, "nvcc", KF_FACT_MISSING,
-                      "install the CUDA toolkit, or name its folder in CUDA_HOME; the CPU device "
-                      "does without",
+                      "install the CUDA toolkit, or set CUDA_HOME to its folder; the CPU device "
+                      "does not need it",
                       path ? "%s does not run"
-                           : "neither in PATH nor in CUDA_HOME, CUDA_PATH or /usr/local/cuda",
+                           : "not found in PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda",
                       path);
 }
 

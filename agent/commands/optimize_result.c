@@ -49,7 +49,7 @@ bool kf_optimize_result_has_place(const char *output, const char *task, const ch
     kf_autofree char *path = place_of_best(output, task, *run ? run : "new");
     if (!path) return kf_fail_memory(error, "the result");
     return kf_file_can_write(path, &why) ||
-           kf_fail(error, why.code, "%s; name another place with --output", why.text);
+           kf_fail(error, why.code, "%s; choose another file with --output", why.text);
 }
 
 static bool write_best(kf_optimize_result *o, kf_store *store, kf_error *error)
@@ -110,7 +110,7 @@ static void print_text(const kf_optimize_result *o, FILE *out)
     const kf_search_progress *p = &o->result->progress;
     char speedup[KF_FIGURE], interval[KF_FIGURE];
     if (!p->best) {
-        fprintf(out, "nothing correct was found: %s\n", o->result->why.text);
+        fprintf(out, "no correct candidate: %s\n", o->result->why.text);
     } else {
         fprintf(out, "best      %s %s over the baseline%s\n",
                 kf_figure_speedup(p->best_speedup, speedup),

@@ -9,7 +9,7 @@
 
 #define REDRAW_SECONDS 0.2
 /* before the first worker is reported as missing */
-#define PATIENCE_SECONDS 3
+#define WAIT_NOTICE_SECONDS 3
 /* candidates between two lines of counts in a log */
 #define COUNT_EVERY 25
 
@@ -72,7 +72,7 @@ static void redraw(kf_progress_view *view, const kf_search_progress *progress)
         word(progress, room, line, sizeof line);
     } else {
         if (!view->waiting_since) view->waiting_since = now;
-        if (now - view->waiting_since < PATIENCE_SECONDS) return;
+        if (now - view->waiting_since < WAIT_NOTICE_SECONDS) return;
         snprintf(line, sizeof line, "waiting for a worker");
     }
     kf_progress_clear(view);
@@ -84,7 +84,7 @@ static void tell_once_waiting(kf_progress_view *view)
 {
     double now = kf_now();
     if (!view->waiting_since) view->waiting_since = now;
-    if (view->waiting_since < 0 || now - view->waiting_since < PATIENCE_SECONDS) return;
+    if (view->waiting_since < 0 || now - view->waiting_since < WAIT_NOTICE_SECONDS) return;
     view->waiting_since = -1;
     fprintf(view->log, "waiting for a worker\n");
     fflush(view->log);

@@ -180,11 +180,11 @@ static void print_object(const kf_view *view, const char *title, const cJSON *ob
     cJSON_ArrayForEach(value, object)
     {
         /* shown elsewhere, or only with --json */
-        static const char *const elsewhere[] = {"log",     "seconds",    "flags",
-                                                "kernels", "extensions", "dry_run"};
+        static const char *const omitted[] = {"log",     "seconds",    "flags",
+                                              "kernels", "extensions", "dry_run"};
         bool skip = false;
-        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
-            skip |= strcmp(value->string, elsewhere[i]) == 0;
+        for (size_t i = 0; i < sizeof omitted / sizeof *omitted; i++)
+            skip |= strcmp(value->string, omitted[i]) == 0;
         if (skip) continue;
         char *rest = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
         kf_buffer_format(&text, "%s%s %s", text.size ? ", " : "", value->string,

@@ -246,14 +246,14 @@ kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool forc
     return make_parts(p, error) ? kf_steal(&p) : NULL;
 }
 
-const char *kf_atomic_output_path(const kf_atomic_output *place)
+const char *kf_atomic_output_path(const kf_atomic_output *output)
 {
-    return place->path;
+    return output->path;
 }
 
-const char *kf_atomic_output_part(const kf_atomic_output *place)
+const char *kf_atomic_output_part(const kf_atomic_output *output)
 {
-    return place->part;
+    return output->part;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
  * the process. The next export to the same name removes unlocked parts, and renames an old folder
  * back if needed. It touches only regular files and folders of the same user with exactly these
  * names. If locks do not work, it removes nothing. */
-#ifndef KFORGE_EXPORT_PLACE_H
-#define KFORGE_EXPORT_PLACE_H
+#ifndef KFORGE_EXPORT_ATOMIC_OUTPUT_H
+#define KFORGE_EXPORT_ATOMIC_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,18 +25,18 @@ typedef struct kf_atomic_output kf_atomic_output;
  * an export (kf_atomic_output_is_export). KF_ERROR_IO. */
 kf_atomic_output *kf_atomic_output_open(const char *path, bool folder, bool force, kf_error *error);
 /* Return the final name without slashes at its end, and the name of the part to write to. */
-const char *kf_atomic_output_path(const kf_atomic_output *place);
-const char *kf_atomic_output_part(const kf_atomic_output *place);
+const char *kf_atomic_output_path(const kf_atomic_output *output);
+const char *kf_atomic_output_part(const kf_atomic_output *output);
 /* Writes and syncs a file of the folder. `name` may contain a subfolder, which is made. `name` is
  * NULL for a file. */
-bool kf_atomic_output_write(const kf_atomic_output *place, const char *name, const void *data,
+bool kf_atomic_output_write(const kf_atomic_output *output, const char *name, const void *data,
                             size_t size, kf_error *error);
 /* Fails with "PATH: the disk is full …" or another text for errno. Returns false. */
 bool kf_atomic_output_failed(const char *path, kf_error *error);
 /* Renames the part. Files that others wrote into it must be synced. */
-bool kf_atomic_output_commit(kf_atomic_output *place, kf_error *error);
+bool kf_atomic_output_commit(kf_atomic_output *output, kf_error *error);
 /* Removes the part if it was not committed. */
-void kf_atomic_output_close(kf_atomic_output *place);
+void kf_atomic_output_close(kf_atomic_output *output);
 KF_DEFINE_AUTO(kf_atomic_output, kf_atomic_output_close)
 
 /* True if --force may remove this folder: it is empty, or an export (its README.md or

@@ -94,11 +94,10 @@ char *kf_card_text(const kf_card *card, kf_error *error)
     append_header(&out, card);
     kf_buffer_format(&out, "# kforge %s: %s\n\n", kf_export_format_name(card->options->format),
                      kf_export_format_summary(card->options->format));
-    kf_buffer_format(&out, "CUDA kernels that language models, a tuner and people proposed, with "
-                           "what kforge's judge measured of them. Speedups "
-                           "are the "
-                           "baseline's time over the candidate's with a 95 %% interval, measured "
-                           "in another process than the candidate's.\n\n");
+    kf_buffer_format(&out,
+                     "CUDA kernels by language models, a tuner and people, with measurements of "
+                     "kforge's judge. Speedups are the baseline's time over the candidate's, with "
+                     "a 95 %% interval. Another process than the candidate's measured them.\n\n");
     kf_buffer_format(&out, "| | |\n|---|---|\n| made by | kforge %s |\n| store | content %s |\n",
                      KFORGE_VERSION, card->options->digest);
     kf_buffer_format(&out, "| reward | %s: %s |\n| licence | ",
@@ -108,11 +107,9 @@ char *kf_card_text(const kf_card *card, kf_error *error)
     kf_buffer_string(&out, " |\n");
     kf_buffer_format(&out,
                      "| rows | %lld, %lld of them to train and %lld to test; the splits share no "
-                     "family of tasks |\n"
-                     "| left out | %lld filtered, %lld without a label, %lld duplicates, %lld that "
-                     "held code of test or held-out tasks, %lld of "
-                     "held-out tasks |\n"
-                     "| taken out of texts | %lld secrets and places |\n\n",
+                     "family of tasks |\n| left out | %lld filtered, %lld without a label, %lld "
+                     "duplicates, %lld with code of test or held-out tasks, %lld of held-out tasks "
+                     "|\n| removed from texts | %lld secrets and paths |\n\n",
                      (long long)r->rows, (long long)r->train, (long long)r->test,
                      (long long)r->filtered, (long long)r->unlabelled, (long long)r->duplicates,
                      (long long)(card->options->keep_leaks ? 0 : r->leaks), (long long)r->held_out,
@@ -123,13 +120,13 @@ char *kf_card_text(const kf_card *card, kf_error *error)
         run = *at == '`' ? run + 1 : 0;
         if (run >= fence) fence = run + 1;
     }
-    kf_buffer_string(&out, "Made, and made again from the same store, with\n\n");
+    kf_buffer_string(&out, "Made with this command. The same store gives the same files:\n\n");
     for (int end = 0; end < 2; end++) {
         for (size_t i = 0; i < fence; i++) kf_buffer_string(&out, "`");
         kf_buffer_format(&out, end ? "\n\n" : "sh\n%s\n", card->command);
     }
-    kf_buffer_string(&out, "## Tools\n\nAs the verdicts of the rows record them.\n\n| tool | "
-                           "version | verdicts |\n|---|---|---|\n");
+    kf_buffer_string(&out, "## Tools\n\nFrom the verdicts of the rows.\n\n| tool | version | "
+                           "verdicts |\n|---|---|---|\n");
     for (size_t i = 0; i < card->options->tools->count; i++) {
         const kf_export_tool *tool = &card->options->tools->list[i];
         kf_buffer_format(&out, "| %s | ", tool->name);

@@ -37,7 +37,7 @@ enum { TRAIN, TEST, SPLITS };
 
 struct kf_output {
     kf_output_settings settings;
-    kf_atomic_output *place; /* NULL for standard output */
+    kf_atomic_output *output; /* NULL for standard output */
     /* final and temporary name; for a folder, its own */
     const char *path, *part, *folder;
     stream streams[SPLITS];
@@ -260,11 +260,11 @@ bool kf_output_row(void *context, const char *split, const char *row, size_t siz
 
 static bool open_place(kf_output *o, kf_error *error)
 {
-    o->place =
+    o->output =
         kf_atomic_output_open(o->settings.path, o->settings.folder, o->settings.force, error);
-    if (!o->place) return false;
-    o->path = kf_atomic_output_path(o->place);
-    o->part = kf_atomic_output_part(o->place);
+    if (!o->output) return false;
+    o->path = kf_atomic_output_path(o->output);
+    o->part = kf_atomic_output_part(o->output);
     if (o->settings.folder) o->folder = o->part;
     return true;
 }
@@ -294,12 +294,12 @@ bool kf_output_finish(kf_output *o, const kf_output_file **files, size_t *count,
 
 bool kf_output_add(kf_output *o, const char *name, const void *data, size_t size, kf_error *error)
 {
-    return kf_atomic_output_write(o->place, name, data, size, error);
+    return kf_atomic_output_write(o->output, name, data, size, error);
 }
 
 bool kf_output_commit(kf_output *o, kf_error *error)
 {
-    return !o->place || kf_atomic_output_commit(o->place, error);
+    return !o->output || kf_atomic_output_commit(o->output, error);
 }
 
 void kf_output_close(kf_output *o)
@@ -313,7 +313,7 @@ void kf_output_close(kf_output *o)
         ZSTD_freeCCtx(s->zstd);
         kf_buffer_free(&s->pending);
     }
-    kf_atomic_output_close(o->place);
+    kf_atomic_output_close(o->output);
     for (size_t i = 0; i < o->count; i++) free(o->files[i].name);
     free(o->files);
     free(o->packed);

@@ -1,12 +1,13 @@
 /* The package: a folder that CMake builds into libraries, one for each kernel and one that chooses
  * between them.
  *
- *   include/kforge_kernels.h: the entries of the tasks
- *   src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
- *   src/TASK_HASH.cu: a winner's source, without secrets and paths
- *   src/TASK_HASH.h: its prototype, included before its first line
- *   test/TASK.cu, test/fill.h: calls entry and baseline on the task's smallest workload and
- * compares test/TASK_baseline.cu: the task's baseline CMakeLists.txt, provenance.json, README.md
+ * - include/kforge_kernels.h: the entries of the tasks
+ * - src/TASK.cu: chooses by the scalars of a call; the default is the winner over all workloads
+ * - src/TASK_HASH.cu: a winner's source, without secrets and paths
+ * - src/TASK_HASH.h: its prototype, included before its first line
+ * - test/TASK.cu, test/fill.h: calls entry and baseline on the smallest workload and compares
+ * - test/TASK_baseline.cu: the task's baseline
+ * - CMakeLists.txt, provenance.json, README.md
  *
  * Candidates may name their kernels freely. So each becomes a shared object with hidden symbols,
  * and a macro renames its entry (ENTRY -> ENTRY_HASH). The source stays unchanged.
@@ -127,19 +128,20 @@ static bool choose(kf_store *store, const kf_selected_tasks *tasks, const char *
     if (!good || !w->count) return good;
     w->on_cpu = w->kernels[0].winner.on_cpu;
     assign(w);
-    size_t place[KF_PACKAGE_KERNELS] = {0}, kept = 0;
+    size_t kept_index[KF_PACKAGE_KERNELS] = {0}, kept = 0;
     for (size_t i = 0; i < w->count; i++) {
         bool wins = i == 0;
         for (int k = 0; k < kf_task_workload_count(w->task); k++) wins |= w->choice[k] == i;
         if (wins) {
-            place[i] = kept;
+            kept_index[i] = kept;
             w->kernels[kept++] = w->kernels[i];
         } else
             drop(&w->kernels[i]);
     }
     for (size_t i = kept; i < w->count; i++) w->kernels[i] = (kf_package_kernel){0}; /* moved */
     w->count = kept;
-    for (int k = 0; k < kf_task_workload_count(w->task); k++) w->choice[k] = place[w->choice[k]];
+    for (int k = 0; k < kf_task_workload_count(w->task); k++)
+        w->choice[k] = kept_index[w->choice[k]];
     return true;
 }
 
@@ -157,10 +159,10 @@ static cJSON *provenance_of_kernel(const kf_winners *w, size_t i)
     cJSON_AddStringToObject(kernel, "source_sha256", hex);
     cJSON_AddBoolToObject(kernel, "as_judged", k->winner.as_judged);
     if (!k->winner.as_judged)
-        cJSON_AddStringToObject(kernel, "note",
-                                "secrets, places or bytes that are no UTF-8 were replaced: "
-                                "\"candidate\" names the text that was "
-                                "judged, \"source_sha256\" the one in this folder, which was not");
+        cJSON_AddStringToObject(
+            kernel, "note",
+            "secrets, paths or bytes that are not UTF-8 were replaced: \"candidate\" names the "
+            "judged text, \"source_sha256\" the text in this folder");
     if (*k->architecture) cJSON_AddStringToObject(kernel, "architecture", k->architecture);
     kf_add_interval(kernel, "speedup", k->winner.speedup);
     cJSON *each = cJSON_AddObjectToObject(kernel, "speedups"), *workloads;
@@ -297,12 +299,12 @@ bool kf_export_package(kf_store *store, const kf_package_options *options,
     report->held_out = (int64_t)tasks.held_out;
     kf_auto(kf_scrubber) scrubber =
         kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error);
-    kf_auto(kf_atomic_output) place =
+    kf_auto(kf_atomic_output) output =
         scrubber ? kf_atomic_output_open(options->output, true, options->force, error) : NULL;
     kf_package p = {
-        .files = {.selection = &options->selection, .place = place, .scrubber = scrubber}};
-    bool ok = place && build_package(&p, store, &tasks, options, report, error) &&
-              kf_atomic_output_commit(place, error);
+        .files = {.selection = &options->selection, .output = output, .scrubber = scrubber}};
+    bool ok = output && build_package(&p, store, &tasks, options, report, error) &&
+              kf_atomic_output_commit(output, error);
     report->scrubbed = p.files.scrubbed;
     kf_buffer_free(&p.header);
     kf_buffer_free(&p.cmake);

@@ -167,8 +167,8 @@ static bool explain(kf_parquet *p, const char *answer, kf_error *error)
         return kf_fail(error, KF_ERROR_IO, "%s: writing Parquet: %s", p->shown, rest);
     if (status != -1 && WIFSIGNALED(status))
         return kf_fail(error, KF_ERROR_MACHINE,
-                       "%s: %s, which writes Parquet, was killed by signal %d (%s): is memory "
-                       "short? .jsonl.zst needs none",
+                       "%s: %s, which writes Parquet, was killed by signal %d (%s), perhaps for "
+                       "lack of memory; .jsonl.zst needs less",
                        p->shown, python(), WTERMSIG(status), strsignal(WTERMSIG(status)));
     return kf_fail(error, KF_ERROR_MACHINE, "%s: %s, which writes Parquet, ended too early",
                    p->shown, python());
@@ -179,9 +179,8 @@ static bool missing(const char *answer, kf_error *error)
     const char *why;
     bool said = says(answer, "missing", &why) && *why;
     return kf_fail(error, KF_ERROR_MACHINE,
-                   "Parquet is written through pyarrow, and %s has none%s%s%s: \"pip install "
-                   "pyarrow\", name another Python in "
-                   "KFORGE_PYTHON, or write .jsonl.zst",
+                   "Parquet needs pyarrow, and %s lacks it%s%s%s: run \"pip install pyarrow\", set "
+                   "KFORGE_PYTHON to another Python, or write .jsonl.zst",
                    python(), said ? " (" : "", said ? why : "", said ? ")" : "");
 }
 

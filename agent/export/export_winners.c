@@ -181,7 +181,7 @@ bool kf_winner_put(kf_winner_files *files, const char *name, const char *text, s
 {
     kf_autofree char *clean =
         kf_scrub_text(files->scrubber, text, size, false, &files->scrubbed, error);
-    if (!clean || !kf_atomic_output_write(files->place, name, clean, strlen(clean), error))
+    if (!clean || !kf_atomic_output_write(files->output, name, clean, strlen(clean), error))
         return false;
     files->count++;
     return kf_selection_goes_on(files->selection, error);

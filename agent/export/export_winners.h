@@ -74,7 +74,7 @@ bool kf_winners_choose(kf_store *store, const kf_winner_query *query, const kf_s
 /* The output of the files. */
 typedef struct kf_winner_files {
     const kf_selection *selection;
-    kf_atomic_output *place;
+    kf_atomic_output *output;
     const kf_scrubber *scrubber;
     int64_t count, scrubbed;
 } kf_winner_files;

@@ -295,17 +295,17 @@ bool kf_export_modelnew(kf_store *store, const kf_modelnew_options *options,
     kf_auto(kf_scrubber) scrubber =
         good ? kf_scrubber_new(options->selection.secrets, options->selection.secret_count, error)
              : NULL;
-    kf_auto(kf_atomic_output) place =
+    kf_auto(kf_atomic_output) output =
         scrubber ? kf_atomic_output_open(options->output, folder, options->force, error) : NULL;
     e.files =
-        (kf_winner_files){.selection = &options->selection, .place = place, .scrubber = scrubber};
-    good = place && (options->candidate ? export_file(&e, error) : export_all(&e, error));
+        (kf_winner_files){.selection = &options->selection, .output = output, .scrubber = scrubber};
+    good = output && (options->candidate ? export_file(&e, error) : export_all(&e, error));
     if (good && options->candidate && !report->files)
         good = kf_fail(error, KF_ERROR_INPUT,
                        "%s: not a task of KernelBench; --format modelnew writes its file",
                        options->selection.task);
     good = good && (!folder || (write_results(&e, error) && write_provenance(&e, error))) &&
-           kf_atomic_output_commit(place, error);
+           kf_atomic_output_commit(output, error);
     report->scrubbed = e.files.scrubbed;
     for (int i = 0; i < 10; i++) cJSON_Delete(e.results[i]);
     cJSON_Delete(e.files_json);

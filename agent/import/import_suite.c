@@ -1,10 +1,10 @@
 /* Finds problems, and decides whether a folder is a checkout of KernelBench or of robust-kbench, or
  * has files with a Model:
  *
- *   KernelBench: [CHECKOUT/][KernelBench/]levelL/ID_Name.py
- *   robust-kbench: [CHECKOUT/][tasks/]…/NAME/ with config_forward.json, func_forward.py,
- * config_backward.json, func_backward.py CUDA-L1: a file of JSON lines with the text of a problem
- * in each
+ * - KernelBench: [CHECKOUT/][KernelBench/]levelL/ID_Name.py
+ * - robust-kbench: [CHECKOUT/][tasks/]…/NAME/ with config_forward.json, func_forward.py,
+ *   config_backward.json, func_backward.py
+ * - CUDA-L1: a file of JSON lines with the text of a problem in each
  *
  * A configuration of robust-kbench has arguments for get_inputs and Model. Lines behind the file's
  * own text redefine both functions for it. For the backward pass, a ModelBackward around Model
@@ -27,9 +27,8 @@
 
 #define CONFIG_BYTES (1u << 20)
 #define RELEASE_BYTES ((size_t)512 << 20)
-#define NAME_BYTES                                                                 \
-    56 /* of a task's name, which is its entry, too: ENTRY_oracle has to be a name \
-        */
+/* maximum of a task's name, which is its entry, too: ENTRY_oracle has to be a name */
+#define NAME_BYTES 56
 /* depth of the search for folders in a suite */
 #define DEPTH 5
 

@@ -26,7 +26,7 @@ json '[f for f in o["facts"] if f["subject"] == "gpu" and f["text"] == "the CUDA
 LD_LIBRARY_PATH=$fake FAKE_CUDA_ERROR=7 expect 0 doctor --json
 json '[f for f in o["facts"] if f["text"] == "the CUDA driver does not start: unknown error (error 7)"]'
 LD_LIBRARY_PATH=$fake FAKE_CUDA_NONE=1 expect 0 doctor --json
-json '[f for f in o["facts"] if f["text"] == "the driver works and shows no GPU" and f["state"] == "missing"]'
+json '[f for f in o["facts"] if f["text"] == "the driver works, but shows no GPU" and f["state"] == "missing"]'
 # Without kforge's own files nothing can judge.
 KFORGE_ROOT=$work/nothing expect 3 doctor
 says "can't judge kernels here"

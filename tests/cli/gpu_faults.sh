@@ -182,7 +182,7 @@ if PATH=/usr/bin:/bin hide sh -c '! command -v nvcc && ! [ -e /usr/local/cuda/bi
     kforge=$program
     program=hidden
     hidden() { PATH=/usr/bin:/bin hide "$kforge" "$@"; }
-    doctor_says missing nvcc "neither in PATH" "install the CUDA toolkit"
+    doctor_says missing nvcc "not found in PATH" "install the CUDA toolkit"
     expect 3 eval "$axpy" "$axpy/baseline.cu" --device cuda
     says "nvcc is missing"
     says "install the CUDA toolkit, or set CUDA_HOME"

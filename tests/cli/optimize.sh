@@ -105,7 +105,7 @@ complains "local*0"
 expect 3 optimize "$task" --workers 'echo broken >&2; exit 9'
 case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
-says "nothing correct"
+says "no correct candidate"
 
 # A place that can't be written is told before anything is done for it: no model is asked, no store made, and what is there stays.
 echo mine >kept.cu

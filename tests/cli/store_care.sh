@@ -34,7 +34,7 @@ t = json.load(open("other/task.json")); t["description"] += " Another."; json.du
 END
 make d.db other
 expect 0 store merge d.db --store abc.db
-says "1 task names now stand for several contents"
+says "1 task names now have several contents"
 
 expect 0 store backup copy.db --store abc.db
 [ "$(digest abc.db)" = "$(digest copy.db)" ] || fail "the backup differs"

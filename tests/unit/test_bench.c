@@ -187,7 +187,7 @@ static void solutions_are_found(void **state)
     write_text(inner, "a.cu", "1");
     assert_true(kf_bench_solutions_load(folder, &suite, &found, &error));
     assert_int_equal(found.count, 6);
-    assert_int_equal(found.strangers, 1);
+    assert_int_equal(found.unmatched_count, 1);
     static const char *const files[] = {"axpy/a.cu",
                                         "axpy/b.cu",
                                         "level_1_problem_7_sample_0_kernel.py",
