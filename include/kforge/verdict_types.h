@@ -47,29 +47,34 @@ bool kf_status_parse(const char *name, kf_status *status);
 const char *kf_blame_name(kf_blame blame);
 bool kf_blame_parse(const char *name, kf_blame *blame);
 
-/* One thing found, with the evidence. `measured` and `limit` are NaN where there is no figure. */
+/* One finding with its evidence. `measured` and `limit` are NaN without a figure. */
 typedef struct kf_finding {
     kf_status status;
     kf_blame blame;
-    /* stable identifier: "output.mismatch", "input.mutated", "guard.broken", "unchosen.written", …
-     */
+    /* stable identifier: "output.mismatch", "input.mutated", "guard.broken", … */
     char *rule;
-    char *text; /* one line for people and models */
+    /* one line for people and models */
+    char *text;
     double measured, limit;
 } kf_finding;
 
-/* One batch: the judge's raw material, in the order measured. */
+/* One timed batch, as it was measured. */
 typedef struct kf_sample {
-    /* 'b' baseline, 'c' candidate; 'B', 'C' single calls of them, for latency; 'n' null, 'a'
-     * baseline alone */
+    /* 'b' baseline, 'c' candidate; 'B' and 'C' single calls of them, for latency; 'n' empty batch,
+     * 'a' baseline solo */
     char side;
-    int pair;       /* ABBA pair number, -1 outside pairs */
-    int calls;      /* calls in the batch */
-    double seconds; /* judge's clock for the whole batch, fixed cost not yet subtracted */
-    /* what the runner claimed, NaN when nothing; never used for a decision but a cross-check */
+    /* number of the ABBA pair, -1 outside pairs */
+    int pair;
+    /* calls in the batch */
+    int calls;
+    /* time of the whole batch by the judge's clock, with its fixed cost */
+    double seconds;
+    /* the time that the runner reported, NaN if it reported no time; for a cross-check only */
     double claimed;
-    double clock_mhz;  /* SM clock, NaN unknown */
-    uint64_t throttle; /* NVML throttle reasons, 0 unknown */
+    /* SM clock, NaN if not known */
+    double clock_mhz;
+    /* NVML throttle reasons, 0 if not known */
+    uint64_t throttle;
 } kf_sample;
 
 /* Error of one output against the oracle, over all compared elements. */
