@@ -41,10 +41,11 @@ bool kf_pack(kf_store *store, int level, const void *data, size_t size, kf_packe
 
 static bool damaged(kf_store *store, kf_error *error)
 {
-    return kf_fail(error, KF_ERROR_IO,
-                   "%s: a stored text is damaged: `kforge store check` names it; restore a copy of "
-                   "the store",
-                   store->path);
+    return kf_fail(
+        error, KF_ERROR_IO,
+        "%s: a stored text is damaged: restore a copy of the store; `kforge store check` "
+        "names all damaged texts",
+        store->path);
 }
 
 /* Unpacks a frame into exactly `size` bytes. False if it is damaged. */

@@ -144,7 +144,7 @@ bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent,
     return true;
 }
 
-kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *error)
+kf_store_cursor *kf_store_call_outcomes(kf_store *store, const char *run, kf_error *error)
 {
     int64_t row = kf_run_row(store, run, error);
     if (!row) return NULL;
@@ -156,7 +156,8 @@ kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *e
         "i", row);
 }
 
-int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error)
+int kf_store_next_call_outcome(kf_store_cursor *cursor, kf_store_call_outcome *outcome,
+                               kf_error *error)
 {
     int row = kf_cursor_step(cursor, error);
     if (row != 1) return row;

@@ -6,7 +6,7 @@
 
 #include "kforge/buffer.h"
 
-/* Each selects a line about something that must not be. */
+/* Each query selects a line for each violation of a rule. */
 static const char *const rules[] = {
     "SELECT 'task ' || name || ': counts ' || candidates || ' candidates' FROM task t WHERE "
     "candidates <>"
@@ -40,7 +40,7 @@ static const char *const rules[] = {
     "device HAVING sum(standing) = 0",
 };
 
-/* The first row of `sql`, as text, is a problem; `fine` is the word that is not. */
+/* True if `sql` has no row, or the first is `fine`. Any other row is a problem. */
 static bool no_rows(kf_store *store, const char *sql, const char *fine, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor = kf_cursor(store, error, sql, "");
@@ -98,7 +98,7 @@ static bool check_packed(kf_store *store, const char *sql, damage *found, kf_err
     return row == 0;
 }
 
-/* The same for table `blob`, whose rows also name the hash of their text. */
+/* The same for table `blob`. Its rows also name the hash of their text. */
 static bool check_blobs(kf_store *store, damage *found, kf_error *error)
 {
     kf_auto(kf_store_cursor) cursor =

@@ -1,8 +1,11 @@
--- Merging store `src` (attached) into `main`: a union by content, in SQL over maps from ids there to ids here. store/merge.c runs the sections in
--- order, inside one transaction; include/kforge/store_maintenance.h says what the result is.
+-- Merging store `src` (attached) into `main`: a union by content, in SQL over maps from ids there to
+-- ids here. store/merge.c runs the sections in order, inside one transaction.
+-- include/kforge/store_maintenance.h describes the result.
 --
--- Each map_… holds (src, dst, fresh). What is known here already is mapped first; the rest gets the next free ids, in its own order. Foreign keys are
--- not enforced: every reference goes through a map, and what a map promises is there, or the source is damaged, which kf_equal says.
+-- Each map_… holds (src, dst, fresh). Rows that `main` has already are mapped first. The others get
+-- the next free ids, in their own order. Foreign keys are not enforced: every reference goes through
+-- a map, and kf_equal fails if a row that a map promises is missing, because then the source is
+-- damaged.
 
 -- section maps
 DROP TABLE IF EXISTS temp.map_device; DROP TABLE IF EXISTS temp.map_blob; DROP TABLE IF EXISTS temp.map_task;

@@ -2,7 +2,7 @@
  * that comes between migrations 6 and 7.
  *
  * Migrations run in one transaction. Re-encoding can take minutes, so it runs in batches of one
- * transaction each. A store whose user_version is REENCODING is between batches: older programs
+ * transaction each. A store with user_version REENCODING is between batches: older programs
  * refuse it, readers ask for `kforge store migrate`, and the next writer goes on where the last one
  * stopped, after a kill -9 too. Rows that are done have codec KF_CODEC.
  *
@@ -26,7 +26,8 @@ static const char doing[] = "bringing the store up to date";
 
 /* ---- migrations of schema.sql ---------------------------------------------------------------- */
 
-/* Start of the SQL of migration `number` in schema.sql and its length; NULL when there is none. */
+/* Returns the start of the SQL of migration `number` in schema.sql; NULL if there is no such
+ * migration. */
 static const char *migration(int number, size_t *size)
 {
     static const char mark[] = "\n-- migration ";

@@ -269,10 +269,9 @@ static bool take_over(kf_store *store, const char *id, kf_error *error)
                              run.id, host, owner);
     if (row < 0) return false;
     if (run.alive && row == 0)
-        return kf_fail(
-            error, KF_ERROR_BUSY,
-            "%s: run %s is being worked on by another process on %s: wait for it or stop it",
-            store->path, run.id, run.host);
+        return kf_fail(error, KF_ERROR_BUSY,
+                       "%s: run %s belongs to another process on %s: wait for it or stop it",
+                       store->path, run.id, run.host);
     return kf_sql_do(store, error,
                      "UPDATE run SET status = 'running', ended = NULL, host = ?, owner = ?, "
                      "updated = ? WHERE key = ?",

@@ -1,10 +1,13 @@
--- The store's schema as numbered migrations. The build compiles this file in; opening a store applies, in one transaction, those above its
--- PRAGMA user_version. A migration that has been released never changes: whatever comes later is a new one at the end.
+-- The store's schema as numbered migrations. The build compiles this file in. Opening a store for
+-- writing applies the migrations above its PRAGMA user_version (store/migrate.c). Never change a
+-- released migration: add a new one at the end.
 --
--- Conventions: `id` is the row's number within this file and means nothing outside it. What names a thing everywhere, so that stores can
--- be merged, are content hashes (SHA-256; text hexadecimal but for blob.hash), run keys, and texts. Times are seconds since 1970.
--- Words (status, outcome, …) are stored as words. NULL means not known. (size, codec, data): bytes of a text, how it is packed (3: a zstd
--- frame with a checksum, store/blob.c; 0 to 2: store/old_codecs.c), the packed bytes.
+-- Conventions. `id` is the number of a row within this file and means nothing outside it. Content
+-- hashes, run keys and texts name things in all stores, so that stores can be merged. A hash is a
+-- SHA-256 in hexadecimal, except in blob.hash. Times are seconds since 1970. Enums (status, outcome,
+-- …) are stored as texts. NULL means not known. (size, codec, data) is a packed text: its bytes
+-- before packing, how it is packed (3: a zstd frame with a checksum, store/blob.c; 0 to 2:
+-- store/old_codecs.c), and the packed bytes.
 
 -- migration 1: tasks, runs, attempts, candidates, verdicts, model calls
 
@@ -26,7 +29,7 @@ CREATE TABLE task (
 ) STRICT;
 CREATE INDEX task_name ON task (name);
 
--- Hardware, in words that are the same on each machine of its kind.
+-- Hardware, with a name that is the same on each machine of its kind.
 CREATE TABLE device (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
@@ -93,7 +96,8 @@ CREATE TABLE verdict (
 ) STRICT;
 CREATE INDEX verdict_candidate ON verdict (candidate);
 CREATE INDEX verdict_code ON verdict (code_hash) WHERE code_hash IS NOT NULL;
-CREATE INDEX verdict_best ON verdict (task, device, reverified, speedup DESC, candidate) WHERE standing = 1 AND speedup IS NOT NULL;
+CREATE INDEX verdict_best ON verdict (task, device, reverified, speedup DESC, candidate)
+    WHERE standing = 1 AND speedup IS NOT NULL;
 
 -- The verdict as the judge wrote it. Apart from `verdict`, so that queries over columns read few pages.
 CREATE TABLE verdict_json (
@@ -132,7 +136,7 @@ CREATE TABLE model_call (
 ) STRICT;
 CREATE INDEX model_call_run ON model_call (run);
 
--- Everything that a run tried, in order, whatever came of it.
+-- All attempts of a run in order, with any outcome.
 CREATE TABLE attempt (
     run        INTEGER NOT NULL REFERENCES run,
     number     INTEGER NOT NULL, -- 1, 2, … without gaps
@@ -162,8 +166,8 @@ CREATE TABLE lineage (
 CREATE INDEX lineage_child ON lineage (child);
 CREATE INDEX lineage_parent ON lineage (parent);
 
--- The population of a run: its judged candidates as they stand. Positions within (run, island, bucket) are dense from 0 to tally.count - 1,
--- so that drawing uniformly is one look-up.
+-- The population of a run: its judged candidates with their standing verdicts. Positions within
+-- (run, island, bucket) are dense from 0 to tally.count - 1, so that a uniform draw is one look-up.
 CREATE TABLE member (
     run        INTEGER NOT NULL REFERENCES run,
     candidate  INTEGER NOT NULL REFERENCES candidate,
@@ -179,7 +183,8 @@ CREATE TABLE member (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX member_position ON member (run, island, bucket, position);
 CREATE INDEX member_best ON member (run, island, reverified, score DESC, candidate) WHERE score IS NOT NULL;
-CREATE INDEX member_cell ON member (run, cell, score DESC, candidate) WHERE cell IS NOT NULL AND score IS NOT NULL;
+CREATE INDEX member_cell ON member (run, cell, score DESC, candidate)
+    WHERE cell IS NOT NULL AND score IS NOT NULL;
 
 CREATE TABLE tally (
     run    INTEGER NOT NULL REFERENCES run,
@@ -189,7 +194,7 @@ CREATE TABLE tally (
     PRIMARY KEY (run, island, bucket)
 ) STRICT, WITHOUT ROWID;
 
--- migration 2: what later searches learn from: counters, device ceilings, notes
+-- migration 2: counters, device ceilings and notes
 
 CREATE TABLE counters (
     candidate INTEGER NOT NULL REFERENCES candidate,
@@ -222,14 +227,15 @@ CREATE TABLE note (
 ) STRICT;
 CREATE INDEX note_task ON note (task);
 
--- migration 3: candidates that differ in names and layout alone are found
+-- migration 3: find candidates that differ only in names and layout
 
-ALTER TABLE candidate ADD COLUMN form TEXT; -- hash of the normal form of its source (kforge/form.h) and of its flags
+ALTER TABLE candidate ADD COLUMN form TEXT; -- hash of canonical source and flags
 CREATE INDEX candidate_form ON candidate (task, form) WHERE form IS NOT NULL;
 
--- migration 4: verdicts and counters are packed as text and numbers apart (codec 2), which who knows only the first two can't read
+-- migration 4: verdicts and counters in codec 2, which older versions can't read
 
--- migration 5: a run that was killed goes on with what was under way: when each attempt had begun, and what models were being asked
+-- migration 5: a killed run resumes its pending work: when attempts began, and the prompts of
+-- pending calls
 
 ALTER TABLE attempt ADD COLUMN began INTEGER; -- the number that the next attempt of the run had then
 CREATE TABLE asked (
@@ -241,6 +247,7 @@ CREATE TABLE asked (
     PRIMARY KEY (run, tag)
 ) STRICT, WITHOUT ROWID;
 
--- migration 6: texts get a checksum (codec 3); from here to migration 7 store/migrate.c re-encodes them, and a store may hold old and new codecs
+-- migration 6: texts get a checksum (codec 3). From here to migration 7 store/migrate.c re-encodes
+-- them, and a store may hold old and new codecs.
 
 -- migration 7: all texts are re-encoded

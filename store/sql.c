@@ -29,8 +29,8 @@ bool kf_sql_fail(kf_store *store, const char *doing, kf_error *error)
     if (disk_is_full(code, system_error))
         return kf_fail(
             error, KF_ERROR_IO,
-            "%s: %s: the disk is full; nothing was half-written: free some space and try again",
-            path, doing);
+            "%s: %s: the disk is full: free some space and try again; the store is unchanged", path,
+            doing);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return kf_fail(error, KF_ERROR_MEMORY, "%s: %s: out of memory", path, doing);
     case SQLITE_INTERRUPT: return kf_fail(error, KF_ERROR_IO, "%s: %s: interrupted", path, doing);

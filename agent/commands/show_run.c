@@ -37,10 +37,10 @@ static void counts_text(kf_buffer *text, const char *name, int64_t count)
 static bool word_calls(kf_store *store, const kf_store_run *run, kf_buffer *text, cJSON *json,
                        kf_error *error)
 {
-    kf_auto(kf_store_cursor) cursor = kf_store_outcomes(store, run->id, error);
-    kf_autoresult kf_store_outcome outcome = {0};
+    kf_auto(kf_store_cursor) cursor = kf_store_call_outcomes(store, run->id, error);
+    kf_autoresult kf_store_call_outcome outcome = {0};
     int more = cursor ? 1 : -1;
-    while (more > 0 && (more = kf_store_next_outcome(cursor, &outcome, error)) > 0) {
+    while (more > 0 && (more = kf_store_next_call_outcome(cursor, &outcome, error)) > 0) {
         if (text)
             kf_buffer_format(text, "%s%lld %s for $%.2f", text->size ? ", " : "",
                              (long long)outcome.spent.calls, outcome.outcome,

@@ -599,15 +599,16 @@ typedef struct kf_store_spent {
     double device_seconds;
 } kf_store_spent;
 bool kf_store_run_spent(kf_store *store, const char *run, kf_store_spent *spent, kf_error *error);
-/* The same for the calls with one outcome ("ok", "truncated", …). kf_store_outcomes returns the
- * outcome with most calls first. */
-typedef struct kf_store_outcome {
+/* The same for the calls with one outcome ("ok", "truncated", …). kf_store_call_outcomes returns
+ * the outcome with most calls first. */
+typedef struct kf_store_call_outcome {
     void *memory;
     const char *outcome;
     kf_store_spent spent;
-} kf_store_outcome;
-kf_store_cursor *kf_store_outcomes(kf_store *store, const char *run, kf_error *error);
-int kf_store_next_outcome(kf_store_cursor *cursor, kf_store_outcome *outcome, kf_error *error);
+} kf_store_call_outcome;
+kf_store_cursor *kf_store_call_outcomes(kf_store *store, const char *run, kf_error *error);
+int kf_store_next_call_outcome(kf_store_cursor *cursor, kf_store_call_outcome *outcome,
+                               kf_error *error);
 
 /* ---- counters, ceilings and notes ------------------------------------------------------------ */
 

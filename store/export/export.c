@@ -20,7 +20,7 @@
         "device", KF_FIELD_STRING, "hardware that judged, else the run's"                   \
     }
 #define MODEL(PREFIX)                                                                           \
-    {PREFIX "model", KF_FIELD_STRING, "what answered, as the provider names it"},               \
+    {PREFIX "model", KF_FIELD_STRING, "model, as the provider names it"},                       \
         {PREFIX "settings", KF_FIELD_STRING,                                                    \
          "the call's settings as sent, as JSON: temperature, max_tokens, …, and when in the " \
          "search (asked, after); \"{}\" "                                                       \
@@ -52,7 +52,7 @@
         {"candidates", KF_FIELD_STRINGS,                                                          \
          "content address of each, \"\" where the reply held no usable code"},                    \
         {"ids", KF_FIELD_STRINGS, "RUN/NUMBER of each attempt, the id of its raw row"},           \
-        {"models", KF_FIELD_STRINGS, "what answered, as the provider names it"},                  \
+        {"models", KF_FIELD_STRINGS, "model, as the provider names it"},                          \
         {"settings", KF_FIELD_STRINGS, "settings of each call as sent, as JSON; \"{}\" unknown"}, \
         {"call_outcomes", KF_FIELD_STRINGS, "ok or truncated"},                                   \
         {"prompt_tokens", KF_FIELD_INTEGERS, "of each; -1 unknown"},                              \
@@ -76,7 +76,7 @@ static const kf_export_field raw_fields[] = {
     {"message", KF_FIELD_STRING, "one line on how it ended"},
     {"proposer", KF_FIELD_STRING, "seed, tuner, person, or the model's spec"},
     {"strategy", KF_FIELD_STRING, "strategy of the search"},
-    {"step", KF_FIELD_STRING, "what was asked for: draft, improve, repair_build, …"},
+    {"step", KF_FIELD_STRING, "kind of request: draft, improve, repair_build, …"},
     {"island", KF_FIELD_INTEGER, "sub-population"},
     {"parents", KF_FIELD_STRING, "JSON array of {\"candidate\", \"role\"}"},
     {"candidate", KF_FIELD_STRING,
@@ -84,10 +84,10 @@ static const kf_export_field raw_fields[] = {
     {"source", KF_FIELD_STRING, "the CUDA source"},
     {"flags", KF_FIELD_STRING, "compiler flags as a JSON array"},
     {"tunables", KF_FIELD_STRING, "values of tunables as JSON; \"{}\" none"},
-    {"features", KF_FIELD_STRING, "what novelty and MAP-Elites looked at, as JSON; \"{}\" none"},
+    {"features", KF_FIELD_STRING, "features for novelty and MAP-Elites, as JSON; \"{}\" none"},
     {"status", KF_FIELD_STRING, "status of this attempt's verdict; \"\" none"},
     {"blame", KF_FIELD_STRING, "nobody, candidate, task, machine, judge; \"\" without a verdict"},
-    {"verdict_message", KF_FIELD_STRING, "what a person needs to know first"},
+    {"verdict_message", KF_FIELD_STRING, "the verdict in one line"},
     {"speedup", KF_FIELD_FLOAT, "baseline's time over the candidate's; 0 unless correct and timed"},
     {"speedup_low", KF_FIELD_FLOAT, "lower end of the 95 % interval; 0 unknown"},
     {"speedup_high", KF_FIELD_FLOAT, "upper end; 0 unknown"},
@@ -152,10 +152,9 @@ static const kf_export_field grpo_fields[] = {
     {"completions", KF_FIELD_STRINGS, "the replies of the group"},
     {"rewards", KF_FIELD_FLOATS, "of each, by the reward function of the export"},
     {"advantages", KF_FIELD_FLOATS,
-     "(reward - mean) / standard deviation within the group; 0 where none is better than another "
-     "as far as one can tell"},
+     "(reward - mean) / standard deviation within the group; 0 in a group without a better reply"},
     MEMBERS,
-    {"group", KF_FIELD_INTEGER, "how many"},
+    {"group", KF_FIELD_INTEGER, "number of replies"},
     ORIGIN,
     {0},
 };

@@ -133,7 +133,7 @@ static size_t find_turn(const by_candidate *turns, size_t count, int64_t candida
 
 static bool emit_chain(kf_exporter *e, const kf_item *const *chain, size_t turns, kf_error *error)
 {
-    kf_item_texts texts[MAX_TURNS] = {0}; /* freed by the caller */
+    kf_item_texts texts[MAX_TURNS] = {0}; /* freed at the end of this function */
     kf_row_message messages[2 * MAX_TURNS + 1];
     double rewards[MAX_TURNS], returns[MAX_TURNS];
     size_t count = 0;

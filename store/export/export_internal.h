@@ -179,7 +179,7 @@ typedef struct kf_item {
     kf_status status;
     kf_blame blame;
     /* status, or the outcome of an attempt without a candidate */
-    const char *word;
+    const char *status_name;
     kf_interval speedup;
     /* NaN for an item without a label */
     double reward;

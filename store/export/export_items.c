@@ -39,10 +39,10 @@ static void score(kf_exporter *e, sqlite3_stmt *row, kf_item *item)
     item->speedup =
         (kf_interval){kf_sql_double(row, 11), kf_sql_double(row, 12), kf_sql_double(row, 13)};
     if (judged)
-        item->word = kf_status_name(item->status);
+        item->status_name = kf_status_name(item->status);
     else { /* A reply without usable code fails like one that does not compile. */
         kf_attempt_outcome outcome = kf_sql_outcome(row, 8);
-        item->word = kf_attempt_outcome_name(outcome);
+        item->status_name = kf_attempt_outcome_name(outcome);
         item->status = KF_COMPILE_ERROR;
         item->blame = outcome == KF_ATTEMPT_NO_SOURCE || outcome == KF_ATTEMPT_BAD_EDIT
                           ? KF_BLAME_CANDIDATE
@@ -274,7 +274,7 @@ bool kf_row_members(kf_exporter *e, const kf_item *const *items, size_t count, k
     if (!figures) return kf_fail_memory(error, "an export");
     kf_row_key(e, "statuses");
     for (size_t i = 0; i < count; i++)
-        kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->word);
+        kf_buffer_format(&e->row, "%s\"%s\"", i ? "," : "[", items[i]->status_name);
     kf_buffer_append(&e->row, "]", 1);
     for (int k = 0; k < 3; k++) {
         for (size_t i = 0; i < count; i++)
@@ -319,7 +319,7 @@ bool kf_row_score(kf_exporter *e, const kf_item *item, const char *prefix, kf_er
     snprintf(name, sizeof name, "%scandidate", prefix);
     kf_row_word(e, name, hash);
     snprintf(name, sizeof name, "%sstatus", prefix);
-    kf_row_word(e, name, item->word);
+    kf_row_word(e, name, item->status_name);
     snprintf(name, sizeof name, "%sspeedup", prefix);
     kf_row_number(e, name, item->speedup.value, 0);
     snprintf(name, sizeof name, "%sspeedup_low", prefix);

@@ -18,8 +18,8 @@
 #define SECRETS 64
 #define MIN_KEY 16
 
-#define PIECE 4096 /* bytes of text for which room is made at a time … */
-/* … with so many for each: \u001f for a control character, no pattern's replacement is longer */
+#define PIECE 4096 /* bytes of text for which the buffer gets room at a time */
+/* room for each: \u001f for a control character; no replacement is longer */
 #define LONGEST 6
 #define SLACK 32 /* and a sequence that goes on beyond the piece */
 
@@ -30,7 +30,7 @@ typedef struct literal {
 
 struct kf_scrubber {
     unsigned char pairs[65536 / 8]; /* that begin a pattern, a bit each */
-    /* these, and all whose first byte is to be escaped or is no ASCII */
+    /* these, and all pairs with a first byte that needs escaping or is not ASCII */
     unsigned char stops[65536 / 8];
     literal secrets[SECRETS]; /* borrowed from the environment */
     size_t secret_count;

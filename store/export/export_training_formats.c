@@ -94,7 +94,7 @@ bool kf_export_kto(kf_exporter *e, kf_error *error)
 
 /* ---- groups ----
  *
- * Of one task on one device, whose speedups can be compared, and with one prompt unless by_task.
+ * Of one task on one device, so that speedups can be compared, and with one prompt unless by_task.
  * Duplicates are folded group by group: within a group, and against members of groups that became
  * rows, so that what became no row never takes a place. */
 

@@ -102,7 +102,7 @@ static void test_normalised(void **state)
     assert_true(same("/* unterminated", ""));
 }
 
-/* What is told again with remarks or line numbers is the same code; other code is not. */
+/* Code with other comments or with line numbers is the same code; other code is not. */
 static void test_leaks(void **state)
 {
     (void)state;
@@ -115,20 +115,20 @@ static void test_leaks(void **state)
     kf_leak_learn(&prints, code, strlen(code));
     assert_true(prints.size > 0 && !prints.failed);
     for (int how = 0; how < 6; how++) {
-        kf_autobuffer told = {0};
+        kf_autobuffer quoted = {0};
         int number = 0;
-        kf_buffer_string(&told, "Here is what others wrote, files in src/*:\n");
+        kf_buffer_string(&quoted, "Here is what others wrote, files in src/*:\n");
         for (const char *line = code; *line; line = strchr(line, '\n') + 1) {
             int size = (int)(strchr(line, '\n') - line);
             number++;
-            if (how == 0) kf_buffer_format(&told, "  %.*s\n\n", size, line);
-            if (how == 1) kf_buffer_format(&told, "%.*s // as before\n", size, line);
-            if (how == 2) kf_buffer_format(&told, "%.*s /* as */ /* before */\n", size, line);
-            if (how == 3) kf_buffer_format(&told, "%3d| %.*s\n", number, size, line);
-            if (how == 4) kf_buffer_format(&told, "%d: %.*s\n", number, size, line);
-            if (how == 5) kf_buffer_format(&told, "%.*s + 1\n", size, line); /* other code */
+            if (how == 0) kf_buffer_format(&quoted, "  %.*s\n\n", size, line);
+            if (how == 1) kf_buffer_format(&quoted, "%.*s // as before\n", size, line);
+            if (how == 2) kf_buffer_format(&quoted, "%.*s /* as */ /* before */\n", size, line);
+            if (how == 3) kf_buffer_format(&quoted, "%3d| %.*s\n", number, size, line);
+            if (how == 4) kf_buffer_format(&quoted, "%d: %.*s\n", number, size, line);
+            if (how == 5) kf_buffer_format(&quoted, "%.*s + 1\n", size, line); /* other code */
         }
-        assert_int_equal(kf_leak_found(&prints, told.data, told.size), how < 5);
+        assert_int_equal(kf_leak_found(&prints, quoted.data, quoted.size), how < 5);
     }
     kf_hash_set_free(&prints);
 }

@@ -141,7 +141,7 @@ static void runs_live_and_end(void **state)
                                     other, &error));
 }
 
-/* A run whose owner lives can't be resumed by another process; one whose owner died can. */
+/* Another process can resume a run only after the owner of the run died. */
 static void a_dead_owner_gives_way(void **state)
 {
     fixture *f = *state;

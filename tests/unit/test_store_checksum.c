@@ -1,6 +1,6 @@
 /* The checksums of stored texts: damage is reported, and stores without checksums get them.
  *
- * tests/unit/data/store-v5.db was written by a kforge whose schema ended with migration 5. It holds
+ * tests/unit/data/store-v5.db was written by a kforge of schema 5. It holds
  * one run of twelve attempts, in codecs 0, 1 and 2. */
 #include "test_store_common.h"
 

@@ -1,5 +1,5 @@
-/* The store in a hostile world: files that are no stores, locks, kill -9, full disks, damaged
- * pages, readers beside a writer, old versions. */
+/* Faults around the store: files that are not stores, locks, kill -9, full disks, damaged pages,
+ * readers during writes, old versions. */
 #include "test_store_common.h"
 #include "test_main.h"
 
@@ -105,7 +105,7 @@ static void a_newer_store_is_left_alone(void **state)
                      kf_store_open(f->path, mode, &error));
 }
 
-/* tests/unit/data/store-v1.db was written by a kforge whose schema ended with migration 1. */
+/* tests/unit/data/store-v1.db was written by a kforge of schema 1. */
 static void an_old_store_is_migrated(void **state)
 {
     fixture *f = *state;
@@ -191,7 +191,7 @@ static void a_lock_is_waited_for_then_reported(void **state)
     assert_ok(&error, kf_store_commit(f->store, &error));
     assert_ok(&error, record_number(second, f->run, 2, KF_CORRECT, 2, NULL, &error));
 
-    /* Somebody who keeps the whole file, as a backup tool may. */
+    /* Another program locks the whole file, as a backup tool may. */
     kf_store_close(second);
     second = NULL;
     kf_store_close(reader);
@@ -295,7 +295,7 @@ static void several_read_while_one_writes(void **state)
 
 /* ---- kill -9 --------------------------------------------------------------------------------- */
 
-/* Records for ever; tells the pipe the number of attempts that are committed. Odd rounds commit
+/* Records for ever, and writes the number of committed attempts to the pipe. Odd rounds commit
  * groups of five. */
 static void record_until_killed(const char *path, const char *run, int64_t from, int group,
                                 int pipe_end)
@@ -512,7 +512,7 @@ static bool write_map(const char *path, unsigned id)
     return write_proc(path, map);
 }
 
-/* A mount namespace of its own with a small tmpfs at `folder`, as root or as an ordinary user who
+/* A mount namespace of its own with a small tmpfs at `folder`, as root or as an ordinary user that
  * becomes root in a user namespace; exit status 77 when the kernel forbids it. */
 static void enter_small_disk(const char *folder)
 {
@@ -637,7 +637,7 @@ static void damage_is_found_and_survived(void **state)
                  found[0], rounds / 2);
 }
 
-/* A blob whose bytes changed is never handed out as what was stored. */
+/* Reading a blob with changed bytes fails. */
 static void a_changed_source_is_noticed(void **state)
 {
     fixture *f = *state;
@@ -653,7 +653,7 @@ static void a_changed_source_is_noticed(void **state)
     assert_fails(&error, KF_ERROR_IO, "counts 5 attempts", kf_store_check(f->store, &error));
 }
 
-/* Nor is a verdict: most of one are digits, which look as good as any when a bit of them changed.
+/* So does reading a changed verdict. A changed digit is still a digit, so only a checksum shows it.
  */
 static void a_changed_verdict_is_noticed(void **state)
 {

@@ -61,8 +61,8 @@ static bool record_source(kf_store *store, const char *run, const char *source, 
                            recorded, error);
 }
 
-/* A run of `count` attempts whose sources carry `mark`, and one source that every store has, with a
- * verdict of this store's own. */
+/* A run of `count` attempts with `mark` in their sources, and one source that every store has, with
+ * a verdict of this store's own. */
 static void fill(kf_store *store, const char *task, const char *mark, int count,
                  char run[KF_RUN_ID])
 {
@@ -146,7 +146,7 @@ static void copy_file(const char *from, const char *to)
 
 #define SOURCES 5
 /* 0 and 1: two stores that share a task and a source; 2: another task of the same name; 3: a copy
- * of 0 whose run went on; 4: another copy of 0 whose run went on differently. */
+ * of 0, in which the run went on; 4: another copy of 0, in which it went on differently. */
 static void make_sources(fixture *f, char *paths[SOURCES])
 {
     kf_error error;
@@ -386,7 +386,7 @@ static void test_bad_sources(void **state)
     sql(bad, "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM "
              "candidate)");
     assert_fails(&error, KF_ERROR_IO, "bad.db", kf_store_merge(f->store, bad, &merged, &error));
-    /* Every half of a page zeroed in turn: merges or says whose fault it is, and never leaves a
+    /* Every half of a page zeroed in turn: merges or names the store at fault, and never leaves a
      * part behind. */
     for (off_t page = 1; page < 80; page++) {
         unlink(bad);
