@@ -148,8 +148,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
         *runner =
             kf_runner_pool_take_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
                                         strict, bench->problem, bench->stop, &from_another);
-    else if (bench->round.going)
-        *runner = kf_steal(bench->round.going);
+    else if (bench->round.candidate_runner)
+        *runner = kf_steal(bench->round.candidate_runner);
     if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
     if (*runner && !python) return give_scalars(r, role, *runner, error);
     if (python) kf_clock_pause(&bench->clock, kf_now());
