@@ -97,50 +97,26 @@ static bool makes_single_call(const kf_measurement *r, const kf_pair_plan *plan,
            r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
 
-static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                     kf_pair_times *times, kf_error *error)
+/* Makes a single call on the first left-out set. That set is cold, and the batch could not read its
+ * inputs. A letter other than 0 makes the call a sample of that pair. */
+static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, kf_batch *single,
+                        kf_error *error)
 {
-    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
-    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
-    int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->schedule.calls[side];
-    /* Its errors are known from the first pairs. */
-    bool only_timed = side == BASELINE && !plan->baseline_compared;
-    if (!prepare(r, plan, side, first, only_timed, &times->priming, error)) return false;
-    if (r->over) return true;
-    if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
-    if (r->over) return true;
-    if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
-        !kf_measurement_has_python(r))
-        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
-                         batch.waking);
-    /* The left-out set is cold, and the batch could not read its inputs. */
-    if (makes_single_call(r, plan, side)) {
-        if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
-            return r->over; /* before the left-out set counts as called */
-        if (!redraw(r, r->lists.order[called], error)) return false;
-        if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
-                                  &single, error))
-            return false;
-        if (r->over) return true;
-        bool again = kf_measurement_separates_batches(r) &&
-                     !kf_measurement_needs_priming(r, side) && side == BASELINE;
-        if (again && (!kf_measurement_empty_again(r, error) || r->over)) return r->over;
-        called++;
-    } else if (plan->latency) { /* a batch of one call is its own latency */
-        single.seconds = batch.seconds;
-        single.waking = batch.waking;
-    }
-    times->batch = batch.seconds;
-    times->batch_waking = batch.waking;
-    times->single = single.seconds;
-    times->single_waking = single.waking;
-    if (only_timed)
-        return !kf_measurement_fetches_all(r) ||
-               kf_measurement_fetch(r, side, r->lists.order, called, error);
+    if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
+        return r->over; /* before the left-out set counts as called */
+    if (!redraw(r, r->lists.order[called], error)) return false;
+    if (!kf_measurement_batch(r, side, called, 1, letter, pair, single, error)) return false;
+    bool again = kf_measurement_separates_batches(r) && !kf_measurement_needs_priming(r, side) &&
+                 side == BASELINE;
+    return r->over || !again || kf_measurement_empty_again(r, error);
+}
+
+/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
+ * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
+static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+{
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
-    /* All calls are compared in every pair, so that a candidate cannot do some of them less well.
-     */
     uint32_t compared = called;
     memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
@@ -158,12 +134,47 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         if (!r->device->settled(r->sets, &damage, error)) return false;
         if (damage.kind != KF_DAMAGE_NONE) {
             r->over = true;
-            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a measurement");
+            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
         }
     }
     while (doubts.count && !r->over)
         if (!settle_doubts(r, &doubts, &compared, error)) return false;
     return true;
+}
+
+static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                     kf_pair_times *times, kf_error *error)
+{
+    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
+    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
+    int shown = plan->timed ? plan->number - 1 : -1;
+    uint32_t called = r->schedule.calls[side];
+    /* Its errors are known from the first pairs. */
+    bool only_timed = side == BASELINE && !plan->baseline_compared;
+    if (!prepare(r, plan, side, first, only_timed, &times->priming, error)) return false;
+    if (r->over) return true;
+    if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
+    if (r->over) return true;
+    if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
+        !kf_measurement_has_python(r))
+        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
+                         batch.waking);
+    if (makes_single_call(r, plan, side)) {
+        if (!single_call(r, side, plan->latency ? latency_letter : 0, shown, &single, error))
+            return false;
+        if (r->over) return true;
+        called++;
+    } else if (plan->latency) { /* a batch of one call is its own latency */
+        single.seconds = batch.seconds;
+        single.waking = batch.waking;
+    }
+    times->batch = batch.seconds;
+    times->batch_waking = batch.waking;
+    times->single = single.seconds;
+    times->single_waking = single.waking;
+    if (!only_timed) return check_side(r, side, called, error);
+    return !kf_measurement_fetches_all(r) ||
+           kf_measurement_fetch(r, side, r->lists.order, called, error);
 }
 
 /* Puts sets first that the warm-up left out, so that the candidate has been called on all sets
