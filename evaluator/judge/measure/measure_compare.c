@@ -28,7 +28,7 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
                                   candidate ? KF_BLAME_CANDIDATE : KF_BLAME_TASK,
                                   candidate ? fault.rule : "baseline.failed", NAN, NAN, "%s%s",
                                   candidate ? "" : "the task's baseline: ", fault.text) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
 }
 
 /* Returns for how many sets the truth can be there at the same time. */
