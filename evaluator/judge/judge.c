@@ -301,7 +301,7 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
                                        .build = &r->prepared->candidate},
                                   .modules = {.frozen = r->frozen, .full_f32 = r->full_f32},
                                   .pool = r->judge->pool,
-                                  .round = {.going = one_runner ? &r->going : NULL,
+                                  .round = {.candidate_runner = one_runner ? &r->going : NULL,
                                             .spare = count_spares(r->judge, options, r->more),
                                             .counts = counts,
                                             .last = --left == 0},

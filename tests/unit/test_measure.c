@@ -1,4 +1,4 @@
-/* From times to figures: the last step of a measurement on made-up series. */
+/* From times to figures and findings: the last step of a measurement, on made-up records. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ typedef struct figures {
     kf_problem problem;
     kf_workbench bench;
     kf_measurement run;
-    double values[12][64], beside[2][64];
+    double values[12][64], overhead[2][64];
 } figures;
 
 static double no_floor(const kf_device *device, const kf_problem *problem)
@@ -41,8 +41,8 @@ static const kf_device_operations operations = {.kind = "cpu", .floor_seconds = 
                                   operations_with_floor = {.kind = "cpu",
                                                            .floor_seconds = floor_of_a_millisecond};
 
-/* A batch of CALLS calls takes 0.2 ms beside them, a waking 50 us or, every second time, `late`
- * more. */
+/* Makes a record. A batch of CALLS calls has 0.2 ms of fixed cost. A waking takes 50 us, and every
+ * second one `late` seconds more. */
 static figures *made(double baseline, double candidate, double late)
 {
     figures *f = calloc(1, sizeof *f);
@@ -76,9 +76,9 @@ static figures *made(double baseline, double candidate, double late)
     return f;
 }
 
-static void see_beside(figures *f, double seconds)
+static void add_overhead(figures *f, double seconds)
 {
-    f->run.record.overhead = (kf_series){f->beside[0], f->beside[1], 0};
+    f->run.record.overhead = (kf_series){f->overhead[0], f->overhead[1], 0};
     for (int k = 0; k < PAIRS; k++)
         kf_series_append(&f->run.record, &f->run.record.overhead, seconds, 1, 50e-6);
 }
@@ -111,9 +111,9 @@ static void the_fixed_cost_is_subtracted(void **state)
     drop(f);
 }
 
-/* Behind calls the judge wakes and stops later than behind nothing: 60 us more of each batch here,
- * as the baseline's clock tells. */
-static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
+/* After calls, waking the judge and stopping the runner take longer than after an empty batch. Here
+ * that is 60 us of each batch, which the baseline's own clock shows. */
+static void the_overhead_of_calls_is_subtracted(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
@@ -124,7 +124,7 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
 
     f = made(0.002, 0.0001, 0);
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] -= 60e-6;
-    see_beside(f, 0.0002);
+    add_overhead(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9);
     assert_true(fabs(w->candidate_seconds / 0.0001 - 1) < 0.001 &&
@@ -132,13 +132,12 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
     drop(f);
 }
 
-/* On a busy machine batches take milliseconds beside their calls, by chance: next to nothing of
- * that is fixed cost. */
-static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
+/* A busy machine adds milliseconds to batches by chance. Almost all of that is no fixed cost. */
+static void delays_of_a_busy_machine_are_no_fixed_cost(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
-    see_beside(f, 0.005);
+    add_overhead(f, 0.005);
     kf_workload_verdict *w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0003 && w->candidate_seconds > 0.00009);
     drop(f);
@@ -151,15 +150,15 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
 
     f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += 0.005;
-    see_beside(f, 0.0002);
+    add_overhead(f, 0.0002);
     w = concluded(f);
     assert_true(fabs(w->batch_cost_seconds - 0.0002) < 1e-9 &&
                 fabs(w->candidate_seconds / 0.0001 - 1) < 0.001);
     drop(f);
 }
 
-/* A machine that wakes every process late now and then is late for empty batches and for the
- * baseline alone as well. */
+/* If a machine wakes processes late now and then, that holds for empty batches and for the baseline
+ * alone, too. */
 static void late_wakings_of_all_change_nothing(void **state)
 {
     (void)state;
@@ -171,8 +170,7 @@ static void late_wakings_of_all_change_nothing(void **state)
     drop(f);
 }
 
-/* Work done between waking and the request, too little to convict: it counts as if it had been done
- * in time. */
+/* Work done between waking and request, too little to convict, counts like work in a call. */
 static void early_work_is_charged(void **state)
 {
     (void)state;
@@ -187,7 +185,7 @@ static void early_work_is_charged(void **state)
     drop(f);
 }
 
-/* Where processes take turns on a device that starts them slowly. */
+/* The same on a GPU, where a batch without calls separates timed batches. */
 static figures *made_on_a_gpu(double baseline, double candidate, double later)
 {
     figures *f = made(baseline, candidate, 0);
@@ -197,8 +195,8 @@ static figures *made_on_a_gpu(double baseline, double candidate, double later)
     return f;
 }
 
-/* One that always wakes 20 us later than the baseline's is not slower for it, but what he may have
- * done meanwhile makes nobody faster either. */
+/* A process that always wakes 20 us later than the baseline's is not slower by that. But work done
+ * meanwhile must not make it faster either. */
 static void processes_may_wake_differently(void **state)
 {
     (void)state;
@@ -220,8 +218,8 @@ static void processes_may_wake_differently(void **state)
     drop(f);
 }
 
-/* Where two processes have their memory in other places, one is slower for as long as it lives:
- * every interval has that in it. */
+/* Two processes have their memory in different places, and one of them is slower for as long as it
+ * lives. Every interval includes that. */
 static void processes_that_differ_widen_the_interval(void **state)
 {
     (void)state;
@@ -246,10 +244,10 @@ static void processes_that_differ_widen_the_interval(void **state)
     }
 }
 
-/* Where both sides compute in Python the baseline's process makes the empty batches of both, and
- * those without calls cost no more than those that go through some. A busy machine woke it 0.3 ms
- * late for them, and for no other batches: nobody is faster by that. */
-static void empty_batches_that_wake_late_make_nobody_faster(void **state)
+/* If both sides are in Python, the baseline's process makes the empty batches of both. Those of one
+ * call cost no more than those of many. Here a busy machine woke it 0.3 ms late for the first kind
+ * only. That must not make the candidate faster. */
+static void empty_batches_that_wake_late_make_no_candidate_faster(void **state)
 {
     (void)state;
     for (int other_kind = 0; other_kind < 2; other_kind++) {
@@ -258,12 +256,12 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
         for (int k = 0; k < EMPTIES; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
         f->run.record.empty_candidate = (kf_series){seconds, woken, EMPTIES};
         f->run.schedule.empty_batch = 0.0002;
-        /* of a third process, whose usual waking is known: they cost what they cost */
+        /* of a third process with a known usual waking: they count as measured */
         if (other_kind) {
-            f->run.idle = (kf_runner *)f; /* nobody asks it anything here */
+            f->run.idle = (kf_runner *)f; /* no function uses it here */
             kf_wakings_append(&f->run.record.idle_wakings, 50e-6, NAN);
         }
-        /* The baseline's go through 100 calls, and so do its batches. */
+        /* The baseline's have 100 calls to pass, and so have its batches. */
         for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.record.empty.seconds[k] += 0.0004;
         for (int k = 0; k < PAIRS && !other_kind; k++)
             f->run.record.batches[0].seconds[k] += 0.0004 / CALLS;
@@ -277,8 +275,8 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
     }
 }
 
-/* A single call comes right behind a batch of its own process, and costs what an empty batch there
- * does. */
+/* A single call comes right after a batch of its own process. Its fixed cost is that of an empty
+ * batch there. */
 static void single_calls_have_a_fixed_cost_of_their_own(void **state)
 {
     (void)state;
@@ -304,8 +302,8 @@ static void much_early_work_convicts(void **state)
     drop(f);
 }
 
-/* The same late wakings on both sides are the machine's. */
-static void a_machine_that_wakes_late_convicts_nobody(void **state)
+/* Late wakings on both sides come from the machine. */
+static void a_machine_that_wakes_late_convicts_no_candidate(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
@@ -315,8 +313,8 @@ static void a_machine_that_wakes_late_convicts_nobody(void **state)
     drop(f);
 }
 
-/* Late by far, but it did nothing meanwhile: other programs had the processors. */
-static void waiting_convicts_nobody(void **state)
+/* The candidate wakes very late, but its threads used no processor time meanwhile. */
+static void waiting_convicts_no_candidate(void **state)
 {
     (void)state;
     for (int worked = 0; worked < 2; worked++) {
@@ -330,9 +328,9 @@ static void waiting_convicts_nobody(void **state)
     }
 }
 
-/* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is
- * accused of what a busy machine does by chance. */
-static void chance_convicts_nobody(void **state)
+/* Half of the candidate's wakings were late, and some of the baseline's. They are charged, but are
+ * no evidence, because a busy machine does that by chance. */
+static void chance_convicts_no_candidate(void **state)
 {
     (void)state;
     figures *f = made(0.002, 0.0001, 0);
@@ -355,7 +353,7 @@ static void faster_than_memory_is_impossible(void **state)
     drop(f);
     f = made(0.002, 0.0001, 0);
     f->device.operations = f->run.device = &operations_with_floor;
-    /* the task does not say what has to move: nobody is convicted of it */
+    /* the task does not say how many bytes a call has to move */
     f->problem.work_bytes_derived = true;
     assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
@@ -372,14 +370,14 @@ static void a_fast_batch_of_slow_calls_is_flagged(void **state)
     drop(f);
 }
 
-/* One launch for all calls of a batch: each seems to take a tenth of a microsecond. */
+/* One launch does all calls of a batch: each seems to take a tenth of a microsecond. */
 static void faster_than_launches_is_impossible(void **state)
 {
     (void)state;
     for (int honest = 0; honest < 2; honest++) {
         figures *f = made(4e-6, honest ? 1.5e-6 : 0.1e-6, 0);
         f->device.least_call = 1e-6;
-        f->problem.work_bytes_derived = true; /* whatever has to be moved: that takes a launch */
+        f->problem.work_bytes_derived = true; /* a call needs a launch in any case */
         for (int k = 0; k < 64; k++)
             f->run.record.batches[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
         kf_workload_verdict *w = concluded(f);
@@ -390,11 +388,10 @@ static void faster_than_launches_is_impossible(void **state)
     }
 }
 
-/* A busy machine was later when nothing was called than in any batch: the calls seem to take less
- * than nothing. Nobody's can, so that tells of the machine, and there is no figure. With half of
- * the empty batches as they should be, what was subtracted may have been too much, which convicts
- * nobody either. */
-static void less_than_nothing_convicts_nobody(void **state)
+/* A busy machine delayed empty batches more than all others, so calls seem to take less than no
+ * time. That says something about the machine only, and there is no figure. If half of the empty
+ * batches are as they should be, too much may have been subtracted, which is no evidence either. */
+static void less_than_no_time_convicts_no_candidate(void **state)
 {
     (void)state;
     for (int floor = 0; floor < 2; floor++) {
@@ -418,8 +415,8 @@ static void less_than_nothing_convicts_nobody(void **state)
     drop(f);
 }
 
-/* A call of the candidate's takes 100 us alone, as the baseline's do, but 20 us in a batch. */
-static void calls_that_others_do_are_impossible(void **state)
+/* A call of the candidate takes 100 us alone, like the baseline's, but 20 us in a batch. */
+static void merged_calls_are_impossible(void **state)
 {
     (void)state;
     for (int trial = 0; trial < 6; trial++) {
@@ -447,10 +444,9 @@ static void calls_that_others_do_are_impossible(void **state)
     }
 }
 
-/* Beside the candidate the baseline takes 2 % more than alone: too little for interference, but no
- * merit of the candidate's. A drift that other calls show, too, is none: there the ends of the
- * intervals meet. */
-static void a_slowed_baseline_makes_nobody_faster(void **state)
+/* In pairs the baseline takes 2 % more than alone. That is too little for interference, but must
+ * not make the candidate faster. With a drift the intervals meet, and the speedup counts. */
+static void a_slowed_baseline_makes_no_candidate_faster(void **state)
 {
     (void)state;
     for (int trial = 0; trial < 2; trial++) {
@@ -466,9 +462,9 @@ static void a_slowed_baseline_makes_nobody_faster(void **state)
     }
 }
 
-/* Others have the processors: seven of eight single calls of one side wait for one, two of the
- * other's. Chance does that in a job of fifty. Calls that do the work of a batch take it every
- * time. */
+/* Other programs use the processors. Seven of eight single calls of one side wait for one, and two
+ * of the other side's. That happens by chance in one job of fifty. Calls that do the work of a
+ * batch take long every time. */
 static void processors_that_others_use_merge_no_calls(void **state)
 {
     (void)state;
@@ -488,8 +484,8 @@ static void processors_that_others_use_merge_no_calls(void **state)
     }
 }
 
-/* The candidate's process is woken 25 us later than the baseline's, of every single call, too; 60
- * us are more than processes differ by. */
+/* The candidate's process wakes 25 us later than the baseline's, before single calls too. A
+ * difference of 60 us is more than two processes have. */
 static void a_process_that_wakes_late_merges_no_calls(void **state)
 {
     (void)state;
@@ -510,23 +506,23 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_cost_is_subtracted),
-        cmocka_unit_test(what_a_batch_takes_beside_its_calls_is_subtracted),
-        cmocka_unit_test(what_a_busy_machine_adds_is_no_fixed_cost),
+        cmocka_unit_test(the_overhead_of_calls_is_subtracted),
+        cmocka_unit_test(delays_of_a_busy_machine_are_no_fixed_cost),
         cmocka_unit_test(late_wakings_of_all_change_nothing),
-        cmocka_unit_test(empty_batches_that_wake_late_make_nobody_faster),
+        cmocka_unit_test(empty_batches_that_wake_late_make_no_candidate_faster),
         cmocka_unit_test(early_work_is_charged),
         cmocka_unit_test(processes_may_wake_differently),
         cmocka_unit_test(processes_that_differ_widen_the_interval),
         cmocka_unit_test(single_calls_have_a_fixed_cost_of_their_own),
         cmocka_unit_test(much_early_work_convicts),
-        cmocka_unit_test(waiting_convicts_nobody),
-        cmocka_unit_test(chance_convicts_nobody),
-        cmocka_unit_test(a_machine_that_wakes_late_convicts_nobody),
+        cmocka_unit_test(waiting_convicts_no_candidate),
+        cmocka_unit_test(chance_convicts_no_candidate),
+        cmocka_unit_test(a_machine_that_wakes_late_convicts_no_candidate),
         cmocka_unit_test(faster_than_memory_is_impossible),
         cmocka_unit_test(faster_than_launches_is_impossible),
-        cmocka_unit_test(less_than_nothing_convicts_nobody),
-        cmocka_unit_test(calls_that_others_do_are_impossible),
-        cmocka_unit_test(a_slowed_baseline_makes_nobody_faster),
+        cmocka_unit_test(less_than_no_time_convicts_no_candidate),
+        cmocka_unit_test(merged_calls_are_impossible),
+        cmocka_unit_test(a_slowed_baseline_makes_no_candidate_faster),
         cmocka_unit_test(processors_that_others_use_merge_no_calls),
         cmocka_unit_test(a_process_that_wakes_late_merges_no_calls),
         cmocka_unit_test(a_fast_batch_of_slow_calls_is_flagged),

@@ -1,4 +1,4 @@
-/* What counts as waiting for a runner, and what as the machine's doing. */
+/* Which time counts as waiting for a runner, and which as a stall of the machine. */
 #include <math.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "runner_timeout.h"
 #include "kforge/file.h"
 
-static void time_that_is_looked_at_counts(void **state)
+static void time_between_looks_counts(void **state)
 {
     (void)state;
     kf_runner_timeout p;
@@ -37,25 +37,25 @@ static void a_look_that_comes_late_is_a_stall(void **state)
     for (int i = 1; i <= 4; i++) assert_true(kf_runner_timeout_look(&p, 0, 100 + 60 * i));
     assert_float_equal(p.used, 0.8, 1e-9);
     assert_float_equal(p.stalled, 239.2, 1e-9);
-    /* one stall after another is no way to live for ever */
+    /* many stalls in a row do not extend a runner's time without end */
     assert_false(kf_runner_timeout_look(&p, 0, 400));
 }
 
-static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
+static void a_runner_pays_for_keeping_the_judge_from_running(void **state)
 {
     (void)state;
     const struct {
         double went, computed, starved, used;
     } rows[] = {
         {0.1, 0.2, 0, 0.1}, /* in time */
-        {5, 0, 0, 0.2},     /* stood still, all of it */
-        {5, 0, 4.9, 0.2},   /* others had the processor */
+        {5, 0, 0, 0.2},     /* the whole machine stood still */
+        {5, 0, 4.9, 0.2},   /* other programs had the processor */
         /* only the waiter stood still; or a virtual machine that takes what it missed for a
            process's time */
         {5, 5, 0, 0.2},
-        {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
-        {5, 1, 4.9, 1.2},    /* it and others */
-        {5, 9, INFINITY, 5}, /* a kernel that does not tell who queued */
+        {5, 9, 4.9, 5},      /* hundreds of threads of the runner had the processor */
+        {5, 1, 4.9, 1.2},    /* the runner and other programs had it */
+        {5, 9, INFINITY, 5}, /* a kernel without these numbers */
         {0.15, 9, 9, 0.15},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -67,8 +67,8 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
     }
 }
 
-/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the
- * other, but not by seconds: a wait is told once it is over. */
+/* Starts a child that spins on one processor. A lower priority makes it wait for the other child,
+ * but not for seconds: the kernel counts a wait when it is over. */
 static pid_t spin(int nicer)
 {
     pid_t child = fork();
@@ -95,7 +95,7 @@ static double given(pid_t pid, double seconds)
     return p.granted;
 }
 
-static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
+static void a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not(void **state)
 {
     (void)state;
     if (access("/proc/self/schedstat", R_OK)) skip(); /* a kernel without CONFIG_SCHED_INFO */
@@ -110,21 +110,21 @@ static void who_queues_gets_more_and_who_sleeps_does_not(void **state)
     usleep(50000);
     double more = given(starved, 1.0);
     assert_true(more > 0.2);
-    /* a candidate can make its own threads queue */
+    /* a candidate can make its own threads wait for a processor */
     assert_true(more <= KF_RUNNER_TIMEOUT_GRANT + 1e-9);
     assert_int_equal(kill(hog, SIGKILL) | kill(starved, SIGKILL), 0);
     assert_int_equal(waitpid(hog, NULL, 0), hog);
     assert_int_equal(waitpid(starved, NULL, 0), starved);
-    assert_float_equal(given(starved, 0.3), 0, 0.001); /* one that is gone */
+    assert_float_equal(given(starved, 0.3), 0, 0.001); /* its process has ended */
 }
 
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_that_is_looked_at_counts),
+        cmocka_unit_test(time_between_looks_counts),
         cmocka_unit_test(a_look_that_comes_late_is_a_stall),
-        cmocka_unit_test(who_keeps_the_waiter_from_running_pays_for_that),
-        cmocka_unit_test(who_queues_gets_more_and_who_sleeps_does_not),
+        cmocka_unit_test(a_runner_pays_for_keeping_the_judge_from_running),
+        cmocka_unit_test(a_runner_without_a_processor_gets_more_time_and_a_sleeping_one_does_not),
     };
     return TEST_GROUP(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 /* times the RMS error that is allowed */
 #define FAR_OFF 2
 /* Each workload varies at least so many sets, or one or two if it has two sets only. */
-#define CARDS_A_WORKLOAD 3
+#define VARIED_A_WORKLOAD 3
 
 struct kf_checker {
     kf_workbench *bench;
@@ -20,8 +20,8 @@ struct kf_checker {
     /* of the last pair: 0 if its first set could be varied */
     uint32_t phase;
     /* all variations of all inputs, shuffled; `next` is the next to use */
-    kf_set_variation *deck;
-    uint32_t cards, next;
+    kf_set_variation *shuffled;
+    uint32_t variation_count, next;
 };
 
 static int class_of(kf_set_variation variation)
@@ -36,30 +36,30 @@ static bool is_output(const kf_problem_argument *argument)
 
 /* Shuffles all variations. It is unknown which of them would show a shortcut, so each gets its
  * turn. Each set of each workload takes the next one, and all come once before one comes again. */
-static bool lay_deck(kf_checker *checker)
+static bool shuffle_variations(kf_checker *checker)
 {
     const kf_workbench *bench = checker->bench;
     const kf_problem *problem = bench->problem;
-    checker->deck = calloc((size_t)checker->classes, sizeof *checker->deck);
+    checker->shuffled = calloc((size_t)checker->classes, sizeof *checker->shuffled);
     kf_autofree uint32_t *order = calloc((size_t)checker->classes, sizeof *order);
     kf_autofree kf_set_variation *sorted = calloc((size_t)checker->classes, sizeof *sorted);
-    if (!checker->deck || !order || !sorted) return false;
+    if (!checker->shuffled || !order || !sorted) return false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         for (int v = KF_VARY_NONE + 1;
              v < KF_VARIATION_COUNT && (kind == KF_INPUT || kind == KF_INOUT); v++)
             if (kf_variation_applies(&problem->arguments[i], (kf_variation)v))
-                sorted[checker->cards++] = (kf_set_variation){i, (kf_variation)v};
+                sorted[checker->variation_count++] = (kf_set_variation){i, (kf_variation)v};
     }
     /* All workloads of a job have the same order, and each begins about where the last one ended.
      */
     kf_choices choices = {
         .state = kf_secret_draw(bench->secret, "variations", (uint32_t)bench->attempt, 0)};
-    for (uint32_t i = 0; i < checker->cards; i++) order[i] = i;
-    kf_choices_permute(&choices, order, checker->cards);
-    for (uint32_t i = 0; i < checker->cards; i++) checker->deck[i] = sorted[order[i]];
-    if (checker->cards)
-        checker->next = (uint32_t)bench->workload * CARDS_A_WORKLOAD % checker->cards;
+    for (uint32_t i = 0; i < checker->variation_count; i++) order[i] = i;
+    kf_choices_permute(&choices, order, checker->variation_count);
+    for (uint32_t i = 0; i < checker->variation_count; i++) checker->shuffled[i] = sorted[order[i]];
+    if (checker->variation_count)
+        checker->next = (uint32_t)bench->workload * VARIED_A_WORKLOAD % checker->variation_count;
     return true;
 }
 
@@ -83,7 +83,7 @@ kf_checker *kf_checker_new(kf_workbench *bench)
                         tolerance->atol > 0;
         if (is_output(&problem->arguments[i]) && absolute) checker->varies = false;
     }
-    if (!lay_deck(checker)) return NULL;
+    if (!shuffle_variations(checker)) return NULL;
     return kf_steal(&checker);
 }
 
@@ -92,7 +92,7 @@ void kf_checker_free(kf_checker *checker)
     if (!checker) return;
     free(checker->baseline);
     free(checker->known);
-    free(checker->deck);
+    free(checker->shuffled);
     free(checker);
 }
 
@@ -107,11 +107,12 @@ void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *o
     checker->begun = true;
     for (uint32_t k = 0; k < count; k++) {
         variations[order[k]] = (kf_set_variation){-1, KF_VARY_NONE};
-        if (!checker->varies || !checker->cards || (k + phase) % 2) continue;
+        if (!checker->varies || !checker->variation_count || (k + phase) % 2) continue;
         bool compared = k < called; /* a set that is not compared uses up no variation */
         kf_set_variation drawn =
-            checker->deck[compared ? checker->next : kf_choices_below(choices, checker->cards)];
-        if (compared) checker->next = (checker->next + 1) % checker->cards;
+            checker->shuffled[compared ? checker->next
+                                       : kf_choices_below(choices, checker->variation_count)];
+        if (compared) checker->next = (checker->next + 1) % checker->variation_count;
         if (!known || checker->known[class_of(drawn)]) variations[order[k]] = drawn;
     }
 }
@@ -272,7 +273,7 @@ static bool check_baseline(kf_workbench *bench, const item *it, bool *passed, kf
  * case. */
 static bool may_be_doubted(const item *it, const kf_doubts *doubts)
 {
-    return it->sums && isfinite(it->figures.max) && !doubts->heard[it->set];
+    return it->sums && isfinite(it->figures.max) && !doubts->baseline_ran[it->set];
 }
 
 /* True if one set has shown that the candidate uses tf32 where the baseline, on the same inputs,
@@ -281,7 +282,8 @@ static bool tf32_is_settled(const kf_workbench *bench, const item *items, size_t
                             const kf_doubts *doubts)
 {
     for (size_t n = 0; n < used; n++)
-        if (items[n].passed && items[n].figures.tf32 && doubts->heard[items[n].set]) return true;
+        if (items[n].passed && items[n].figures.tf32 && doubts->baseline_ran[items[n].set])
+            return true;
     return kf_verdict_has_flag(bench->verdict, KF_FLAG_TF32);
 }
 

@@ -25,7 +25,7 @@ void kf_checker_vary(kf_checker *checker, kf_choices *choices, const uint32_t *o
  * arrays, by set, belong to the caller. */
 typedef struct kf_doubts {
     /* The baseline has run on these very inputs: too large an error there is wrong. */
-    const bool *heard;
+    const bool *baseline_ran;
     /* true for `count` sets */
     bool *doubtful;
     uint32_t count;

@@ -40,7 +40,7 @@ typedef struct kf_module_options {
 /* What else the judge measures in this round, as far as runners can be started ahead for it. */
 typedef struct kf_round_plan {
     /* the candidate's runner, if one serves all workloads of the round; NULL if each has its own */
-    kf_runner **going;
+    kf_runner **candidate_runner;
     /* runners to start besides those of this workload */
     size_t spare;
     /* hardware counters of the candidate follow, and a runner for that may be started */

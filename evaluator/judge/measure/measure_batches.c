@@ -138,7 +138,25 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
                                   "the task's baseline writes outside its outputs, or to an input: "
                                   "argument %s",
                                   r->bench->problem->arguments[damage.argument].name) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
+}
+
+/* Checks for work and threads that a batch of the candidate left behind. */
+static bool check_leftovers(kf_measurement *r, kf_runner *runner, const kf_batch *batch,
+                            bool priming_call, kf_error *error)
+{
+    if ((!priming_call || has_gap(batch)) && !check_gap(r, batch))
+        return kf_fail_memory(error, "a finding");
+    int extra = kf_runner_extra_threads(runner) - r->leftovers.spare_threads;
+    if (extra <= 0) return true;
+    r->over = true;
+    return kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
+                                  KF_BLAME_CANDIDATE, "threads.left", extra, 0,
+                                  "%d thread%s or process%s left after the calls returned. "
+                                  "Join host threads in the call",
+                                  extra, extra == 1 ? "" : "s",
+                                  extra == 1 ? " is" : "es are") != NULL ||
+           kf_fail_memory(error, "a finding");
 }
 
 bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint32_t count,
@@ -178,19 +196,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (!look.done) return false;
     if (side == CANDIDATE) {
         kf_clock_charge_candidate(clock, batch->seconds - batch->stalled);
-        if ((!priming_call || has_gap(batch)) && !check_gap(r, batch))
-            return kf_fail_memory(error, "a measurement");
-        int extra = kf_runner_extra_threads(runner) - r->leftovers.spare_threads;
-        if (extra > 0) {
-            r->over = true;
-            if (!kf_verdict_add_finding(r->bench->verdict, r->bench->result, KF_CONTRACT_VIOLATION,
-                                        KF_BLAME_CANDIDATE, "threads.left", extra, 0,
-                                        "%d thread%s or process%s left after the calls returned. "
-                                        "Join host threads in the call",
-                                        extra, extra == 1 ? "" : "s",
-                                        extra == 1 ? " is" : "es are"))
-                return kf_fail_memory(error, "a measurement");
-        }
+        if (!check_leftovers(r, runner, batch, priming_call, error)) return false;
     }
     for (uint32_t i = first; i < first + count; i++) r->lists.chosen[r->lists.order[i]] = true;
     return true;

@@ -28,7 +28,7 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
                                   candidate ? KF_BLAME_CANDIDATE : KF_BLAME_TASK,
                                   candidate ? fault.rule : "baseline.failed", NAN, NAN, "%s%s",
                                   candidate ? "" : "the task's baseline: ", fault.text) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
 }
 
 /* Returns for how many sets the truth can be there at the same time. */
@@ -98,8 +98,8 @@ static void drop(uint32_t set, uint32_t *list, uint32_t *count)
  * without one. A set that is no longer compared comes first, from the end of the order. The next
  * choice is a set that has passed, which leaves the list. The last choice is another doubtful set,
  * which is then not judged in this pair. */
-static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_doubts *doubts,
-                           uint32_t *list, uint32_t *count)
+static uint32_t find_overwritable(const kf_measurement *r, uint32_t doubtful,
+                                  const kf_doubts *doubts, uint32_t *list, uint32_t *count)
 {
     uint32_t found = r->set_count, worth = 0;
     for (uint32_t at = r->set_count; at-- > 0 && worth < 3;) {
@@ -113,28 +113,28 @@ static uint32_t find_spare(const kf_measurement *r, uint32_t doubtful, const kf_
     return found;
 }
 
-bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
-                                  uint32_t *list, uint32_t *count, kf_error *error)
+bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
+                                    uint32_t *list, uint32_t *count, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
-    uint32_t at = find_spare(r, doubtful, doubts, list, count);
-    r->lists.heard[doubtful] = true;
+    uint32_t at = find_overwritable(r, doubtful, doubts, list, count);
+    r->lists.baseline_ran[doubtful] = true;
     /* There is only one set: earlier errors of the baseline have to suffice. */
     if (at == r->set_count) return true;
-    uint32_t spare = r->lists.order[at];
-    doubts->doubtful[spare] = false;
+    uint32_t other = r->lists.order[at];
+    doubts->doubtful[other] = false;
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         if ((kind == KF_INPUT || kind == KF_INOUT) &&
-            !r->device->copy_input(r->sets, doubtful, spare, i, error))
+            !r->device->copy_input(r->sets, doubtful, other, i, error))
             return false;
     }
     kf_batch batch;
-    r->lists.variations[spare] = r->lists.variations[doubtful];
-    r->lists.true_known[spare] = false;
+    r->lists.variations[other] = r->lists.variations[doubtful];
+    r->lists.true_known[other] = false;
     if (!kf_measurement_batch(r, BASELINE, at, 1, 0, -1, &batch, error) ||
         !kf_measurement_inspect(r, BASELINE, error))
         return false;
-    if (r->over || !kf_measurement_find_truth(r, &spare, 1, error)) return r->over;
-    return r->over || kf_measurement_compare(r, BASELINE, &spare, 1, NULL, error);
+    if (r->over || !kf_measurement_find_truth(r, &other, 1, error)) return r->over;
+    return r->over || kf_measurement_compare(r, BASELINE, &other, 1, NULL, error);
 }

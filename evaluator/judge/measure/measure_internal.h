@@ -22,7 +22,7 @@ typedef struct kf_set_lists {
     /* called since the last refresh; its truth is there in this pair */
     bool *chosen, *true_known;
     /* as in kf_doubts, for the batch that is compared */
-    bool *heard, *doubtful;
+    bool *baseline_ran, *doubtful;
 } kf_set_lists;
 
 /* What jobs know from each other about the baseline alone. */
@@ -228,10 +228,10 @@ bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t
  * NULL, and are no finding. */
 bool kf_measurement_compare(kf_measurement *r, kf_side side, const uint32_t *list, uint32_t count,
                             kf_doubts *doubts, kf_error *error);
-/* Runs the baseline on the inputs of a doubtful set, in a spare one. That may take another set from
- * the list. */
-bool kf_measurement_hear_baseline(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
-                                  uint32_t *list, uint32_t *count, kf_error *error);
+/* Runs the baseline on the inputs of a doubtful set, and overwrites another set for it. That may
+ * take one from the list. */
+bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_doubts *doubts,
+                                    uint32_t *list, uint32_t *count, kf_error *error);
 
 /* ---- measure_solo.c -------------------------------------------------------------------------- */
 

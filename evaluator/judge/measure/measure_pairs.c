@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Draws new inputs for one set. */
-static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
+static bool redraw(kf_measurement *r, uint32_t set, kf_error *error)
 {
     const kf_problem *problem = r->bench->problem;
     for (int i = 0; i < problem->argument_count; i++) {
@@ -23,15 +23,15 @@ static bool renew(kf_measurement *r, uint32_t set, kf_error *error)
 /* Runs the baseline on some of the doubtful sets, and compares again, which leaves the other
  * doubtful sets. A wrong candidate usually fails on the first of them. A candidate with larger, but
  * allowed errors has many of them, if it is so fast that its batch has all kinds of inputs. */
-#define HEARD_AT_A_TIME 3
+#define RUNS_AT_A_TIME 3
 static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compared, kf_error *error)
 {
-    uint32_t heard = 0;
-    for (uint32_t set = 0; set < r->set_count && heard < HEARD_AT_A_TIME && !r->over; set++) {
+    uint32_t ran = 0;
+    for (uint32_t set = 0; set < r->set_count && ran < RUNS_AT_A_TIME && !r->over; set++) {
         if (!doubts->doubtful[set]) continue;
-        if (!kf_measurement_hear_baseline(r, set, doubts, r->lists.list, compared, error))
+        if (!kf_measurement_run_baseline_on(r, set, doubts, r->lists.list, compared, error))
             return false;
-        heard++;
+        ran++;
     }
     if (r->over) return true;
     doubts->count = 0;
@@ -63,8 +63,8 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
  * the same ones, except where the baseline ran on doubtful sets. Drawing takes milliseconds, in
  * which a processor loses part of what the priming call loaded. So both sides draw there. Only a
  * baseline paired with a candidate in CUDA C has its priming call right before the batch. */
-static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                       bool only_timed, double *priming_seconds, kf_error *error)
+static bool prepare(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                    bool only_timed, double *priming_seconds, kf_error *error)
 {
     uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
@@ -90,62 +90,38 @@ static bool make_ready(kf_measurement *r, const kf_pair_plan *plan, kf_side side
 
 /* True if a single call follows the batch, on a left-out set: for latency, and once after a batch
  * of one call, because results that share memory only show with two. */
-static bool calls_once_more(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
+static bool makes_single_call(const kf_measurement *r, const kf_pair_plan *plan, kf_side side)
 {
     if (r->schedule.calls[side] > 1) return plan->latency;
     return plan->number == 0 && side == CANDIDATE && r->set_count > 1 &&
            r->bench->kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH;
 }
 
-static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
-                     kf_pair_times *times, kf_error *error)
+/* Makes a single call on the first left-out set. That set is cold, and the batch could not read its
+ * inputs. A letter other than 0 makes the call a sample of that pair. */
+static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, kf_batch *single,
+                        kf_error *error)
 {
-    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
-    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
-    int shown = plan->timed ? plan->number - 1 : -1;
     uint32_t called = r->schedule.calls[side];
-    /* Its errors are known from the first pairs. */
-    bool only_timed = side == BASELINE && !plan->baseline_compared;
-    if (!make_ready(r, plan, side, first, only_timed, &times->priming, error)) return false;
-    if (r->over) return true;
-    if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
-    if (r->over) return true;
-    if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
-        !kf_measurement_has_python(r))
-        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
-                         batch.waking);
-    /* The left-out set is cold, and the batch could not read its inputs. */
-    if (calls_once_more(r, plan, side)) {
-        if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
-            return r->over; /* before the left-out set counts as called */
-        if (!renew(r, r->lists.order[called], error)) return false;
-        if (!kf_measurement_batch(r, side, called, 1, plan->latency ? latency_letter : 0, shown,
-                                  &single, error))
-            return false;
-        if (r->over) return true;
-        bool again = kf_measurement_separates_batches(r) &&
-                     !kf_measurement_needs_priming(r, side) && side == BASELINE;
-        if (again && (!kf_measurement_empty_again(r, error) || r->over)) return r->over;
-        called++;
-    } else if (plan->latency) { /* a batch of one call is its own latency */
-        single.seconds = batch.seconds;
-        single.waking = batch.waking;
-    }
-    times->batch = batch.seconds;
-    times->batch_waking = batch.waking;
-    times->single = single.seconds;
-    times->single_waking = single.waking;
-    if (only_timed)
-        return !kf_measurement_fetches_all(r) ||
-               kf_measurement_fetch(r, side, r->lists.order, called, error);
+    if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
+        return r->over; /* before the left-out set counts as called */
+    if (!redraw(r, r->lists.order[called], error)) return false;
+    if (!kf_measurement_batch(r, side, called, 1, letter, pair, single, error)) return false;
+    bool again = kf_measurement_separates_batches(r) && !kf_measurement_needs_priming(r, side) &&
+                 side == BASELINE;
+    return r->over || !again || kf_measurement_empty_again(r, error);
+}
+
+/* Checks what the first `called` sets of the order hold now: inspects buffers and compares outputs.
+ * All calls are compared in every pair, so that a candidate cannot do some of them less well. */
+static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_error *error)
+{
     if (!kf_measurement_inspect(r, side, error) || r->over) return r->over;
-    /* All calls are compared in every pair, so that a candidate cannot do some of them less well.
-     */
     uint32_t compared = called;
     memcpy(r->lists.list, r->lists.order, compared * sizeof *r->lists.list);
     if (!kf_measurement_find_truth(r, r->lists.list, compared, error)) return false;
-    kf_doubts doubts = {.heard = r->lists.heard, .doubtful = r->lists.doubtful};
-    memset(r->lists.heard, 0, r->set_count * sizeof *r->lists.heard);
+    kf_doubts doubts = {.baseline_ran = r->lists.baseline_ran, .doubtful = r->lists.doubtful};
+    memset(r->lists.baseline_ran, 0, r->set_count * sizeof *r->lists.baseline_ran);
     memset(r->lists.doubtful, 0, r->set_count * sizeof *r->lists.doubtful);
     /* Doubts are possible even where the baseline was compared. A faster candidate has more calls,
      * and its single call has inputs of its own. */
@@ -158,7 +134,7 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
         if (!r->device->settled(r->sets, &damage, error)) return false;
         if (damage.kind != KF_DAMAGE_NONE) {
             r->over = true;
-            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a measurement");
+            return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
         }
     }
     while (doubts.count && !r->over)
@@ -166,10 +142,45 @@ static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, 
     return true;
 }
 
+static bool one_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                     kf_pair_times *times, kf_error *error)
+{
+    kf_batch batch, single = {.seconds = NAN, .waking = NAN};
+    char letter = side == BASELINE ? 'b' : 'c', latency_letter = side == BASELINE ? 'B' : 'C';
+    int shown = plan->timed ? plan->number - 1 : -1;
+    uint32_t called = r->schedule.calls[side];
+    /* Its errors are known from the first pairs. */
+    bool only_timed = side == BASELINE && !plan->baseline_compared;
+    if (!prepare(r, plan, side, first, only_timed, &times->priming, error)) return false;
+    if (r->over) return true;
+    if (!kf_measurement_batch(r, side, 0, called, letter, shown, &batch, error)) return false;
+    if (r->over) return true;
+    if (side == BASELINE && plan->timed && r->bench->device->calls_block &&
+        !kf_measurement_has_python(r))
+        kf_series_append(&r->record, &r->record.overhead, batch.seconds - batch.claimed, 1,
+                         batch.waking);
+    if (makes_single_call(r, plan, side)) {
+        if (!single_call(r, side, plan->latency ? latency_letter : 0, shown, &single, error))
+            return false;
+        if (r->over) return true;
+        called++;
+    } else if (plan->latency) { /* a batch of one call is its own latency */
+        single.seconds = batch.seconds;
+        single.waking = batch.waking;
+    }
+    times->batch = batch.seconds;
+    times->batch_waking = batch.waking;
+    times->single = single.seconds;
+    times->single_waking = single.waking;
+    if (!only_timed) return check_side(r, side, called, error);
+    return !kf_measurement_fetches_all(r) ||
+           kf_measurement_fetch(r, side, r->lists.order, called, error);
+}
+
 /* Puts sets first that the warm-up left out, so that the candidate has been called on all sets
  * after two pairs. A candidate that works ahead has no earlier use of them. r->lists.chosen is
  * still that of the warm-up. */
-static void call_the_left_out(kf_measurement *r)
+static void move_left_out_to_front(kf_measurement *r)
 {
     uint32_t front = 0;
     for (uint32_t i = 0; i < r->set_count; i++) {
@@ -190,7 +201,7 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_ti
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     kf_choices_permute(&r->choices, r->lists.order, r->set_count);
-    if (plan->number == 1) call_the_left_out(r);
+    if (plan->number == 1) move_left_out_to_front(r);
     kf_checker_vary(r->checker, &r->choices, r->lists.order, r->schedule.calls[CANDIDATE],
                     r->set_count, !plan->baseline_compared, r->lists.variations);
     for (int turn = 0; turn < 2 && !r->over; turn++) {

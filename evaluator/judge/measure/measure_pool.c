@@ -7,7 +7,8 @@ void kf_measurement_expect_runners(const kf_measurement *r)
     bool strict = bench->options->strict_sandbox;
     char key[4400];
     size_t counts[KF_RUNNER_KINDS] = {0};
-    counts[bench->kinds[KF_ROLE_CANDIDATE]] += !(bench->round.going && *bench->round.going);
+    counts[bench->kinds[KF_ROLE_CANDIDATE]] +=
+        !(bench->round.candidate_runner && *bench->round.candidate_runner);
     counts[kf_measurement_kind(bench, KF_ROLE_BASELINE)] += !kf_runner_pool_can_serve(
         bench->pool, KF_ROLE_BASELINE, kf_measurement_key(bench, KF_ROLE_BASELINE, key), strict,
         bench->problem);
@@ -91,13 +92,13 @@ void kf_measurement_keep_trusted(kf_measurement *r)
 
 bool kf_measurement_keep_candidate(kf_measurement *r, kf_error *error)
 {
-    if (!r->bench->round.going || r->bench->round.last) return true;
+    if (!r->bench->round.candidate_runner || r->bench->round.last) return true;
     kf_runner *runner = r->runners[CANDIDATE];
     kf_runner_event event = runner ? kf_runner_unmap(runner) : KF_RUNNER_OK;
     if (event != KF_RUNNER_OK)
         return kf_measurement_report(r, runner, KF_ROLE_CANDIDATE, event, 0,
                                      "unmapping its buffers", error);
     kf_measurement_charge_lateness(r);
-    *r->bench->round.going = kf_steal(&r->runners[CANDIDATE]);
+    *r->bench->round.candidate_runner = kf_steal(&r->runners[CANDIDATE]);
     return true;
 }

@@ -78,7 +78,7 @@ static bool report_size(kf_measurement *r, kf_role role, const char *why, const 
                "that other programs use: %s%s",
                role == KF_ROLE_BASELINE ? "baseline" : "oracle", bench->problem->workload,
                (double)bench->problem->total_bytes / 0x1p30, r->device->kind, why, words) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
 }
 
 bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
@@ -116,7 +116,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                    role == KF_ROLE_BASELINE ? "baseline.failed" : "oracle.failed", NAN, NAN,
                    "the task's %s fails: %s%s", role == KF_ROLE_BASELINE ? "baseline" : "oracle",
                    why.text, words) != NULL ||
-               kf_fail_memory(error, "a measurement");
+               kf_fail_memory(error, "a finding");
     }
     if (lacked_memory(r, runner, event, code, words)) {
         r->over = true;
@@ -125,7 +125,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
                                       "the device has less memory left than a solution to a "
                                       "problem of this size needs: %s%s",
                                       why.text, words) != NULL ||
-               kf_fail_memory(error, "a measurement");
+               kf_fail_memory(error, "a finding");
     }
     if (bench->options->asan && event == KF_RUNNER_ENDED) {
         if (!asan_report(r, runner)) return kf_fail_memory(error, "a measurement");
@@ -135,7 +135,7 @@ bool kf_measurement_report(kf_measurement *r, kf_runner *runner, kf_role role,
     return kf_verdict_add_finding(bench->verdict, bench->result, why.status, KF_BLAME_CANDIDATE,
                                   why.rule, code ? code : NAN, NAN, "%s%s", why.text,
                                   words) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
 }
 
 bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
@@ -154,5 +154,5 @@ bool kf_measurement_out_of_time(kf_measurement *r, kf_error *error)
                "the %.0f s of the whole job are over. The candidate took %.3g s, "
                "%.3g s of them in this workload",
                bench->options->timeout_seconds, all, clock.candidate) != NULL ||
-           kf_fail_memory(error, "a measurement");
+           kf_fail_memory(error, "a finding");
 }

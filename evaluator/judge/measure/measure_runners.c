@@ -127,15 +127,54 @@ static bool load_afresh(kf_measurement *r, kf_role role, kf_runner **runner, kf_
     return *runner && load_plan(r, role, *runner, NULL, TORCH_LOAD_SECONDS, event, error);
 }
 
+/* Takes a runner of that role that serves already, or a new one from the pool. *loaded is true if
+ * its program is loaded. *from_another is true if it has served another task. */
+static bool take_runner(kf_measurement *r, kf_role role, kf_runner **runner, bool *loaded,
+                        bool *from_another, kf_error *error)
+{
+    kf_workbench *bench = r->bench;
+    kf_runner_kind kind = kf_measurement_kind(bench, role);
+    bool python = kf_runner_is_python(kind), candidate = role == KF_ROLE_CANDIDATE,
+         strict = bench->options->strict_sandbox;
+    char key[4400];
+    if (!candidate)
+        *runner =
+            kf_runner_pool_take_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
+                                        strict, bench->problem, bench->stop, from_another);
+    else if (bench->round.candidate_runner)
+        *runner = kf_steal(bench->round.candidate_runner);
+    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
+    *loaded = *runner && !python;
+    if (*loaded) return true;
+    /* The import of PyTorch takes longer than measuring, so it does not count. */
+    if (python) kf_clock_pause(&bench->clock, kf_now());
+    if (!*runner && !(*runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error)))
+        return false;
+    if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    return true;
+}
+
+/* Adds a flag if the runner of a loaded baseline lacks the second system-call filter. With
+ * --sandbox=strict that is an error. */
+static bool check_filter(kf_measurement *r, const kf_runner *runner, kf_error *error)
+{
+    const kf_workbench *bench = r->bench;
+    if (!kf_runner_is_open(runner)) return true;
+    if (bench->options->strict_sandbox)
+        return kf_fail(error, KF_ERROR_MACHINE,
+                       "a baseline through torch.compile runs without the second system-call "
+                       "filter, which --sandbox=strict needs: use Linux 5.9 or newer");
+    return kf_verdict_add_flag(bench->verdict, "baseline.open") || kf_fail_memory(error, "a flag");
+}
+
 bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **runner,
                                  kf_error *error)
 {
     kf_workbench *bench = r->bench;
     kf_runner_place place;
     kf_runner_kind kind = kf_measurement_kind(bench, role);
-    bool python = kf_runner_is_python(kind);
-    bool failed = false, candidate = role == KF_ROLE_CANDIDATE,
-         strict = bench->options->strict_sandbox, from_another = false;
+    bool python = kf_runner_is_python(kind), candidate = role == KF_ROLE_CANDIDATE;
+    bool failed = false, from_another = false, loaded;
     const char *binary = candidate                  ? candidate_binary(r, &failed, error)
                          : role == KF_ROLE_BASELINE ? bench->programs.baseline
                                                     : bench->programs.oracle;
@@ -143,20 +182,8 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     if (candidate && !run_dry(r, error)) return false;
     if (!r->device->place(bench->device, kind, &place, error)) return false;
     if (candidate) r->leftovers.spare_threads = place.spare_threads;
-    char key[4400];
-    if (!candidate)
-        *runner =
-            kf_runner_pool_take_trusted(bench->pool, role, kf_measurement_key(bench, role, key),
-                                        strict, bench->problem, bench->stop, &from_another);
-    else if (bench->round.going)
-        *runner = kf_steal(bench->round.going);
-    if (*runner && candidate) kf_runner_set_deadline(*runner, bench->clock.deadline);
-    if (*runner && !python) return give_scalars(r, role, *runner, error);
-    if (python) kf_clock_pause(&bench->clock, kf_now());
-    if (!*runner && !(*runner = kf_runner_pool_take(bench->pool, kind, strict, bench->stop, error)))
-        return false;
-    /* importing PyTorch takes longer than measuring */
-    if (python) kf_clock_resume(&bench->clock, KF_PAUSE_JOB, kf_now());
+    if (!take_runner(r, role, runner, &loaded, &from_another, error)) return false;
+    if (loaded) return give_scalars(r, role, *runner, error);
     double began = kf_now();
     if (!python && !kf_runner_give(*runner, binary, error)) return false;
     if (candidate) bench->found.layers = kf_runner_layers(*runner);
@@ -171,19 +198,12 @@ bool kf_measurement_start_runner(kf_measurement *r, kf_role role, kf_runner **ru
     bool anew = event != KF_RUNNER_OK && event != KF_RUNNER_STOPPED && from_another;
     if (anew && !load_afresh(r, role, runner, &event, error)) return false;
     if (from_another && !anew) bench->found.secondhand = true;
-    if (kind == KF_RUNNER_COMPILED) { /* so does compiling the baseline */
+    if (kind == KF_RUNNER_COMPILED) { /* compiling the baseline takes long, too */
         kf_clock_exclude(&bench->clock, KF_PAUSE_JOB, kf_now() - began);
         if (r->runners[CANDIDATE])
             kf_runner_set_deadline(r->runners[CANDIDATE], bench->clock.deadline);
     }
-    if (event == KF_RUNNER_OK && kf_runner_is_open(*runner)) {
-        if (strict)
-            return kf_fail(error, KF_ERROR_MACHINE,
-                           "a baseline through torch.compile runs without the second system-call "
-                           "filter, which --sandbox=strict needs: use Linux 5.9 or newer");
-        if (!kf_verdict_add_flag(bench->verdict, "baseline.open"))
-            return kf_fail_memory(error, "a measurement");
-    }
+    if (event == KF_RUNNER_OK && !check_filter(r, *runner, error)) return false;
     /* If others used up the time, the candidate is not to blame. */
     if (candidate) kf_clock_charge_candidate(&bench->clock, kf_now() - began);
     if (event == KF_RUNNER_TIMEOUT && hurried) return kf_measurement_out_of_time(r, error);

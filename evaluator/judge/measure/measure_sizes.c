@@ -24,12 +24,12 @@ void kf_measurement_drop_sets(kf_measurement *r)
     free(r->lists.list);
     free(r->lists.chosen);
     free(r->lists.true_known);
-    free(r->lists.heard);
+    free(r->lists.baseline_ran);
     free(r->lists.doubtful);
     r->sets = NULL;
     r->lists.variations = NULL;
     r->lists.order = r->lists.list = NULL;
-    r->lists.chosen = r->lists.true_known = r->lists.heard = r->lists.doubtful = NULL;
+    r->lists.chosen = r->lists.true_known = r->lists.baseline_ran = r->lists.doubtful = NULL;
 }
 
 bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error)
@@ -41,10 +41,10 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
     r->lists.list = calloc(count, sizeof *r->lists.list);
     r->lists.chosen = calloc(count, sizeof *r->lists.chosen);
     r->lists.true_known = calloc(count, sizeof *r->lists.true_known);
-    r->lists.heard = calloc(count, sizeof *r->lists.heard);
+    r->lists.baseline_ran = calloc(count, sizeof *r->lists.baseline_ran);
     r->lists.doubtful = calloc(count, sizeof *r->lists.doubtful);
     if (!r->lists.variations || !r->lists.order || !r->lists.list || !r->lists.chosen ||
-        !r->lists.true_known || !r->lists.heard || !r->lists.doubtful)
+        !r->lists.true_known || !r->lists.baseline_ran || !r->lists.doubtful)
         return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < count; i++) r->lists.variations[i].argument = -1;
     r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
