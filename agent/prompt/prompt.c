@@ -99,11 +99,12 @@ static int is_template(const char *directory, const char *file, kf_error *error)
     if (!stem || all.failed) return kf_fail_memory(error, "a prompt") - 1;
     if ((near = kf_nearest(stem, names, count)))
         return kf_fail(error, KF_ERROR_INPUT,
-                       "%s/%s: no prompt template is called so; did you mean %s.md?", directory,
+                       "%s/%s: no prompt template has this name; did you mean %s.md?", directory,
                        file, near) -
                1;
-    return kf_fail(error, KF_ERROR_INPUT, "%s/%s: no prompt template is called so; there are %s",
-                   directory, file, all.data) -
+    return kf_fail(error, KF_ERROR_INPUT,
+                   "%s/%s: no prompt template has this name; the templates are %s", directory, file,
+                   all.data) -
            1;
 }
 
@@ -119,12 +120,10 @@ bool kf_prompt_check(const char *directory, kf_error *error)
     for (const struct dirent *entry; kind >= 0 && (entry = readdir(folder));)
         found |= (kind = is_template(directory, entry->d_name, error)) == 1;
     closedir(folder);
-    return kind >= 0 &&
-           (found ||
-            kf_fail(
-                error, KF_ERROR_INPUT,
-                "%s: no prompt template in it; expected NAME.md, such as improve.md (--prompts)",
-                directory));
+    return kind >= 0 && (found || kf_fail(error, KF_ERROR_INPUT,
+                                          "%s: the folder has no prompt template; expected "
+                                          "NAME.md, such as improve.md (--prompts)",
+                                          directory));
 }
 
 /* Reads a template. `stem` is the file name without ".md". Errors use *name. */

@@ -83,8 +83,8 @@ void kf_template_quote(kf_buffer *out, const char *text, const char *info)
 static bool open_condition(renderer *r, const char *name)
 {
     if (r->depth == KF_TEMPLATE_DEPTH)
-        return kf_fail(r->error, KF_ERROR_LIMIT, "%s:%d: more than %d {{#if}} inside each other",
-                       r->name, r->line, KF_TEMPLATE_DEPTH);
+        return kf_fail(r->error, KF_ERROR_LIMIT, "%s:%d: more than %d nested {{#if}}", r->name,
+                       r->line, KF_TEMPLATE_DEPTH);
     const kf_template_value *value = find_value(r, name);
     if (!value) return false;
     bool holds = value->text && *value->text;
@@ -119,8 +119,8 @@ static bool insert(renderer *r, const char *name, bool quoted, const char *info)
     if (!value) return false;
     if (value->data && !quoted)
         return kf_fail(r->error, KF_ERROR_INPUT,
-                       "%s:%d: %s holds what a candidate or a tool wrote; use {{quote %s}}",
-                       r->name, r->line, name, name);
+                       "%s:%d: %s holds data of a candidate or a tool; use {{quote %s}}", r->name,
+                       r->line, name, name);
     if (!r->writing) return true;
     if (quoted)
         kf_template_quote(&r->out, value->text ? value->text : "", info);
@@ -153,7 +153,7 @@ static bool handle_tag(renderer *r, char *text)
     if (count == 1 && words[0][0] != '#' && words[0][0] != '/')
         return insert(r, words[0], false, "");
     return kf_fail(r->error, KF_ERROR_INPUT,
-                   "%s:%d: {{%.60s%s}} is no tag; known are {{NAME}}, {{quote NAME}}, {{#if "
+                   "%s:%d: {{%.60s%s}} is not a tag; tags are {{NAME}}, {{quote NAME}}, {{#if "
                    "NAME}}, {{else}}, {{/if}}, {{! remark}}",
                    r->name, r->line, count ? words[0] : "", count > 1 ? " …" : "");
 }
@@ -198,8 +198,8 @@ static bool render(renderer *r, const char *text, size_t size)
         const char *close = open ? memmem(open + 2, size - tag - 2, "}}", 2) : NULL;
         int line = r->line + count_lines(text, at, tag);
         if (open && (!close || memchr(open, '\n', (size_t)(close - open))))
-            return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{ without }} on the same line",
-                           r->name, line);
+            return kf_fail(r->error, KF_ERROR_INPUT, "%s:%d: {{ without }} on its line", r->name,
+                           line);
         if (open) {
             size_t start, behind = (size_t)(close - text) + 2;
             next = behind;

@@ -39,7 +39,7 @@ static bool call_is_due(const kf_search *s)
 }
 
 /* Gives the models the position of the run. */
-static void tell_progress(kf_search *s)
+static void report_position(kf_search *s)
 {
     for (size_t i = 0; i < s->models.count; i++)
         kf_llm_progress(s->models.items[i].llm, s->clock.idle ? INT64_MAX : kf_search_position(s));
@@ -92,7 +92,7 @@ static int64_t tokens_of(const kf_search *s, const kf_call *call, const kf_llm_r
 
 /* Adds which model got the call, and which were paused then. A replay needs both, since pauses
  * depend on the time. */
-static bool add_resting(const kf_search *s, const kf_call *call, cJSON *json)
+static bool add_paused(const kf_search *s, const kf_call *call, cJSON *json)
 {
     if (s->models.count < 2) return true;
     /* Two models may have the same name. */
@@ -112,7 +112,7 @@ static char *settings_of(const kf_search *s, const kf_call *call, const kf_llm_r
     if (call->temperature >= 0 && !reply->settings)
         good = good && cJSON_AddNumberToObject(json, "temperature", call->temperature);
     good = good && cJSON_AddNumberToObject(json, "asked", (double)call->sent_at) &&
-           cJSON_AddNumberToObject(json, "after", (double)after) && add_resting(s, call, json);
+           cJSON_AddNumberToObject(json, "after", (double)after) && add_paused(s, call, json);
     return good ? cJSON_PrintUnformatted(json) : NULL;
 }
 
@@ -170,7 +170,7 @@ static bool store_call(kf_search *s, kf_call *call, const kf_llm_reply *reply, b
 
 /* Warns that a command does not report the cost of its replies. Then a limit of money does not end
  * the search. */
-static void tell_costless(kf_search *s, const kf_call *call, const kf_llm_reply *reply)
+static void warn_costless(kf_search *s, const kf_call *call, const kf_llm_reply *reply)
 {
     const kf_model *model = &s->models.items[call->origin.model];
     bool answered = reply->outcome != KF_LLM_FAILED;
@@ -212,7 +212,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
                              /* The call is no longer in flight and not counted yet, hence the 1. */
                              error);
     if (usable) reply->text = NULL;
-    if (stored) tell_costless(s, call, reply);
+    if (stored) warn_costless(s, call, reply);
     if (usable && stored) return true;
     const char *why =
         reply->error.text[0] ? reply->error.text : kf_llm_outcome_name(reply->outcome);
@@ -238,7 +238,7 @@ static bool handle_reply(kf_search *s, kf_call *call, kf_llm_reply *reply, kf_er
 static bool collect(kf_search *s, bool *any, kf_error *error)
 {
     *any = false;
-    tell_progress(s);
+    report_position(s);
     for (int i = 0; i < (int)s->models.count && !*any; i++) {
         kf_llm_reply reply;
         if (!kf_calls_count(&s->calls, i) || kf_llm_poll(s->models.items[i].llm, 0, &reply) != 1)

@@ -120,7 +120,7 @@ static bool take_due(kf_search *s, kf_call *call)
     call->origin.island = due->island;
     call->due = true;
     if (due->model >= 0 && due->model < (int)s->models.count &&
-        kf_ensemble_can_ask(&s->models, (size_t)due->model))
+        kf_ensemble_can_call(&s->models, (size_t)due->model))
         call->origin.model = due->model;
     free(due);
     return true;

@@ -43,7 +43,7 @@ static bool has_role(const kf_search *s, kf_llm_role role)
 
 /* True if a replayed call was sent at this position; *models: which models were paused then. Older
  * runs do not store it. */
-static bool was_resting(const kf_search *s, uint64_t *models)
+static bool was_paused(const kf_search *s, uint64_t *models)
 {
     for (size_t i = 0; i < s->models.count; i++)
         if (kf_llm_resting(s->models.items[i].llm, models)) return true;
@@ -55,12 +55,12 @@ static bool was_resting(const kf_search *s, uint64_t *models)
  *
  * A recorded model without further replies may have been paused at the end of its run. So it gets
  * another request only when nothing else goes on and no other model of its run has replies left. */
-static bool is_pausing(const kf_search *s, size_t model, double now)
+static bool is_paused(const kf_search *s, size_t model, double now)
 {
     kf_llm_readiness ready = kf_llm_ready(s->models.items[model].llm);
     uint64_t resting;
     bool others = false;
-    if (was_resting(s, &resting)) return resting >> model & 1;
+    if (was_paused(s, &resting)) return resting >> model & 1;
     for (size_t i = 0; i < s->models.count && ready == KF_LLM_USED_UP; i++) {
         kf_llm_readiness other = kf_llm_ready(s->models.items[i].llm);
         others |= other == KF_LLM_READY || other == KF_LLM_NOT_YET;
@@ -80,7 +80,7 @@ bool kf_ensemble_alive(const kf_models *models)
     return false;
 }
 
-bool kf_ensemble_can_ask(const kf_models *models, size_t model)
+bool kf_ensemble_can_call(const kf_models *models, size_t model)
 {
     return !models->items[model].exhausted && !(models->paused >> model & 1);
 }
@@ -90,7 +90,7 @@ void kf_ensemble_look(kf_search *s)
     double now = kf_now();
     s->models.paused = 0;
     for (size_t i = 0; i < s->models.count; i++)
-        if (is_pausing(s, i, now)) s->models.paused |= UINT64_C(1) << i;
+        if (is_paused(s, i, now)) s->models.paused |= UINT64_C(1) << i;
 }
 
 int kf_ensemble_next(const kf_search *s, kf_llm_role role)
@@ -104,7 +104,7 @@ int kf_ensemble_next(const kf_search *s, kf_llm_role role)
         const kf_llm_traits *traits = kf_llm_traits_of(model->llm);
         arms[i] = model->arm;
         arms[i].weight = traits->weight;
-        arms[i].closed = !kf_ensemble_can_ask(&s->models, i) || !(any || (traits->role & role));
+        arms[i].closed = !kf_ensemble_can_call(&s->models, i) || !(any || (traits->role & role));
         arms[i].flying = 0;
         calls[i] = model->calls;
         for (const kf_call *c = s->calls.in_flight; c; c = c->next)

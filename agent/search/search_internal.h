@@ -248,7 +248,7 @@ bool kf_ensemble_alive(const kf_models *models);
 /* Returns the model for the next call in this role, or -1. */
 int kf_ensemble_next(const kf_search *s, kf_llm_role role);
 /* True if the model is neither exhausted nor paused. */
-bool kf_ensemble_can_ask(const kf_models *models, size_t model);
+bool kf_ensemble_can_call(const kf_models *models, size_t model);
 /* Sets which models are paused, before a call is made. */
 void kf_ensemble_look(kf_search *s);
 /* Returns the temperature of the next call; -1: the model's own. */

@@ -101,7 +101,7 @@ static bool send(kf_search *s, kf_call *call, kf_error *error)
     return taken_back;
 }
 
-static bool tell(kf_search *s, int model, const earlier *e, kf_error *error)
+static bool replay_request(kf_search *s, int model, const earlier *e, kf_error *error)
 {
     kf_llm *llm = s->models.items[model].llm;
     kf_llm_progress(llm, e->sent_at);
@@ -122,7 +122,8 @@ static bool go_on(kf_search *s, int model, kf_error *error)
         if (call->origin.model == model)
             good = add(&list, (earlier){.sent_at = call->sent_at, .open = call}, error);
     if (good && list.count) qsort(list.items, list.count, sizeof *list.items, compare);
-    for (size_t i = 0; i < list.count && good; i++) good = tell(s, model, &list.items[i], error);
+    for (size_t i = 0; i < list.count && good; i++)
+        good = replay_request(s, model, &list.items[i], error);
     free(list.items);
     return good;
 }

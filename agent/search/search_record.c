@@ -114,8 +114,8 @@ static const char *label(const kf_proposal *p)
     return p->tunable ? p->tunable->name : "candidate";
 }
 
-static void tell(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status,
-                 kf_interval speedup, const char *message)
+static void report(kf_search *s, const kf_proposal *p, kf_attempt_outcome outcome, kf_status status,
+                   kf_interval speedup, const char *message)
 {
     char point[200] = "";
     if (p->tunable && p->origin.step == KF_STEP_TUNE)
@@ -149,7 +149,7 @@ static bool record_reuse(kf_search *s, kf_proposal *p, kf_attempt_outcome outcom
                 known->cell, kf_features_floor(known->features), error) ||
         !finish(s, error))
         return false;
-    tell(s, p, outcome, known->status, known->speedup, known->message);
+    report(s, p, outcome, known->status, known->speedup, known->message);
     return kf_best_note(s, recorded.candidate, known->reverified, known->status,
                         known->speedup.value, error);
 }
@@ -174,7 +174,7 @@ bool kf_record_rejected(kf_search *s, kf_proposal *p, const char *message, kf_er
                 error) ||
         !finish(s, error))
         return false;
-    tell(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
+    report(s, p, KF_ATTEMPT_REJECTED, KF_JUDGE_ERROR, none, message);
     return true;
 }
 
@@ -212,7 +212,7 @@ static bool record_lost(kf_search *s, kf_proposal *p, const kf_workers_result *r
                            "", 0, error)) ||
         !finish(s, error))
         return false;
-    tell(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
+    report(s, p, KF_ATTEMPT_LOST, KF_JUDGE_ERROR, none, why);
     return s->jobs.refusals < REFUSALS ||
            kf_fail(error, KF_ERROR_MACHINE, "workers refused %d jobs in a row; the last: %s",
                    s->jobs.refusals, why);
@@ -280,7 +280,7 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
                             recorded.candidate, cell, floor_share, error)) ||
         !finish(s, error))
         return false;
-    tell(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
+    report(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
     return kf_best_note(s, recorded.candidate,
                         p->origin.step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
                         verdict->speedup.value, error);

@@ -101,7 +101,7 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
     int twin = find_tunable(space, word);
     if (twin >= 0)
         return kf_fail(error, KF_ERROR_INPUT,
-                       "line %d: the tunable %s is declared already, at line %d", line, word,
+                       "line %d: the tunable %s is already declared at line %d", line, word,
                        space->lines[twin]);
     if (space->tunable_count == KF_MAX_TUNABLES)
         return kf_fail(error, KF_ERROR_LIMIT, "line %d: more than %d tunables", line,
@@ -116,8 +116,9 @@ static bool read_tune(kf_tune_space *space, const char *text, int line, kf_error
                            tunable->name);
         for (int i = 0; i < tunable->count; i++)
             if (tunable->values[i] == value)
-                return kf_fail(error, KF_ERROR_INPUT, "line %d: the value %lld of %s comes twice",
-                               line, (long long)value, tunable->name);
+                return kf_fail(error, KF_ERROR_INPUT,
+                               "line %d: the value %lld of %s is listed twice", line,
+                               (long long)value, tunable->name);
         if (tunable->count == KF_MAX_TUNABLE_VALUES)
             return kf_fail(error, KF_ERROR_LIMIT, "line %d: %s has more than %d values", line,
                            tunable->name, KF_MAX_TUNABLE_VALUES);
@@ -170,7 +171,7 @@ static bool read_alternative(kf_flag_axis *axis, const char *text, kf_error *err
     for (int i = 0; i < axis->count; i++) {
         if (strcmp(axis->alternatives[i], alternative) != 0) continue;
         free(alternative);
-        return kf_fail(error, KF_ERROR_INPUT, "the alternative \"%s\" comes twice",
+        return kf_fail(error, KF_ERROR_INPUT, "the alternative \"%s\" is listed twice",
                        axis->alternatives[i]);
     }
     if (!count) axis->initial = axis->count;
@@ -265,7 +266,7 @@ static bool read_declaration(kf_tune_space *space, const char *text, int line, k
     }
     const char *near = kf_nearest(word, known, sizeof known / sizeof *known);
     return kf_fail(error, KF_ERROR_INPUT, "line %d: unknown declaration `kforge: %s`; %s%s", line,
-                   word, near ? "did you mean " : "known are tune, require and flags",
+                   word, near ? "did you mean " : "declarations are tune, require and flags",
                    near ? near : "");
 }
 
@@ -349,7 +350,7 @@ static bool read_define(kf_tune_space *space, const char *line, size_t offset, i
     if (!guarded)
         return kf_fail(error, KF_ERROR_INPUT,
                        "line %d: the #define of the tunable %s is not guarded; put #ifndef %s "
-                       "before it and #endif behind it",
+                       "before it and #endif after it",
                        number, name, name);
     while (*rest == ' ' || *rest == '\t') rest++;
     size_t size = strcspn(rest, (const char[]){KF_LINE_COMMENT, '\r', '\0'});
@@ -455,9 +456,10 @@ static bool bind_constraints(kf_tune_space *space, kf_error *error)
         kf_expression_names(constraint->expression, check_name, &check);
         if (check.unknown[0]) {
             const char *near = kf_nearest(check.unknown, known, (size_t)space->tunable_count);
-            return kf_fail(error, KF_ERROR_INPUT, "line %d: %s is no tunable of this source%s%s%s",
-                           constraint->line, check.unknown, near ? "; did you mean " : "",
-                           near ? near : "", near ? "?" : "");
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "line %d: %s is not a tunable of this source%s%s%s", constraint->line,
+                           check.unknown, near ? "; did you mean " : "", near ? near : "",
+                           near ? "?" : "");
         }
         if (!check.axes)
             return kf_fail(error, KF_ERROR_INPUT, "line %d: the constraint names no tunable",
@@ -510,8 +512,8 @@ static bool find_first(kf_tune_space *space, kf_error *error)
         while (*text == ' ' || *text == '\t') text++;
         if (result == KF_SOLVE_GAVE_UP)
             return kf_fail(error, KF_ERROR_LIMIT,
-                           "line %d: no values were found that satisfy `%s` together with the "
-                           "constraints above it; simplify them",
+                           "line %d: found no values that satisfy `%s` together with the "
+                           "constraints before it; simplify them",
                            constraint->line, text);
         return kf_fail(error, KF_ERROR_INPUT, "line %d: no values of the tunables satisfy `%s`%s",
                        constraint->line, text,
@@ -600,13 +602,13 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
             strncmp(word, tunable->name, length) != 0 || word[length] != '=' ||
             !parse_integer(word + length + 1, &value))
             return kf_fail(error, KF_ERROR_INPUT,
-                           "\"%s\" is no point of this space: expected %s=VALUE", text,
+                           "\"%s\" is not a point of this space: expected %s=VALUE", text,
                            tunable->name);
         int index = 0;
         while (index < tunable->count && tunable->values[index] != value) index++;
         if (index == tunable->count)
             return kf_fail(error, KF_ERROR_INPUT,
-                           "\"%s\" is no point of this space: %lld is no value of %s", text,
+                           "\"%s\" is not a point of this space: %lld is not a value of %s", text,
                            (long long)value, tunable->name);
         point->index[i] = (uint8_t)index;
     }
@@ -621,23 +623,24 @@ bool kf_tune_point_parse(const kf_tune_space *space, const char *text, kf_tune_p
              strncmp(space->flags[i].alternatives[index], at + 1, (size_t)(close - at - 1)) != 0))
             index++;
         if (!close || index == count)
-            return kf_fail(error, KF_ERROR_INPUT,
-                           "\"%s\" is no point of this space: expected compiler flags in brackets, "
-                           "as declared",
-                           text);
+            return kf_fail(
+                error, KF_ERROR_INPUT,
+                "\"%s\" is not a point of this space: expected compiler flags in brackets, "
+                "as declared",
+                text);
         point->index[space->tunable_count + i] = (uint8_t)index;
         at = close + 1;
     }
     while (*at == ' ') at++;
     return !*at || kf_fail(error, KF_ERROR_INPUT,
-                           "\"%s\" is no point of this space: \"%s\" is too much", text, at);
+                           "\"%s\" is not a point of this space: \"%s\" is left over", text, at);
 }
 
 char *kf_tune_point_apply(const kf_tune_space *space, const kf_tune_point *point,
                           const char *source, kf_error *error)
 {
     if (strlen(source) != space->source_size) {
-        kf_fail(error, KF_ERROR_INPUT, "the source is not the one whose tunables were read");
+        kf_fail(error, KF_ERROR_INPUT, "the tunables were read from another source");
         return NULL;
     }
     /* the #defines in the order of their places */

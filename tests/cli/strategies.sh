@@ -91,11 +91,11 @@ for command in prompt "optimize --workers $fake"; do
     complains "nowhere: No such file or directory; expected a folder of prompt templates"
     # shellcheck disable=SC2086
     expect 2 $command "$task" --prompts empty
-    complains "empty: no prompt template in it"
+    complains "empty: the folder has no prompt template"
 done
 mv prompts/first_draft.md prompts/frist_draft.md
 expect 2 prompt "$task" --prompts prompts
-complains "frist_draft.md: no prompt template is called so; did you mean first_draft.md?"
+complains "frist_draft.md: no prompt template has this name; did you mean first_draft.md?"
 # What a scan names in a candidate is shown to people, beside the verdict and not as part of it.
 cat >ask <<'END'
 printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n```\n'

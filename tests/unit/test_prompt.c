@@ -71,16 +71,16 @@ static void template_errors_name_the_line(void **state)
     } rows[] = {
         {"a\nb {{nmae}}", "t.md:2: unknown placeholder {{nmae}}; did you mean name"},
         {"{{#if empty}}\n{{#if zzzzzzzzzzzz}}{{/if}}{{/if}}", "t.md:2: unknown placeholder"},
-        {"{{code}}", "t.md:1: code holds what a candidate or a tool wrote; use {{quote code}}"},
+        {"{{code}}", "t.md:1: code holds data of a candidate or a tool; use {{quote code}}"},
         {"\n\n{{#if name}}\n", "t.md:3: {{#if}} without {{/if}}"},
         {"x\n{{/if}}", "t.md:2: {{/if}} without {{#if}}"},
         {"{{else}}", "t.md:1: {{else}} without {{#if}}"},
         {"{{#if name}}{{else}}{{else}}{{/if}}", "{{else}} without {{#if}}"},
         {"a {{name\n}}", "t.md:1: {{ without }}"},
         {"a {{name", "t.md:1: {{ without }}"},
-        {"{{#for x}}", "is no tag"},
-        {"{{}}", "is no tag"},
-        {"{{a b c d e}}", "is no tag"},
+        {"{{#for x}}", "is not a tag"},
+        {"{{}}", "is not a tag"},
+        {"{{a b c d e}}", "is not a tag"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kf_error error = {0};
