@@ -118,10 +118,10 @@ FAKE_MIG=instance doctor_says ok gpu "cuda:0 Pretend GPU A MIG 1g.5gb" ""
 # ---- the device file is not there: the sandbox can't show it to runners ----
 # (nothing the machine lacks is the task's or the candidate's fault)
 expect 3 eval "$axpy" "$axpy/baseline.cu" --device cuda
-says "/dev/nvidia4711 is not there"
+says "the device file /dev/nvidia4711 is missing"
 says "the fault is the machine's"
 expect 3 optimize "$axpy" --device cuda
-tells_of "/dev/nvidia4711 is not there"
+tells_of "the device file /dev/nvidia4711 is missing"
 tells_of "in a row"
 nothing_is_left
 
