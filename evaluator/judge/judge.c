@@ -274,44 +274,40 @@ static bool measure_each(judge_round *r, kf_verdict *verdict, kf_error *error)
             if (!result || (r->full_f32 && !kf_verdict_add_flag(verdict, KF_FLAG_FULL_F32)) ||
                 (r->frozen && !kf_verdict_add_flag(verdict, KF_FLAG_FROZEN)))
                 return kf_fail_memory(error, "a verdict");
-            kf_workbench bench = {.device = r->judge->device,
-                                  .parallel = r->judge->parallel,
-                                  .options = options,
-                                  .libraries = kf_task_libraries(task),
-                                  .task = task,
-                                  .kinds = {[KF_ROLE_CANDIDATE] = candidate_kind(options),
-                                            [KF_ROLE_BASELINE] = kind_of(r->prepared->baseline),
-                                            [KF_ROLE_ORACLE] = kind_of(kf_task_oracle(task))},
-                                  .problem = problem,
-                                  .workload = workload,
-                                  .attempt = r->attempt,
-                                  .programs =
-                                      {.candidate = built && is_measurable(r->prepared)
-                                                        ? r->prepared->candidate.binary
-                                                        : NULL,
-                                       .baseline =
-                                           r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
-                                       .oracle =
-                                           r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
-                                       .baseline_file = r->prepared->baseline,
-                                       .compiled =
-                                           kf_task_baseline_compiled(task, options->baseline),
-                                       .await_candidate = await_candidate,
-                                       .await_context = r->prepared,
-                                       .build = &r->prepared->candidate},
-                                  .modules = {.frozen = r->frozen, .full_f32 = r->full_f32},
-                                  .pool = r->judge->pool,
-                                  .round = {.candidate_runner = one_runner ? &r->going : NULL,
-                                            .spare = count_spares(r->judge, options, r->more),
-                                            .counts = counts,
-                                            .last = --left == 0},
-                                  .secret = r->secret,
-                                  .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
-                                  .clock = {.deadline = deadline,
-                                            .candidate_before = r->candidate_time},
-                                  .stop = r->stop,
-                                  .verdict = verdict,
-                                  .result = result};
+            kf_workbench bench = {
+                .device = r->judge->device,
+                .parallel = r->judge->parallel,
+                .options = options,
+                .libraries = kf_task_libraries(task),
+                .task = task,
+                .kinds = {[KF_ROLE_CANDIDATE] = candidate_kind(options),
+                          [KF_ROLE_BASELINE] = kind_of(r->prepared->baseline),
+                          [KF_ROLE_ORACLE] = kind_of(kf_task_oracle(task))},
+                .problem = problem,
+                .workload = workload,
+                .attempt = r->attempt,
+                .programs = {.candidate = built && is_measurable(r->prepared)
+                                              ? r->prepared->candidate.binary
+                                              : NULL,
+                             .baseline = r->prepared->trusted[KF_TRUSTED_BASELINE].binary.path,
+                             .oracle = r->prepared->trusted[KF_TRUSTED_ORACLE].binary.path,
+                             .baseline_file = r->prepared->baseline,
+                             .compiled = kf_task_baseline_compiled(task, options->baseline),
+                             .await_candidate = await_candidate,
+                             .await_context = r->prepared,
+                             .build = &r->prepared->candidate},
+                .modules = {.frozen = r->frozen, .full_f32 = r->full_f32},
+                .pool = r->judge->pool,
+                .round = {.candidate_runner = one_runner ? &r->going : NULL,
+                          .spare = count_spares(r->judge, options, r->more),
+                          .counts = counts,
+                          .last = --left == 0},
+                .secret = r->secret,
+                .seconds = timed_left ? fmax(budget / timed_left, least) : budget,
+                .clock = {.deadline = deadline, .candidate_before = r->candidate_time},
+                .stop = r->stop,
+                .verdict = verdict,
+                .result = result};
             double started = kf_now(), before = deadline;
             if (!kf_measure_workload(&bench, error)) return false;
             r->layers = bench.found.layers ? bench.found.layers : r->layers;

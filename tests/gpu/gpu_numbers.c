@@ -248,20 +248,22 @@ static void check_snapshots(fixture *f)
 {
     const kf_device_operations *o = f->device->operations;
     kf_cuda_device *gpu = (kf_cuda_device *)f->device;
-    const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
     kf_error error = {0};
     kf_damage damage;
     const uint32_t list[] = {2, 0};
     add_argument(f, KF_OUTPUT, KF_F32, 0, 1, 100000);
     if (!make(f, 3, false)) return;
+    const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
     if (!o->poison(f->sets, 3, &error) || !o->snapshot(f->sets, list, 2, &error) ||
         !o->settled(f->sets, &damage, &error))
-        fail(f, "glance", error.text);
-    if (damage.kind != KF_DAMAGE_NONE) fail(f, "glance", "told of a change where there is none");
+        fail(f, "snapshot", error.text);
+    if (damage.kind != KF_DAMAGE_NONE)
+        fail(f, "snapshot", "a change was found where there is no change");
     gpu->cuda.set_bytes(kf_cuda_address(sets, &sets->buffers[0]), 0, 400000, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
-    if (!o->settled(f->sets, &damage, &error)) fail(f, "glance", error.text);
-    if (damage.kind != KF_DAMAGE_LATE || damage.set != 0) fail(f, "glance", "told of no change");
+    if (!o->settled(f->sets, &damage, &error)) fail(f, "snapshot", error.text);
+    if (damage.kind != KF_DAMAGE_LATE || damage.set != 0)
+        fail(f, "snapshot", "the change was not found");
     drop(f);
 }
 
