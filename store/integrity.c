@@ -8,36 +8,38 @@
 
 /* Each query selects a line for each violation of a rule. */
 static const char *const rules[] = {
-    "SELECT 'task ' || name || ': counts ' || candidates || ' candidates' FROM task t WHERE "
-    "candidates <>"
-    " (SELECT count(*) FROM candidate WHERE task = t.id)",
-    "SELECT 'run ' || key || ': counts ' || attempts || ' attempts' FROM run r WHERE attempts <>"
-    " (SELECT count(*) FROM attempt WHERE run = r.id) OR attempts <> (SELECT coalesce(max(number), "
-    "0) FROM attempt WHERE run = "
-    "r.id)",
-    "SELECT 'run ' || key || ': counts ' || judged || ' judged candidates, ' || correct || ' "
-    "correct' FROM run r WHERE"
-    " judged <> (SELECT count(*) FROM member WHERE run = r.id) OR correct <>"
-    " (SELECT count(*) FROM member m JOIN verdict v ON v.id = m.verdict WHERE m.run = r.id AND "
-    "v.status = 'correct')",
-    "SELECT 'population of run ' || run || ', bucket ' || bucket || ': counts ' || count FROM "
-    "tally t WHERE count <>"
-    " (SELECT count(*) FROM member m WHERE m.run = t.run AND m.island = t.island AND m.bucket = "
-    "t.bucket) OR count <="
-    " (SELECT max(position) FROM member m WHERE m.run = t.run AND m.island = t.island AND m.bucket "
-    "= t.bucket)",
-    "SELECT 'population of run ' || run || ': ' || count(*) || ' members are not counted' FROM "
-    "member m WHERE NOT EXISTS"
-    " (SELECT 1 FROM tally t WHERE t.run = m.run AND t.island = m.island AND t.bucket = m.bucket) "
-    "GROUP BY run",
-    "SELECT 'verdict ' || v.id || ': has no JSON' FROM verdict v LEFT JOIN verdict_json j ON "
-    "j.verdict = v.id WHERE j.verdict IS "
-    "NULL",
-    "SELECT 'candidate ' || candidate || ': several verdicts stand on one device' FROM verdict "
-    "WHERE standing = 1"
-    " GROUP BY candidate, device HAVING count(*) > 1",
-    "SELECT 'candidate ' || candidate || ': no verdict stands' FROM verdict GROUP BY candidate, "
-    "device HAVING sum(standing) = 0",
+    ("SELECT 'task ' || name || ': counts ' || candidates || ' candidates' FROM task t WHERE "
+     "candidates <>"
+     " (SELECT count(*) FROM candidate WHERE task = t.id)"),
+    ("SELECT 'run ' || key || ': counts ' || attempts || ' attempts' FROM run r WHERE attempts <>"
+     " (SELECT count(*) FROM attempt WHERE run = r.id) OR attempts <> (SELECT "
+     "coalesce(max(number), "
+     "0) FROM attempt WHERE run = "
+     "r.id)"),
+    ("SELECT 'run ' || key || ': counts ' || judged || ' judged candidates, ' || correct || ' "
+     "correct' FROM run r WHERE"
+     " judged <> (SELECT count(*) FROM member WHERE run = r.id) OR correct <>"
+     " (SELECT count(*) FROM member m JOIN verdict v ON v.id = m.verdict WHERE m.run = r.id AND "
+     "v.status = 'correct')"),
+    ("SELECT 'population of run ' || run || ', bucket ' || bucket || ': counts ' || count FROM "
+     "tally t WHERE count <>"
+     " (SELECT count(*) FROM member m WHERE m.run = t.run AND m.island = t.island AND m.bucket = "
+     "t.bucket) OR count <="
+     " (SELECT max(position) FROM member m WHERE m.run = t.run AND m.island = t.island AND "
+     "m.bucket "
+     "= t.bucket)"),
+    ("SELECT 'population of run ' || run || ': ' || count(*) || ' members are not counted' FROM "
+     "member m WHERE NOT EXISTS"
+     " (SELECT 1 FROM tally t WHERE t.run = m.run AND t.island = m.island AND t.bucket = m.bucket) "
+     "GROUP BY run"),
+    ("SELECT 'verdict ' || v.id || ': has no JSON' FROM verdict v LEFT JOIN verdict_json j ON "
+     "j.verdict = v.id WHERE j.verdict IS "
+     "NULL"),
+    ("SELECT 'candidate ' || candidate || ': several verdicts stand on one device' FROM verdict "
+     "WHERE standing = 1"
+     " GROUP BY candidate, device HAVING count(*) > 1"),
+    ("SELECT 'candidate ' || candidate || ': no verdict stands' FROM verdict GROUP BY candidate, "
+     "device HAVING sum(standing) = 0"),
 };
 
 /* True if `sql` has no row, or the first is `fine`. Any other row is a problem. */

@@ -208,8 +208,8 @@ static bool cpu_place(kf_device *device, kf_runner_kind kind, kf_runner_place *p
         "LANG=C.UTF-8",
         "HOME=/tmp",
         "TMPDIR=/tmp",
-        "ASAN_OPTIONS=detect_leaks=0:exitcode=66:abort_on_error=0:allow_user_segv_handler=0:"
-        "symbolize=1:use_sigaltstack=0",
+        ("ASAN_OPTIONS=detect_leaks=0:exitcode=66:abort_on_error=0:allow_user_segv_handler=0:"
+         "symbolize=1:use_sigaltstack=0"),
         NULL};
     kf_autofree char *program =
         kf_root_file(asan ? "bin/kforge-runner-asan" : "bin/kforge-runner", error);

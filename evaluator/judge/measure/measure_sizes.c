@@ -70,8 +70,9 @@ kf_set_limits kf_measurement_set_limits(const kf_measurement *r)
 {
     const kf_problem *problem = r->bench->problem;
     uint64_t a_set = problem->total_bytes ? problem->total_bytes : 1;
+    uint64_t room = r->bench->device->set_bytes / a_set;
     return (kf_set_limits){.least = kf_measurement_least_sets(r),
-                           .room = (double)(r->bench->device->set_bytes / a_set),
+                           .room = (double)room,
                            .most = fmin(r->bench->device->most_sets,
                                         MAX_BUFFERS / (double)(problem->argument_count + 1))};
 }
