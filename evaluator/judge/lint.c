@@ -55,8 +55,8 @@ static bool start(kf_judge *judge, const kf_torch_request *request, const char *
     bool torch = kf_runner_is_python(kind);
     if (!(*runner = kf_runner_pool_take(judge->pool, kind, false, stop, error))) return false;
     const kf_device_operations *operations = judge->device->operations;
-    if (torch && operations->equip &&
-        !operations->equip(judge->device, *runner, request->role, problem, 0, error))
+    if (torch && operations->python.equip &&
+        !operations->python.equip(judge->device, *runner, request->role, problem, 0, error))
         return false;
     if (!(torch ? kf_torch_give(*runner, request, error) : kf_runner_give(*runner, binary, error)))
         return false;
@@ -141,16 +141,16 @@ static bool run_cases(lint_run *run, kf_error *error)
         none[c] = (kf_set_variation){-1, KF_VARY_NONE};
     }
     if (!kf_secret_new(&secret, NULL, error)) return false;
-    if (!device->fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error))
+    if (!device->buffers.fill(run->sets, kf_secret_draw(&secret, "inputs", 0, 0), none, error))
         return false;
     /* All inputs but the changed one are those of case 0. */
     for (uint32_t c = 0; c < run->count; c++)
         for (int i = 0; i < problem->argument_count && run->cases[c].base >= 0; i++)
             if (is_given(&problem->arguments[i]) && i != run->cases[c].changed &&
-                !device->copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
+                !device->buffers.copy_input(run->sets, (uint32_t)run->cases[c].base, c, i, error))
                 return false;
-    if (!device->poison(run->sets, kf_secret_draw(&secret, "poison", 0, 0), error) ||
-        !device->prepare_truth(run->sets, order, run->count, error))
+    if (!device->buffers.poison(run->sets, kf_secret_draw(&secret, "poison", 0, 0), error) ||
+        !device->buffers.prepare_truth(run->sets, order, run->count, error))
         return false;
     for (uint32_t c = 0; c < run->count; c++) {
         const double **given = argument_table(run, error),
@@ -161,7 +161,8 @@ static bool run_cases(lint_run *run, kf_error *error)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (is_given(argument) &&
-                !(given[i] = as_doubles(run, argument->dtype, device->input(run->sets, c, i, error),
+                !(given[i] = as_doubles(run, argument->dtype,
+                                        device->buffers.input(run->sets, c, i, error),
                                         argument->elements, error)))
                 return false;
         }
@@ -171,9 +172,10 @@ static bool run_cases(lint_run *run, kf_error *error)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             kf_dtype dtype = kf_dtype_is_float(argument->dtype) ? KF_F64 : argument->dtype;
-            if (is_output(argument) && !(((const double **)run->cases[c].expected)[i] = as_doubles(
-                                             run, dtype, device->truth(run->sets, c, i, error),
-                                             argument->elements, error)))
+            if (is_output(argument) &&
+                !(((const double **)run->cases[c].expected)[i] =
+                      as_doubles(run, dtype, device->buffers.truth(run->sets, c, i, error),
+                                 argument->elements, error)))
                 return false;
         }
     if (!call(run, run->baseline, order, "baseline", &run->baseline_call, error)) return false;
@@ -181,8 +183,8 @@ static bool run_cases(lint_run *run, kf_error *error)
         kf_fetch_fault fault;
         bool all[INDEPENDENT + KF_MAX_ARGUMENTS];
         memset(all, 1, sizeof all);
-        if (!device->fetch(run->sets, run->baseline, KF_ROLE_BASELINE, order, run->count, all,
-                           &fault, error))
+        if (!device->python.fetch(run->sets, run->baseline, KF_ROLE_BASELINE, order, run->count,
+                                  all, &fault, error))
             return false;
         if (fault.rule[0])
             return kf_fail(error, fault.machine ? KF_ERROR_MACHINE : KF_ERROR_INPUT,
@@ -195,9 +197,9 @@ static bool run_cases(lint_run *run, kf_error *error)
         for (int i = 0; i < problem->argument_count; i++) {
             const kf_problem_argument *argument = &problem->arguments[i];
             if (is_output(argument) &&
-                !(table[i] =
-                      as_doubles(run, argument->dtype, device->output(run->sets, c, i, error),
-                                 argument->elements, error)))
+                !(table[i] = as_doubles(run, argument->dtype,
+                                        device->buffers.output(run->sets, c, i, error),
+                                        argument->elements, error)))
                 return false;
         }
     }
@@ -206,7 +208,7 @@ static bool run_cases(lint_run *run, kf_error *error)
 
 static void release(lint_run *run)
 {
-    if (run->sets) run->judge->device->operations->sets_free(run->sets);
+    if (run->sets) run->judge->device->operations->buffers.sets_free(run->sets);
     kf_runner_free(run->oracle);
     kf_runner_free(run->baseline);
     for (size_t i = 0; i < run->array_count; i++) free(run->arrays[i]);
@@ -240,13 +242,13 @@ static int lint_workload(kf_judge *judge, const kf_task *task, int workload,
                               (size_t)((int)kind_of(&requests[0]) == kind) +
                                   ((int)kind_of(&requests[1]) == kind));
     bool ready =
-        (run.sets = device->sets_new(judge->device, problem, run.count, true, error)) &&
+        (run.sets = device->buffers.sets_new(judge->device, problem, run.count, true, error)) &&
         start(judge, &requests[0], oracle->path, problem, "oracle", stop, &run.oracle, error) &&
         start(judge, &requests[1], baseline->path, problem, "baseline", stop, &run.baseline, error);
     kf_runner_event event =
-        ready ? device->hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
+        ready ? device->buffers.hand_over(run.sets, run.oracle, KF_ROLE_ORACLE) : KF_RUNNER_OK;
     if (ready && event == KF_RUNNER_OK)
-        event = device->hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
+        event = device->buffers.hand_over(run.sets, run.baseline, KF_ROLE_BASELINE);
     if (event == KF_RUNNER_STOPPED)
         ready = kf_fail(error, KF_ERROR_BUSY, "interrupted");
     else if (event != KF_RUNNER_OK)

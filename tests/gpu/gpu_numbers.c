@@ -57,7 +57,7 @@ static bool make(fixture *f, uint32_t count, bool truth)
     kf_error error = {0};
     f->problem.workload = "numbers";
     for (int i = 0; i < 256; i++) f->variations[i] = (kf_set_variation){.argument = -1};
-    f->sets = f->device->operations->sets_new(f->device, &f->problem, count, truth, &error);
+    f->sets = f->device->operations->buffers.sets_new(f->device, &f->problem, count, truth, &error);
     if (f->sets) return true;
     printf("  sets: %s\n", error.text);
     f->failures++;
@@ -66,7 +66,7 @@ static bool make(fixture *f, uint32_t count, bool truth)
 
 static void drop(fixture *f)
 {
-    if (f->sets) f->device->operations->sets_free(f->sets);
+    if (f->sets) f->device->operations->buffers.sets_free(f->sets);
     f->sets = NULL;
     f->problem = (kf_problem){0};
 }
@@ -88,12 +88,13 @@ static void check_fills(fixture *f, kf_dtype dtype)
     for (uint32_t s = 0; s < count; s++)
         f->variations[s] =
             (kf_set_variation){(int)s / KF_VARIATION_COUNT, (kf_variation)(s % KF_VARIATION_COUNT)};
-    if (!o->fill(f->sets, 0x1234567890abcdefu, f->variations, &error)) fail(f, "fill", error.text);
+    if (!o->buffers.fill(f->sets, 0x1234567890abcdefu, f->variations, &error))
+        fail(f, "fill", error.text);
     for (uint32_t s = 0; s < count; s++) {
         int i = f->variations[s].argument;
         const kf_problem_argument *a = &f->problem.arguments[i];
         kf_autofree unsigned char *expected = malloc(a->bytes);
-        const unsigned char *got = o->input(f->sets, s, i, &error);
+        const unsigned char *got = o->buffers.input(f->sets, s, i, &error);
         kf_input_fill(a, (kf_key){0x1234567890abcdefu, s, (uint32_t)i}, f->variations[s].variation,
                       expected, 0, a->elements);
         if (got && memcmp(expected, got, a->bytes) == 0) continue;
@@ -116,13 +117,14 @@ static void check_poison(fixture *f)
     add_argument(f, KF_OUTPUT, KF_F16, 0, 1, 777);
     add_argument(f, KF_OUTPUT, KF_U8, 0, 3, 5000001);
     if (!make(f, 3, false)) return;
-    if (!o->fill(f->sets, 7, f->variations, &error) || !o->poison(f->sets, 99, &error))
+    if (!o->buffers.fill(f->sets, 7, f->variations, &error) ||
+        !o->buffers.poison(f->sets, 99, &error))
         fail(f, "poison", error.text);
     for (uint32_t s = 0; s < 3; s++)
         for (int i = 1; i < 3; i++) {
             const kf_cuda_buffer *b = &((kf_cuda_sets *)f->sets)->buffers[s * 3 + (uint32_t)i];
             uint64_t where = 0;
-            const unsigned char *got = o->output(f->sets, s, i, &error);
+            const unsigned char *got = o->buffers.output(f->sets, s, i, &error);
             /* The stream counts from the buffer's start, in front of the guard. */
             if (!got || !kf_poison_intact((kf_key){99, s, (uint32_t)i}, got - b->data_offset,
                                           b->data_offset, b->bytes, &where))
@@ -139,9 +141,10 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
     const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
     kf_error error = {0};
     kf_damage damage;
-    if (!o->fill(f->sets, 5, f->variations, &error) || !o->poison(f->sets, 6, &error))
+    if (!o->buffers.fill(f->sets, 5, f->variations, &error) ||
+        !o->buffers.poison(f->sets, 6, &error))
         fail(f, "damage", error.text);
-    if (!o->inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_NONE)
+    if (!o->buffers.inspect(f->sets, chosen, &damage, &error) || damage.kind != KF_DAMAGE_NONE)
         fail(f, "damage", "found where there is none");
     uint64_t address = kf_cuda_address(
         sets, &sets->buffers[set * (uint32_t)f->problem.argument_count + (uint32_t)argument]);
@@ -150,7 +153,7 @@ static void damage_one(fixture *f, uint32_t set, int argument, int64_t byte, con
     gpu->cuda.stream_synchronize(gpu->stream);
     gpu->cuda.set_bytes(address + (uint64_t)byte, (unsigned char)~old, 1, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
-    if (!o->inspect(f->sets, chosen, &damage, &error)) fail(f, "damage", error.text);
+    if (!o->buffers.inspect(f->sets, chosen, &damage, &error)) fail(f, "damage", error.text);
     if ((int)damage.kind == kind &&
         (kind == KF_DAMAGE_NONE ||
          (damage.set == (int)set && damage.argument == argument && damage.byte == told)))
@@ -206,16 +209,17 @@ static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind ki
         f->problem.arguments[i].tolerance =
             (kf_tolerance){.kind = kind, .ratio = 8, .rtol = 0.5, .atol = 1e-3};
     if (!make(f, 2, true)) return;
-    if (!o->fill(f->sets, 11, f->variations, &error) || !o->poison(f->sets, 12, &error) ||
-        !o->prepare_truth(f->sets, list, 2, &error) ||
-        !o->device_compare(f->sets, list, 2, comparisons, &error))
+    if (!o->buffers.fill(f->sets, 11, f->variations, &error) ||
+        !o->buffers.poison(f->sets, 12, &error) ||
+        !o->buffers.prepare_truth(f->sets, list, 2, &error) ||
+        !o->buffers.device_compare(f->sets, list, 2, comparisons, &error))
         fail(f, "survey", error.text);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 2; i++) {
             const kf_problem_argument *a = &f->problem.arguments[i];
             const kf_device_compare *s = &comparisons[2 * k + i];
-            const void *got = o->output(f->sets, list[k], i, &error),
-                       *truth = o->truth(f->sets, list[k], i, &error);
+            const void *got = o->buffers.output(f->sets, list[k], i, &error),
+                       *truth = o->buffers.truth(f->sets, list[k], i, &error);
             if (!s->known || !got || !truth) continue;
             kf_error_sums sums = KF_NO_ERRORS;
             kf_error_figures figures;
@@ -254,14 +258,14 @@ static void check_snapshots(fixture *f)
     add_argument(f, KF_OUTPUT, KF_F32, 0, 1, 100000);
     if (!make(f, 3, false)) return;
     const kf_cuda_sets *sets = (const kf_cuda_sets *)f->sets;
-    if (!o->poison(f->sets, 3, &error) || !o->snapshot(f->sets, list, 2, &error) ||
-        !o->settled(f->sets, &damage, &error))
+    if (!o->buffers.poison(f->sets, 3, &error) || !o->buffers.snapshot(f->sets, list, 2, &error) ||
+        !o->buffers.settled(f->sets, &damage, &error))
         fail(f, "snapshot", error.text);
     if (damage.kind != KF_DAMAGE_NONE)
         fail(f, "snapshot", "a change was found where there is no change");
     gpu->cuda.set_bytes(kf_cuda_address(sets, &sets->buffers[0]), 0, 400000, gpu->stream);
     gpu->cuda.stream_synchronize(gpu->stream);
-    if (!o->settled(f->sets, &damage, &error)) fail(f, "snapshot", error.text);
+    if (!o->buffers.settled(f->sets, &damage, &error)) fail(f, "snapshot", error.text);
     if (damage.kind != KF_DAMAGE_LATE || damage.set != 0)
         fail(f, "snapshot", "the change was not found");
     drop(f);

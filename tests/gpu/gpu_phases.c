@@ -262,17 +262,17 @@ WRAP(bool, kf_judge_count,
 
 static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
 {
-    CLOCKED(NEW_SETS, kf_sets *, clocks.real->sets_new(d, p, n, t, e));
+    CLOCKED(NEW_SETS, kf_sets *, clocks.real->buffers.sets_new(d, p, n, t, e));
 }
 static void sets_free(kf_sets *s)
 {
-    CLOCKED_VOID(FREE_SETS, clocks.real->sets_free(s));
+    CLOCKED_VOID(FREE_SETS, clocks.real->buffers.sets_free(s));
 }
 /* What it takes beside the runner's mapping. */
 static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
     double began = kf_now(), mapped = clocks.works[clocks.now][MAP];
-    kf_runner_event event = clocks.real->hand_over(s, p, r);
+    kf_runner_event event = clocks.real->buffers.hand_over(s, p, r);
     book(HAND, kf_now() - began - (clocks.works[clocks.now][MAP] - mapped));
     return event;
 }
@@ -286,44 +286,44 @@ static bool reserve(kf_device *d, bool on, const volatile int *stop, kf_error *e
 }
 static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
 {
-    CLOCKED(FILL, bool, clocks.real->fill(s, k, v, e));
+    CLOCKED(FILL, bool, clocks.real->buffers.fill(s, k, v, e));
 }
 static bool poison(kf_sets *s, uint64_t k, kf_error *e)
 {
-    CLOCKED(POISON, bool, clocks.real->poison(s, k, e));
+    CLOCKED(POISON, bool, clocks.real->buffers.poison(s, k, e));
 }
 static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {
-    CLOCKED_VOID(COOL, clocks.real->cache_flush(s, l, n));
+    CLOCKED_VOID(COOL, clocks.real->buffers.cache_flush(s, l, n));
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
 {
-    CLOCKED(INSPECT, bool, clocks.real->inspect(s, c, d, e));
+    CLOCKED(INSPECT, bool, clocks.real->buffers.inspect(s, c, d, e));
 }
 static bool snapshot(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
     double began = kf_now();
-    bool done = clocks.real->snapshot(s, l, n, e);
+    bool done = clocks.real->buffers.snapshot(s, l, n, e);
     clocks.snapshotted = kf_now() - began;
     book(GLANCE, clocks.snapshotted);
     return done;
 }
 static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
-    CLOCKED(SETTLED, bool, clocks.real->settled(s, d, e));
+    CLOCKED(SETTLED, bool, clocks.real->buffers.settled(s, d, e));
 }
 static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v,
                            kf_error *e)
 {
-    CLOCKED(SURVEY, bool, clocks.real->device_compare(s, l, n, v, e));
+    CLOCKED(SURVEY, bool, clocks.real->buffers.device_compare(s, l, n, v, e));
 }
 static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
-    CLOCKED(TRUTH, bool, clocks.real->prepare_truth(s, l, n, e));
+    CLOCKED(TRUTH, bool, clocks.real->buffers.prepare_truth(s, l, n, e));
 }
 static bool copy_input(kf_sets *s, uint32_t from, uint32_t to, int a, kf_error *e)
 {
-    CLOCKED(COPY_INPUT, bool, clocks.real->copy_input(s, from, to, a, e));
+    CLOCKED(COPY_INPUT, bool, clocks.real->buffers.copy_input(s, from, to, a, e));
 }
 static void sample(kf_device *d, kf_sample *s)
 {
@@ -362,13 +362,15 @@ int check_phases(kf_judge *judge, const char *task_path, int count, double secon
 {
     kf_device_operations wrapped = *judge->device->operations;
     clocks.real = judge->device->operations;
-    wrapped.sets_new = sets_new, wrapped.sets_free = sets_free, wrapped.fill = fill,
-    wrapped.poison = poison, wrapped.cache_flush = cache_flush;
-    wrapped.inspect = inspect, wrapped.snapshot = snapshot, wrapped.settled = settled,
-    wrapped.device_compare = device_compare;
-    wrapped.hand_over = hand_over, wrapped.place = place;
+    wrapped.buffers.sets_new = sets_new, wrapped.buffers.sets_free = sets_free,
+    wrapped.buffers.fill = fill, wrapped.buffers.poison = poison,
+    wrapped.buffers.cache_flush = cache_flush;
+    wrapped.buffers.inspect = inspect, wrapped.buffers.snapshot = snapshot,
+    wrapped.buffers.settled = settled, wrapped.buffers.device_compare = device_compare;
+    wrapped.buffers.hand_over = hand_over, wrapped.place = place;
     if (wrapped.reserve) wrapped.reserve = reserve;
-    wrapped.prepare_truth = prepare, wrapped.copy_input = copy_input, wrapped.sample = sample;
+    wrapped.buffers.prepare_truth = prepare, wrapped.buffers.copy_input = copy_input,
+    wrapped.sample = sample;
     judge->device->operations = &wrapped;
     kf_autofree gpu_pipeline *line = calloc(1, sizeof *line);
     if (!line) return 1;

@@ -88,11 +88,12 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
     kf_set_variation variations[MAX_SETS];
     vary(problem, variations);
     kf_problem_scalars(problem, scalars);
-    kf_sets *sets = device->operations->sets_new(device, problem, count, false, &error);
-    if (!sets || !device->operations->fill(sets, 1, variations, &error) ||
-        !device->operations->poison(sets, 2, &error) || !kf_cuda_wait(gpu, "filling", &error)) {
+    kf_sets *sets = device->operations->buffers.sets_new(device, problem, count, false, &error);
+    if (!sets || !device->operations->buffers.fill(sets, 1, variations, &error) ||
+        !device->operations->buffers.poison(sets, 2, &error) ||
+        !kf_cuda_wait(gpu, "filling", &error)) {
         printf("  %s\n", error.text);
-        if (sets) device->operations->sets_free(sets);
+        if (sets) device->operations->buffers.sets_free(sets);
         return NAN;
     }
     uint32_t calls = (uint32_t)fmax(ceil(BATCH_SECONDS / call), 2);
@@ -100,6 +101,6 @@ double plain_seconds(kf_judge *judge, plain_entry entry, const kf_problem *probl
           calls < 4096 ? 4096 / calls * calls > 4 * calls ? 4 * calls : calls : calls);
     for (int i = 0; i < ROUNDS; i++)
         rounds[i] = batch(gpu, (kf_cuda_sets *)sets, entry, scalars, problem, calls);
-    device->operations->sets_free(sets);
+    device->operations->buffers.sets_free(sets);
     return kf_median(rounds, ROUNDS);
 }

@@ -66,56 +66,56 @@ static bool build(kf_device *d, const kf_build_request *r, kf_build *b, kf_error
 }
 static kf_sets *sets_new(kf_device *d, const kf_problem *p, uint32_t n, bool t, kf_error *e)
 {
-    TIMED(SETS_NEW, real->sets_new(d, p, n, t, e));
+    TIMED(SETS_NEW, real->buffers.sets_new(d, p, n, t, e));
 }
 static void sets_free(kf_sets *s)
 {
     double started = kf_now();
-    real->sets_free(s);
+    real->buffers.sets_free(s);
     add(SETS_FREE, started);
 }
 static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
-    TIMED(HAND_OVER, real->hand_over(s, p, r));
+    TIMED(HAND_OVER, real->buffers.hand_over(s, p, r));
 }
 static bool fill(kf_sets *s, uint64_t k, const kf_set_variation *v, kf_error *e)
 {
-    TIMED(FILL, real->fill(s, k, v, e));
+    TIMED(FILL, real->buffers.fill(s, k, v, e));
 }
 static bool poison(kf_sets *s, uint64_t k, kf_error *e)
 {
-    TIMED(POISON, real->poison(s, k, e));
+    TIMED(POISON, real->buffers.poison(s, k, e));
 }
 static void cache_flush(kf_sets *s, const uint32_t *l, uint32_t n)
 {
     double started = kf_now();
-    real->cache_flush(s, l, n);
+    real->buffers.cache_flush(s, l, n);
     add(COOL, started);
 }
 static bool inspect(kf_sets *s, const bool *c, kf_damage *d, kf_error *e)
 {
-    TIMED(INSPECT, real->inspect(s, c, d, e));
+    TIMED(INSPECT, real->buffers.inspect(s, c, d, e));
 }
 static bool snapshot(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
-    TIMED(GLANCE, real->snapshot(s, l, n, e));
+    TIMED(GLANCE, real->buffers.snapshot(s, l, n, e));
 }
 static bool settled(kf_sets *s, kf_damage *d, kf_error *e)
 {
-    TIMED(SETTLED, real->settled(s, d, e));
+    TIMED(SETTLED, real->buffers.settled(s, d, e));
 }
 static bool device_compare(kf_sets *s, const uint32_t *l, uint32_t n, kf_device_compare *v,
                            kf_error *e)
 {
-    TIMED(SURVEY, real->device_compare(s, l, n, v, e));
+    TIMED(SURVEY, real->buffers.device_compare(s, l, n, v, e));
 }
 static bool prepare(kf_sets *s, const uint32_t *l, uint32_t n, kf_error *e)
 {
-    TIMED(PREPARE, real->prepare_truth(s, l, n, e));
+    TIMED(PREPARE, real->buffers.prepare_truth(s, l, n, e));
 }
 static const void *output(kf_sets *s, uint32_t n, int a, kf_error *e)
 {
-    TIMED(OUTPUT, real->output(s, n, a, e));
+    TIMED(OUTPUT, real->buffers.output(s, n, a, e));
 }
 static void sample(kf_device *d, kf_sample *s)
 {
@@ -152,12 +152,14 @@ int profile(kf_judge *judge, const char *task_path, double seconds)
     if (!task) return 1;
     kf_device_operations wrapped = *judge->device->operations;
     real = judge->device->operations;
-    wrapped.build = build, wrapped.sets_new = sets_new, wrapped.sets_free = sets_free,
-    wrapped.hand_over = hand_over, wrapped.fill = fill;
-    wrapped.poison = poison, wrapped.cache_flush = cache_flush, wrapped.inspect = inspect,
-    wrapped.snapshot = snapshot, wrapped.settled = settled;
-    wrapped.device_compare = device_compare, wrapped.prepare_truth = prepare,
-    wrapped.output = output, wrapped.sample = sample;
+    wrapped.build = build, wrapped.buffers.sets_new = sets_new,
+    wrapped.buffers.sets_free = sets_free, wrapped.buffers.hand_over = hand_over,
+    wrapped.buffers.fill = fill;
+    wrapped.buffers.poison = poison, wrapped.buffers.cache_flush = cache_flush,
+    wrapped.buffers.inspect = inspect, wrapped.buffers.snapshot = snapshot,
+    wrapped.buffers.settled = settled;
+    wrapped.buffers.device_compare = device_compare, wrapped.buffers.prepare_truth = prepare,
+    wrapped.buffers.output = output, wrapped.sample = sample;
     wrapped.place = place;
     judge->device->operations = &wrapped;
     memset(spent, 0, sizeof spent);

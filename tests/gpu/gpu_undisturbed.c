@@ -63,7 +63,7 @@ static double batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool n
                   .answered = kf_measurement_snapshot_nothing};
     if (r->in_place && !null && !kf_measurement_refresh(r, 1000 + (int)number, BASELINE, 0, &error))
         return NAN;
-    r->device->cache_flush(r->sets, order, 1);
+    r->device->buffers.cache_flush(r->sets, order, 1);
     return kf_runner_batch(runner, &b) == KF_RUNNER_OK ? b.seconds : NAN;
 }
 

@@ -33,11 +33,11 @@ static bool run(bench *b, work what, int turn, kf_error *error)
     const kf_device_operations *o = b->device->operations;
     kf_damage damage;
     switch (what) {
-    case FILL: return o->fill(b->sets, (uint64_t)turn + 1, b->variations, error);
-    case POISON: return o->poison(b->sets, (uint64_t)turn + 100, error);
-    case INSPECT: return o->inspect(b->sets, b->chosen, &damage, error);
-    case TRUTH: return o->prepare_truth(b->sets, b->list, b->count, error);
-    default: return o->device_compare(b->sets, b->list, b->count, b->comparisons, error);
+    case FILL: return o->buffers.fill(b->sets, (uint64_t)turn + 1, b->variations, error);
+    case POISON: return o->buffers.poison(b->sets, (uint64_t)turn + 100, error);
+    case INSPECT: return o->buffers.inspect(b->sets, b->chosen, &damage, error);
+    case TRUTH: return o->buffers.prepare_truth(b->sets, b->list, b->count, error);
+    default: return o->buffers.device_compare(b->sets, b->list, b->count, b->comparisons, error);
     }
 }
 
@@ -100,14 +100,14 @@ int check_work(kf_judge *judge, const char *task_path)
         if (i % 2 && kf_variation_applies(&problem->arguments[argument], (kf_variation)kind))
             b->variations[i] = (kf_set_variation){argument, (kf_variation)kind};
     }
-    b->sets = b->device->operations->sets_new(b->device, problem, b->count, true, &error);
+    b->sets = b->device->operations->buffers.sets_new(b->device, problem, b->count, true, &error);
     printf("  %s, %s: %u sets of %.1f MB\n", kf_task_name(task), problem->workload, b->count,
            (double)problem->total_bytes * 1e-6);
     if (b->sets && b->comparisons)
         bad = measure(b, ((kf_cuda_device *)judge->device)->bandwidth.copy, &error);
     else
         printf("  %s\n", error.text);
-    b->device->operations->sets_free(b->sets);
+    b->device->operations->buffers.sets_free(b->sets);
     free(b->comparisons);
     kf_task_free(task);
     return bad;

@@ -126,14 +126,14 @@ static bool prepare_one_truth(kf_sets *sets, const uint32_t *list, uint32_t coun
     assert_int_equal(count, 1);
     one_truth.set = list[0];
     one_truth.prepared++;
-    return one_truth.real->prepare_truth(sets, list, count, error);
+    return one_truth.real->buffers.prepare_truth(sets, list, count, error);
 }
 
 static const void *look_at_one_truth(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
     assert_int_equal(set, one_truth.set);
     one_truth.looked_at++;
-    return one_truth.real->truth(sets, set, argument, error);
+    return one_truth.real->buffers.truth(sets, set, argument, error);
 }
 
 static void one_truth_at_a_time(void **state)
@@ -141,9 +141,9 @@ static void one_truth_at_a_time(void **state)
     (void)state;
     one_truth.real = judge->device->operations;
     kf_device_operations operations = *one_truth.real;
-    operations.truth_room = room_for_one;
-    operations.prepare_truth = prepare_one_truth;
-    operations.truth = look_at_one_truth;
+    operations.buffers.truth_room = room_for_one;
+    operations.buffers.prepare_truth = prepare_one_truth;
+    operations.buffers.truth = look_at_one_truth;
     judge->device->operations = &operations;
     kf_job *job = job_of(KFORGE_SOURCE_DIR "/tests/selftest/scale", NULL);
     job->options.check_only = true;

@@ -228,13 +228,13 @@ static void open_bench(bench *b, const char *task, uint32_t count)
     b->problem = calloc(1, sizeof *b->problem);
     if (!b->device || !b->task) fail_msg("%s", error.text);
     assert_true(kf_task_resolve(b->task, 0, "cpu", b->problem, &applies, &error) && applies);
-    b->sets = b->device->operations->sets_new(b->device, b->problem, count, true, &error);
+    b->sets = b->device->operations->buffers.sets_new(b->device, b->problem, count, true, &error);
     if (!b->sets) fail_msg("%s", error.text);
 }
 
 static void close_bench(bench *b)
 {
-    b->device->operations->sets_free(b->sets);
+    b->device->operations->buffers.sets_free(b->sets);
     b->device->operations->free(b->device);
     kf_parallel_free(b->parallel);
     kf_task_free(b->task);
@@ -244,7 +244,7 @@ static void close_bench(bench *b)
 static kf_damage inspect(bench *b, const bool *chosen)
 {
     kf_damage damage;
-    assert_true(b->device->operations->inspect(b->sets, chosen, &damage, NULL));
+    assert_true(b->device->operations->buffers.inspect(b->sets, chosen, &damage, NULL));
     return damage;
 }
 
@@ -258,12 +258,13 @@ static void damage_is_found(void **state)
     bool chosen[3] = {true, true, false};
     open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
     const kf_device_operations *device = b.device->operations;
-    assert_true(device->fill(b.sets, 7, none, NULL) && device->poison(b.sets, 8, NULL));
+    assert_true(device->buffers.fill(b.sets, 7, none, NULL) &&
+                device->buffers.poison(b.sets, 8, NULL));
     assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
     for (uint32_t set = 0; set < 3; set++)
         for (int argument = 0; argument < 2; argument++) {
             unsigned char *data =
-                (unsigned char *)(uintptr_t)device->output(b.sets, set, argument, NULL);
+                (unsigned char *)(uintptr_t)device->buffers.output(b.sets, set, argument, NULL);
             int64_t size = (int64_t)b.problem->arguments[argument].bytes;
             int64_t places[] = {-4096, -1, 0, size / 2, size - 1, size, size + 4095};
             for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -297,8 +298,9 @@ static void sets_hold_what_the_secret_says(void **state)
     open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 3);
     const kf_device_operations *device = b.device->operations;
     const kf_problem_argument *y = &b.problem->arguments[1];
-    assert_true(device->fill(b.sets, 7, variations, NULL) && device->poison(b.sets, 8, NULL) &&
-                device->prepare_truth(b.sets, list, 3, NULL));
+    assert_true(device->buffers.fill(b.sets, 7, variations, NULL) &&
+                device->buffers.poison(b.sets, 8, NULL) &&
+                device->buffers.prepare_truth(b.sets, list, 3, NULL));
     float *expected = malloc(y->bytes);
     for (uint32_t set = 0; set < 3; set++)
         for (int argument = 0; argument < 2; argument++) {
@@ -306,18 +308,20 @@ static void sets_hold_what_the_secret_says(void **state)
                 variations[set].argument == argument ? variations[set].variation : KF_VARY_NONE;
             kf_input_fill(&b.problem->arguments[argument], (kf_key){7, set, (uint32_t)argument},
                           variation, expected, 0, y->elements);
-            assert_memory_equal(device->input(b.sets, set, argument, NULL), expected, y->bytes);
+            assert_memory_equal(device->buffers.input(b.sets, set, argument, NULL), expected,
+                                y->bytes);
             if (argument == 0) continue;
-            const double *truth = device->truth(b.sets, set, argument, NULL);
+            const double *truth = device->buffers.truth(b.sets, set, argument, NULL);
             for (int64_t i = 0; i < y->elements; i++) assert_true(truth[i] == (double)expected[i]);
         }
     /* Copies survive poisoning. */
-    assert_true(device->copy_input(b.sets, 0, 2, 1, NULL) && device->poison(b.sets, 9, NULL) &&
-                device->prepare_truth(b.sets, list, 3, NULL));
-    assert_memory_equal(device->input(b.sets, 2, 1, NULL), device->input(b.sets, 0, 1, NULL),
-                        y->bytes);
-    assert_memory_equal(device->truth(b.sets, 2, 1, NULL), device->truth(b.sets, 0, 1, NULL),
-                        y->elements * sizeof(double));
+    assert_true(device->buffers.copy_input(b.sets, 0, 2, 1, NULL) &&
+                device->buffers.poison(b.sets, 9, NULL) &&
+                device->buffers.prepare_truth(b.sets, list, 3, NULL));
+    assert_memory_equal(device->buffers.input(b.sets, 2, 1, NULL),
+                        device->buffers.input(b.sets, 0, 1, NULL), y->bytes);
+    assert_memory_equal(device->buffers.truth(b.sets, 2, 1, NULL),
+                        device->buffers.truth(b.sets, 0, 1, NULL), y->elements * sizeof(double));
     bool chosen[3] = {false, false, false};
     assert_int_equal(inspect(&b, chosen).kind, KF_DAMAGE_NONE);
     free(expected);
@@ -433,8 +437,8 @@ static void brief_answers_bring_nothing(void **state)
     kf_error error = {0};
     open_bench(&b, KFORGE_SOURCE_DIR "/tests/selftest/softmax", 1);
     kf_device_operations operations = *b.device->operations;
-    operations.device_compare = device_compare;
-    operations.output = bring_output;
+    operations.buffers.device_compare = device_compare;
+    operations.buffers.output = bring_output;
     kf_device device = {.operations = &operations};
     kf_auto(kf_verdict) verdict = kf_verdict_new("", "", "");
     assert_true(verdict && kf_secret_new(&secret, NULL, NULL));
@@ -482,7 +486,7 @@ static void too_large_a_problem_is_refused(void **state)
     kf_error error = {0};
     open_bench(&b, KFORGE_SOURCE_DIR "/tasks/axpy", 1);
     b.problem->arguments[0].bytes = (uint64_t)1 << 44;
-    assert_null(b.device->operations->sets_new(b.device, b.problem, 3, true, &error));
+    assert_null(b.device->operations->buffers.sets_new(b.device, b.problem, 3, true, &error));
     assert_int_equal(error.code, KF_ERROR_LIMIT);
     assert_non_null(strstr(error.text, "device_params"));
     close_bench(&b);

@@ -561,22 +561,22 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .error_status = kf_cuda_error_status,
                                                 .floor_seconds = floor_seconds,
                                                 .sample = sample,
-                                                .sets_new = sets_new,
-                                                .sets_free = sets_free,
-                                                .hand_over = hand_over,
-                                                .fill = fill,
-                                                .poison = poison,
-                                                .cache_flush = cache_flush,
+                                                .buffers.sets_new = sets_new,
+                                                .buffers.sets_free = sets_free,
+                                                .buffers.hand_over = hand_over,
+                                                .buffers.fill = fill,
+                                                .buffers.poison = poison,
+                                                .buffers.cache_flush = cache_flush,
                                                 .memory_settle = memory_settle,
-                                                .inspect = inspect,
-                                                .snapshot = snapshot,
-                                                .settled = settled,
-                                                .device_compare = device_compare,
-                                                .output = output,
-                                                .truth = truth,
-                                                .prepare_truth = prepare_truth,
-                                                .copy_input = copy_input,
-                                                .fetch = fetch};
+                                                .buffers.inspect = inspect,
+                                                .buffers.snapshot = snapshot,
+                                                .buffers.settled = settled,
+                                                .buffers.device_compare = device_compare,
+                                                .buffers.output = output,
+                                                .buffers.truth = truth,
+                                                .buffers.prepare_truth = prepare_truth,
+                                                .buffers.copy_input = copy_input,
+                                                .python.fetch = fetch};
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
@@ -886,8 +886,8 @@ static void two_sets_are_enough(void **state)
         for (size_t s = 0; s < sizeof speedups / sizeof *speedups; s++) {
             machine *m = started(6e-3);
             kf_device_operations few = operations;
-            few.least_sets = two_sets;
-            few.truth_room = one_truth;
+            few.python.least_sets = two_sets;
+            few.buffers.truth_room = one_truth;
             m->device.operations = &few;
             if (s) m->device.set_bytes = 1;
             m->kinds[KF_ROLE_CANDIDATE] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;

@@ -257,7 +257,7 @@ static void memory_that_is_of_no_use_is_given_back_first(void **state)
     kf_runner_pool_make_room(pool, other, false, problem);
     assert_int_equal(of_candidate, 1);
     assert_int_equal(of_baseline, 0); /* of use to the other problem, too */
-    operations.suits = suits_none;
+    operations.python.suits = suits_none;
     kf_runner_pool_make_room(pool, baseline, false, problem);
     assert_int_equal(of_baseline, 0);
     kf_runner_pool_make_room(pool, other, false, problem);

@@ -185,14 +185,14 @@ static bool fill(counter_run *run, kf_error *error)
     for (int i = 0; i < SETS; i++) variations[i].argument = -1;
     if (!kf_random(secrets, sizeof secrets))
         return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
-    run->sets = device->sets_new(run->device, run->counting->problem, SETS, false, error);
-    return run->sets && device->fill(run->sets, secrets[0], variations, error) &&
-           device->poison(run->sets, secrets[1], error);
+    run->sets = device->buffers.sets_new(run->device, run->counting->problem, SETS, false, error);
+    return run->sets && device->buffers.fill(run->sets, secrets[0], variations, error) &&
+           device->buffers.poison(run->sets, secrets[1], error);
 }
 
 static void drop_sets(counter_run *run)
 {
-    if (run->sets) run->device->operations->sets_free(run->sets);
+    if (run->sets) run->device->operations->buffers.sets_free(run->sets);
     run->sets = NULL;
 }
 
@@ -214,7 +214,8 @@ static bool count(counter_run *run, kf_error *error)
         event = kf_runner_scalars(run->runner, scalars,
                                   (uint32_t)run->counting->problem->argument_count);
     if (event == KF_RUNNER_OK)
-        event = run->device->operations->hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
+        event =
+            run->device->operations->buffers.hand_over(run->sets, run->runner, KF_ROLE_CANDIDATE);
     ended(run, HAND_OVER);
     if (event == KF_RUNNER_OK && passes > 1) event = kf_runner_batch(run->runner, &warm);
     ended(run, WARM_UP);

@@ -96,6 +96,75 @@ typedef struct kf_runner_place {
 
 typedef enum kf_role { KF_ROLE_CANDIDATE, KF_ROLE_BASELINE, KF_ROLE_ORACLE } kf_role;
 
+/* Functions for the buffer sets of a device. */
+typedef struct kf_buffer_operations {
+    kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
+                         kf_error *error);
+    void (*sets_free)(kf_sets *sets);
+    /* Hands all buffers to a runner. The oracle gets read-only inputs and the truth's buffers.
+     * Other runners get everything but the truth. */
+    kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
+    /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
+     * of inouts, which `poison` writes. `variations` has one entry for each set. */
+    bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
+                 kf_error *error);
+    /* Fills outputs and workspace of every set with random bits, and inouts with their initial
+     * values. */
+    bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
+    /* Removes the listed sets from the device's caches. */
+    void (*cache_flush)(kf_sets *sets, const uint32_t *list, uint32_t count);
+    /* Finds the first damage of the last batch. `chosen` has one flag for each set. Sets without
+     * the flag must be as `poison` left them. */
+    bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
+    /* For devices on which a stopped runner does not stop its work (NULL on others). `snapshot`
+     * remembers parts of the outputs of the listed sets, right after the clock has stopped.
+     * `settled` finds parts that have changed since, after all comparisons (KF_DAMAGE_LATE). */
+    bool (*snapshot)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    bool (*settled)(kf_sets *sets, kf_damage *damage, kf_error *error);
+    /* Compares outputs with the truth on the device: comparisons[k * argument_count + argument] for
+     * list[k]. NULL: the CPU compares. */
+    bool (*device_compare)(kf_sets *sets, const uint32_t *list, uint32_t count,
+                           kf_device_compare *comparisons, kf_error *error);
+    /* Prepares the truth's buffers of the listed sets for the oracle. */
+    bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
+    /* Returns how many sets have a truth at a time: all, or one if memory is short. NULL: all. */
+    uint32_t (*truth_room)(const kf_sets *sets);
+    /* Return host copies of an output, of the truth and of an input. They are valid until the next
+     * batch. */
+    const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
+    /* Makes an input or inout of one set equal to that of another set, until the next fill.
+     * `poison` and `prepare_truth` restore the copied values, too. `from` KF_FRESH_INPUT: new
+     * numbers of the same distribution. */
+    bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+} kf_buffer_operations;
+
+/* Functions for runners in Python, whose results stay in memory of their own. */
+typedef struct kf_python_operations {
+
+    /* Returns how many sets a measurement with a runner in Python begins with: three, or two if
+     * memory is short. NULL: three. */
+    uint32_t (*least_sets)(const kf_device *device, const kf_problem *problem);
+    /* Prepares a runner in Python before it loads its first plan: on a GPU, gives it device memory
+     * that the judge can read. `sets`: how many sets have their memory by then. NULL: nothing to
+     * do. */
+    bool (*equip)(kf_device *device, kf_runner *runner, kf_role role, const kf_problem *problem,
+                  uint32_t sets, kf_error *error);
+    /* True if a runner that was equipped for another problem can serve this one. NULL: always. */
+    bool (*suits)(const kf_device *device, const kf_runner *runner, kf_role role,
+                  const kf_problem *problem);
+    /* True if the runner got less memory than the problem deserves. NULL: never. */
+    bool (*is_short)(const kf_device *device, const kf_runner *runner, const kf_problem *problem);
+    /* Copies the results of the listed sets from the memory of a stopped runner in Python into the
+     * sets' outputs. *fault: the first result that is unreadable or wrong. `chosen` has one flag
+     * for each set: their results must not share memory. NULL without runners in Python. */
+    bool (*fetch)(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
+                  uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
+} kf_python_operations;
+
+/* The table of a kind of device, in three parts: the device itself, its buffers, and the memory of
+ * runners in Python. */
 typedef struct kf_device_operations {
     /* "cpu" or "cuda": decides which params of a task apply. */
     const char *kind;
@@ -131,69 +200,13 @@ typedef struct kf_device_operations {
     bool (*lost)(kf_device *device, const volatile int *stop, kf_error *error);
     /* Adds the SM clock and throttle reasons of now to a sample. */
     void (*sample)(kf_device *device, kf_sample *sample);
-
-    /* Returns how many sets a measurement with a runner in Python begins with: three, or two if
-     * memory is short. NULL: three. */
-    uint32_t (*least_sets)(const kf_device *device, const kf_problem *problem);
-    kf_sets *(*sets_new)(kf_device *device, const kf_problem *problem, uint32_t count, bool truth,
-                         kf_error *error);
-    void (*sets_free)(kf_sets *sets);
-    /* Hands all buffers to a runner. The oracle gets read-only inputs and the truth's buffers.
-     * Other runners get everything but the truth. */
-    kf_runner_event (*hand_over)(kf_sets *sets, kf_runner *runner, kf_role role);
-    /* Prepares a runner in Python before it loads its first plan: on a GPU, gives it device memory
-     * that the judge can read. `sets`: how many sets have their memory by then. NULL: nothing to
-     * do. */
-    bool (*equip)(kf_device *device, kf_runner *runner, kf_role role, const kf_problem *problem,
-                  uint32_t sets, kf_error *error);
-    /* True if a runner that was equipped for another problem can serve this one. NULL: always. */
-    bool (*suits)(const kf_device *device, const kf_runner *runner, kf_role role,
-                  const kf_problem *problem);
-    /* True if the runner got less memory than the problem deserves. NULL: never. */
-    bool (*is_short)(const kf_device *device, const kf_runner *runner, const kf_problem *problem);
-    /* Fills the inputs of every set from `secret`, with their guards. Remembers the initial values
-     * of inouts, which `poison` writes. `variations` has one entry for each set. */
-    bool (*fill)(kf_sets *sets, uint64_t secret, const kf_set_variation *variations,
-                 kf_error *error);
-    /* Fills outputs and workspace of every set with random bits, and inouts with their initial
-     * values. */
-    bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
-    /* Removes the listed sets from the device's caches. */
-    void (*cache_flush)(kf_sets *sets, const uint32_t *list, uint32_t count);
     /* Waits until the device's memory is as fast as usual, at most `most` seconds. A speed that
      * stays low for that long counts as usual afterwards. The driver may clear freed memory in the
      * background, which costs bandwidth meanwhile. NULL if the driver does not. */
     void (*memory_settle)(kf_device *device, double most);
-    /* Finds the first damage of the last batch. `chosen` has one flag for each set. Sets without
-     * the flag must be as `poison` left them. */
-    bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
-    /* For devices on which a stopped runner does not stop its work (NULL on others). `snapshot`
-     * remembers parts of the outputs of the listed sets, right after the clock has stopped.
-     * `settled` finds parts that have changed since, after all comparisons (KF_DAMAGE_LATE). */
-    bool (*snapshot)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
-    bool (*settled)(kf_sets *sets, kf_damage *damage, kf_error *error);
-    /* Compares outputs with the truth on the device: comparisons[k * argument_count + argument] for
-     * list[k]. NULL: the CPU compares. */
-    bool (*device_compare)(kf_sets *sets, const uint32_t *list, uint32_t count,
-                           kf_device_compare *comparisons, kf_error *error);
-    /* Copies the results of the listed sets from the memory of a stopped runner in Python into the
-     * sets' outputs. *fault: the first result that is unreadable or wrong. `chosen` has one flag
-     * for each set: their results must not share memory. NULL without runners in Python. */
-    bool (*fetch)(kf_sets *sets, kf_runner *runner, kf_role role, const uint32_t *list,
-                  uint32_t count, const bool *chosen, kf_fetch_fault *fault, kf_error *error);
-    /* Prepares the truth's buffers of the listed sets for the oracle. */
-    bool (*prepare_truth)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
-    /* Returns how many sets have a truth at a time: all, or one if memory is short. NULL: all. */
-    uint32_t (*truth_room)(const kf_sets *sets);
-    /* Return host copies of an output, of the truth and of an input. They are valid until the next
-     * batch. */
-    const void *(*output)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    const void *(*truth)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    const void *(*input)(kf_sets *sets, uint32_t set, int argument, kf_error *error);
-    /* Makes an input or inout of one set equal to that of another set, until the next fill.
-     * `poison` and `prepare_truth` restore the copied values, too. `from` KF_FRESH_INPUT: new
-     * numbers of the same distribution. */
-    bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+
+    kf_buffer_operations buffers;
+    kf_python_operations python;
 } kf_device_operations;
 
 /* Writes the storage of every scalar by argument number, as the wire carries it. `values` has

@@ -217,8 +217,8 @@ bool kf_runner_pool_can_serve(const kf_runner_pool *pool, kf_role role, const ch
     if (kf_runner_pool_has_trusted(pool, role, binary, strict)) return true;
     return lives_on(t, strict) && kf_runner_kind_of(t->runner) == KF_RUNNER_TORCH &&
            strncmp(binary, KF_TORCH_KEY, sizeof KF_TORCH_KEY - 1) == 0 &&
-           (!problem || !device->operations->suits ||
-            device->operations->suits(device, t->runner, role, problem));
+           (!problem || !device->operations->python.suits ||
+            device->operations->python.suits(device, t->runner, role, problem));
 }
 
 static void drop(kf_runner_pool *pool, trusted_runner *t)

@@ -169,8 +169,8 @@ static bool bring(item *it, kf_sets *sets, const kf_device_operations *device, i
                   kf_error *error)
 {
     it->looked = true;
-    it->data = device->output(sets, it->set, argument, error);
-    it->truth = it->data ? device->truth(sets, it->set, argument, error) : NULL;
+    it->data = device->buffers.output(sets, it->set, argument, error);
+    it->truth = it->data ? device->buffers.truth(sets, it->set, argument, error) : NULL;
     return it->truth != NULL;
 }
 
@@ -353,7 +353,8 @@ bool kf_checker_compare(kf_checker *checker, kf_sets *sets, const kf_set_variati
     kf_autofree kf_device_compare *comparisons =
         calloc((size_t)count * (size_t)problem->argument_count + 1, sizeof *comparisons);
     if (!comparisons) return kf_fail_memory(error, "a comparison");
-    if (device->device_compare && !device->device_compare(sets, list, count, comparisons, error))
+    if (device->buffers.device_compare &&
+        !device->buffers.device_compare(sets, list, count, comparisons, error))
         return false;
     *passed = true;
     size_t used = 0;

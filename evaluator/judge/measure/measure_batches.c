@@ -114,7 +114,8 @@ typedef struct snapshot {
 static void snapshot_now(void *context)
 {
     snapshot *look = context;
-    look->done = look->r->device->snapshot(look->r->sets, look->list, look->count, look->error);
+    look->done =
+        look->r->device->buffers.snapshot(look->r->sets, look->list, look->count, look->error);
 }
 
 void kf_measurement_snapshot_nothing(void *context)
@@ -128,7 +129,7 @@ bool kf_measurement_inspect(kf_measurement *r, kf_side side, kf_error *error)
 {
     kf_damage damage;
     if (r->over) return true;
-    if (!r->device->inspect(r->sets, r->lists.chosen, &damage, error)) return false;
+    if (!r->device->buffers.inspect(r->sets, r->lists.chosen, &damage, error)) return false;
     if (damage.kind == KF_DAMAGE_NONE) return true;
     r->over = true;
     if (side == CANDIDATE)
@@ -169,7 +170,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
                         .timeout = kf_measurement_timeout(r, side, count)};
     /* The judge reads no results of a priming call. Its memory serves the batch after it. */
     bool priming_call = letter == KF_PRIMING_CALL;
-    if (r->device->snapshot)
+    if (r->device->buffers.snapshot)
         batch->answered =
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
@@ -220,8 +221,9 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
     kf_runner_pool_resume(r->bench->pool);
-    if (!r->device->poison(r->sets, kf_measurement_draw(r, purpose, number), error)) return false;
-    r->device->cache_flush(r->sets, r->lists.order, called);
+    if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
+        return false;
+    r->device->buffers.cache_flush(r->sets, r->lists.order, called);
     memset(r->lists.chosen, 0, r->set_count * sizeof *r->lists.chosen);
     return true;
 }
@@ -229,6 +231,6 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
 bool kf_measurement_ready_baseline(kf_measurement *r, int number, uint32_t called, kf_error *error)
 {
     if (r->in_place) return kf_measurement_refresh(r, number, BASELINE, called, error);
-    r->device->cache_flush(r->sets, r->lists.order, called);
+    r->device->buffers.cache_flush(r->sets, r->lists.order, called);
     return true;
 }

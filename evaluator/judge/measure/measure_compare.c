@@ -13,7 +13,8 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
     kf_workbench *bench = r->bench;
     kf_fetch_fault fault;
     if (!kf_runner_is_python(kf_runner_kind_of(runner))) return true;
-    if (!r->device->fetch(r->sets, runner, role, list, count, r->lists.chosen, &fault, error))
+    if (!r->device->python.fetch(r->sets, runner, role, list, count, r->lists.chosen, &fault,
+                                 error))
         return false;
     if (!fault.rule[0]) return true;
     if (fault.machine)
@@ -34,7 +35,7 @@ bool kf_measurement_fetch(kf_measurement *r, kf_side side, const uint32_t *list,
 /* Returns for how many sets the truth can be there at the same time. */
 static uint32_t truth_room(const kf_measurement *r)
 {
-    return r->device->truth_room ? r->device->truth_room(r->sets) : r->set_count;
+    return r->device->buffers.truth_room ? r->device->buffers.truth_room(r->sets) : r->set_count;
 }
 
 bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t count,
@@ -47,7 +48,7 @@ bool kf_measurement_find_truth(kf_measurement *r, const uint32_t *list, uint32_t
     for (uint32_t i = 0; i < count; i++)
         if (!r->lists.true_known[list[i]]) missing[used++] = list[i];
     if (!used) return true;
-    if (!r->device->prepare_truth(r->sets, missing, used, error)) return false;
+    if (!r->device->buffers.prepare_truth(r->sets, missing, used, error)) return false;
     kf_batch batch = {
         .order = missing, .count = used, .timeout = 60 + r->bench->options->timeout_seconds};
     kf_runner_event event = kf_runner_batch(r->oracle, &batch);
@@ -126,7 +127,7 @@ bool kf_measurement_run_baseline_on(kf_measurement *r, uint32_t doubtful, kf_dou
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         if ((kind == KF_INPUT || kind == KF_INOUT) &&
-            !r->device->copy_input(r->sets, doubtful, other, i, error))
+            !r->device->buffers.copy_input(r->sets, doubtful, other, i, error))
             return false;
     }
     kf_batch batch;

@@ -16,10 +16,10 @@ static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bo
 {
     *batch = (kf_batch){
         .order = r->lists.order, .count = count, .null = true, .keep = keep, .timeout = 20};
-    if (r->device->snapshot) batch->answered = kf_measurement_snapshot_nothing;
+    if (r->device->buffers.snapshot) batch->answered = kf_measurement_snapshot_nothing;
     kf_runner_pool_pause(r->bench->pool);
     /* as before every batch */
-    r->device->cache_flush(r->sets, r->lists.order, 1);
+    r->device->buffers.cache_flush(r->sets, r->lists.order, 1);
     kf_runner_event event = kf_runner_batch(runner, batch);
     if (event == KF_RUNNER_OK) return true;
     return kf_measurement_report(r, runner, runner == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE,

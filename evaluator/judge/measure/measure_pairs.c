@@ -12,11 +12,11 @@ static bool redraw(kf_measurement *r, uint32_t set, kf_error *error)
     for (int i = 0; i < problem->argument_count; i++) {
         kf_argument_kind kind = problem->arguments[i].kind;
         if ((kind == KF_INPUT || kind == KF_INOUT) &&
-            !r->device->copy_input(r->sets, KF_FRESH_INPUT, set, i, error))
+            !r->device->buffers.copy_input(r->sets, KF_FRESH_INPUT, set, i, error))
             return false;
     }
     r->lists.true_known[set] = false;
-    r->device->cache_flush(r->sets, &set, 1);
+    r->device->buffers.cache_flush(r->sets, &set, 1);
     return true;
 }
 
@@ -42,8 +42,8 @@ static bool settle_doubts(kf_measurement *r, kf_doubts *doubts, uint32_t *compar
 static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     kf_runner_pool_resume(r->bench->pool);
-    return r->device->fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial),
-                           r->lists.variations, error);
+    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "inputs", plan->serial),
+                                   r->lists.variations, error);
 }
 
 /* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
@@ -53,7 +53,8 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     kf_autofree kf_set_variation *none = calloc(r->set_count, sizeof *none);
     if (!none) return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < r->set_count; i++) none[i].argument = -1;
-    return r->device->fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none, error);
+    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none,
+                                   error);
 }
 
 /* Does all that comes before a side's batch.
@@ -129,9 +130,9 @@ static bool check_side(kf_measurement *r, kf_side side, uint32_t called, kf_erro
                                             side == CANDIDATE ? &doubts : NULL, error))
         return false;
     if (r->over || side == BASELINE) return true;
-    if (r->device->settled) {
+    if (r->device->buffers.settled) {
         kf_damage damage;
-        if (!r->device->settled(r->sets, &damage, error)) return false;
+        if (!r->device->buffers.settled(r->sets, &damage, error)) return false;
         if (damage.kind != KF_DAMAGE_NONE) {
             r->over = true;
             return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");

@@ -59,8 +59,8 @@ static bool lacked_memory(const kf_measurement *r, const kf_runner *runner, kf_r
                           int code, const char *words)
 {
     const kf_workbench *bench = r->bench;
-    return kf_runner_is_python(kf_runner_kind_of(runner)) && r->device->is_short &&
-           r->device->is_short(bench->device, runner, bench->problem) &&
+    return kf_runner_is_python(kf_runner_kind_of(runner)) && r->device->python.is_short &&
+           r->device->python.is_short(bench->device, runner, bench->problem) &&
            found_no_memory(r, runner, event, code, words);
 }
 

@@ -108,8 +108,9 @@ static bool load_plan(kf_measurement *r, kf_role role, kf_runner *runner, const 
         .other_mode = r->modules.other_mode,
         .candidate = candidate};
     if (!kf_torch_give(runner, &request, error)) return false;
-    if (r->device->equip && !r->device->equip(bench->device, runner, role, bench->problem,
-                                              r->sets ? r->set_count : 0, error))
+    if (r->device->python.equip &&
+        !r->device->python.equip(bench->device, runner, role, bench->problem,
+                                 r->sets ? r->set_count : 0, error))
         return false;
     *event = kf_runner_load(runner, runner_timeout);
     return true;
@@ -224,7 +225,7 @@ bool kf_measurement_start_idle(kf_measurement *r, kf_error *error)
 
 bool kf_measurement_hand_over(kf_measurement *r, kf_role role, kf_runner *runner, kf_error *error)
 {
-    kf_runner_event event = r->device->hand_over(r->sets, runner, role);
+    kf_runner_event event = r->device->buffers.hand_over(r->sets, runner, role);
     return event == KF_RUNNER_OK ||
            kf_measurement_report(r, runner, role, event, 0, "mapping its buffers", error);
 }

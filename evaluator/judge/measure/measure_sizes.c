@@ -18,7 +18,7 @@
 
 void kf_measurement_drop_sets(kf_measurement *r)
 {
-    if (r->sets) r->device->sets_free(r->sets);
+    if (r->sets) r->device->buffers.sets_free(r->sets);
     free(r->lists.variations);
     free(r->lists.order);
     free(r->lists.list);
@@ -47,11 +47,11 @@ bool kf_measurement_make_sets(kf_measurement *r, uint32_t count, kf_error *error
         !r->lists.true_known || !r->lists.baseline_ran || !r->lists.doubtful)
         return kf_fail_memory(error, "a measurement");
     for (uint32_t i = 0; i < count; i++) r->lists.variations[i].argument = -1;
-    r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
+    r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
     if (r->sets) return true;
     /* An earlier candidate may still have the memory, until its process is gone. */
     if (!kf_runner_pool_settle(r->bench->pool, false, error)) return false;
-    r->sets = r->device->sets_new(r->bench->device, r->bench->problem, count, true, error);
+    r->sets = r->device->buffers.sets_new(r->bench->device, r->bench->problem, count, true, error);
     return r->sets != NULL;
 }
 
@@ -62,8 +62,9 @@ uint32_t kf_measurement_least_sets(const kf_measurement *r)
 {
     const kf_workbench *bench = r->bench;
     bool python = kf_measurement_has_python(r) || bench->kinds[KF_ROLE_ORACLE] == KF_RUNNER_TORCH;
-    return python && r->device->least_sets ? r->device->least_sets(bench->device, bench->problem)
-                                           : KF_MIN_SETS;
+    return python && r->device->python.least_sets
+               ? r->device->python.least_sets(bench->device, bench->problem)
+               : KF_MIN_SETS;
 }
 
 kf_set_limits kf_measurement_set_limits(const kf_measurement *r)
@@ -118,9 +119,9 @@ static bool time_short_calls(kf_measurement *r, double *best, kf_error *error)
         kf_batch batch = {.order = order,
                           .count = SHORT_CALLS,
                           .timeout = kf_measurement_timeout(r, BASELINE, SHORT_CALLS)};
-        if (r->device->snapshot) batch.answered = kf_measurement_snapshot_nothing;
-        r->device->cache_flush(r->sets, order,
-                               r->set_count < SHORT_CALLS ? r->set_count : SHORT_CALLS);
+        if (r->device->buffers.snapshot) batch.answered = kf_measurement_snapshot_nothing;
+        r->device->buffers.cache_flush(r->sets, order,
+                                       r->set_count < SHORT_CALLS ? r->set_count : SHORT_CALLS);
         kf_runner_event event = kf_runner_batch(r->runners[BASELINE], &batch);
         if (event != KF_RUNNER_OK)
             return kf_measurement_report(r, r->runners[BASELINE], KF_ROLE_BASELINE, event,
@@ -163,12 +164,13 @@ static bool time_truth(kf_measurement *r, double *seconds, kf_error *error)
 bool kf_measurement_size_batches(kf_measurement *r, kf_error *error)
 {
     double started = kf_now(), best = INFINITY, around = INFINITY;
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "probe", 0), r->lists.variations, error))
+    if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "probe", 0), r->lists.variations,
+                                 error))
         return false;
     double filling = kf_now() - started;
     for (int turn = 0; turn < 3 && !r->over; turn++) {
         kf_batch batch, empty = {.order = r->lists.order, .count = 1, .null = true, .timeout = 20};
-        if (r->device->snapshot) empty.answered = kf_measurement_snapshot_nothing;
+        if (r->device->buffers.snapshot) empty.answered = kf_measurement_snapshot_nothing;
         r->lists.order[0] = (uint32_t)turn % r->set_count;
         started = kf_now();
         if (!kf_measurement_refresh(r, turn, BASELINE, 1, error)) return false;

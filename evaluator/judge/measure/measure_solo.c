@@ -19,15 +19,15 @@ bool kf_measurement_warm_up(kf_measurement *r, kf_side side, double *least, kf_e
     *least = INFINITY;
     bool launches = r->schedule.baseline_call < r->bench->device->launch_bound;
     kf_measurement_memory_settle(r);
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "warm", (int)side), r->lists.variations,
-                         error))
+    if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "warm", (int)side),
+                                 r->lists.variations, error))
         return false;
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     for (uint32_t i = 0; i < WARM_BATCHES && seconds < WARM_SECONDS && !r->over; i++) {
         kf_batch batch;
         kf_choices_permute(&r->choices, r->lists.order, r->set_count);
         if (i && !r->in_place)
-            r->device->cache_flush(r->sets, r->lists.order, r->schedule.calls[side]);
+            r->device->buffers.cache_flush(r->sets, r->lists.order, r->schedule.calls[side]);
         else if (!(side == BASELINE
                        ? kf_measurement_ready_baseline(r, -1, r->schedule.calls[side], error)
                        : kf_measurement_refresh(r, -1, side, r->schedule.calls[side], error)))
@@ -62,7 +62,8 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
      * result is denormal. */
     kf_checker_vary(r->checker, &r->choices, r->lists.order, 0, r->set_count, false,
                     r->lists.variations);
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations, error))
+    if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations,
+                                 error))
         return false;
     for (int i = 0; i <= KF_SOLO_BATCHES && !r->over; i++) { /* the first one warms up */
         kf_batch batch;
@@ -73,8 +74,8 @@ bool kf_measurement_solo(kf_measurement *r, uint32_t calls, kf_series *series, k
             double ignored;
             if (!kf_measurement_prime(r, BASELINE, &ignored, error) || r->over) return r->over;
             if (kf_measurement_needs_priming(r, CANDIDATE) &&
-                !r->device->fill(r->sets, kf_measurement_draw(r, "alone", 0), r->lists.variations,
-                                 error))
+                !r->device->buffers.fill(r->sets, kf_measurement_draw(r, "alone", 0),
+                                         r->lists.variations, error))
                 return false; /* as in pairs */
         }
         if (!kf_measurement_ready_baseline(r, i, calls, error)) return false;

@@ -52,8 +52,8 @@ static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
     const kf_problem *problem = r->bench->problem;
     for (uint32_t set = 0; set < r->set_count; set++)
         r->lists.variations[set] = (kf_set_variation){.argument = -1};
-    if (!r->device->fill(r->sets, kf_measurement_draw(r, "state", number), r->lists.variations,
-                         error))
+    if (!r->device->buffers.fill(r->sets, kf_measurement_draw(r, "state", number),
+                                 r->lists.variations, error))
         return false;
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
     if (!shared) return true;
@@ -65,7 +65,7 @@ static bool fill(kf_measurement *r, int number, bool shared, kf_error *error)
         for (int i = 0; name && i < problem->argument_count; i++) {
             if (strcmp(problem->arguments[i].name, name) != 0) continue;
             for (uint32_t set = 1; set < r->set_count; set++)
-                if (!r->device->copy_input(r->sets, 0, set, i, error)) return false;
+                if (!r->device->buffers.copy_input(r->sets, 0, set, i, error)) return false;
         }
     }
     return true;
