@@ -3,7 +3,7 @@
 //     has all the workers, the loop one thread, so with more of them the ratio falls)
 //   barrier: a block-wide tree reduction, 256 threads, 8 barriers a block, at most 15 ns per thread and barrier on each worker
 //   launch: an empty kernel of one block; suspended: 256 threads that wait once, per thread
-// Prints one line; every figure is the median of 21 runs. The barrier's is also given in processor time, of all threads of this process, which tells more where
+// Prints one line; every figure is the median of 21 runs. The barrier's is also given in processor time, of all threads of this process, which is more exact if
 // other programs run.
 #include <algorithm>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-/* What the defences cost honest candidates: the speedup of a verdict beside the speedup of the same
- * two binaries measured plainly.
+/* Measures the cost of the defences for honest candidates: compares the speedup of a verdict with a
+ * plain measurement of the same two binaries.
  *
  *     bench_defences [SECONDS [TASK…]]     (1.5 s a measurement; the seeds of ten tasks)
  *

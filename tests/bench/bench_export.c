@@ -5,7 +5,7 @@
  *
  * Fills a store with attempts that carry a source of 1.2 KB, a verdict and a parent; exports it as
  * raw JSON Lines into memory; then merges STORES stores of a tenth of that each into one, forwards,
- * and compares. Seconds of this process's own processor time stand beside the clock's. */
+ * and compares. It prints CPU seconds of this process and seconds of the clock. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Then all of it (reply_chain.c). Prints milliseconds; fails when more than one in a hundred of the
  * quick ones takes over 5 ms, or the whole does in the median.
  *
- * usage: bench_reply [FOLDER]   on whose disk; a temporary one */
+ * usage: bench_reply [FOLDER]   a folder on the disk to test; default: a temporary folder */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Strategies compared at equal budgets, on a synthetic model (search_model.c) whose candidates are
- * judged for real: each variant of six tasks was measured once on the CPU device
+/* Compares strategies at equal budgets, on a synthetic model (search_model.c). The verdicts on its
+ * candidates are real: each variant of six tasks was measured once on the CPU device
  * (search_space/measured.jsonl, made by --measure).
  *
  * Every strategy searches every task with every seed, through the same loop, prompts, workers and

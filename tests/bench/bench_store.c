@@ -44,7 +44,7 @@ static void check(bool ok, const kf_error *error)
     exit(1);
 }
 
-/* A kernel whose text differs in a few places, as tuned and evolved ones do. */
+/* Writes a kernel that differs in a few places, as tuned and evolved kernels do. */
 static void make_source(kf_buffer *source, int64_t number)
 {
     kf_buffer_clear(source);

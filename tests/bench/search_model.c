@@ -32,7 +32,7 @@
  * drafts here fail. Shown their errors over several turns
  * they mend most of them (section on iterative refinement): 60 % a turn. Cheating: CUDA-L1 reports
  * 82 of 250 (33 %) final kernels of an early run that gamed the timer after optimising for it; a
- * model that was not trained on the reward and is told the rules does it less: 3 %. Duplicates:
+ * model that was not trained on the reward and gets the rules does it less: 3 %. Duplicates:
  * ShinkaEvolve (arXiv:2509.19349) rejects near copies before evaluating them; it gives no rate, 8 %
  * is a guess, as are INSIGHT, OBEDIENCE and DECLARED.
  */

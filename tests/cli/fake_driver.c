@@ -1,8 +1,8 @@
-/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds
- * nothing and whose kernels do nothing. A device opens on it and a job begins; no runner starts,
- * since there is no /dev/nvidia4711. It can tell only that kforge asks what it should, and words
- * what it hears; whether a driver answers so is for a machine with a GPU. What of the driver is not
- * here is in fake_driver_rest.c.
+/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs with memory
+ * that holds nothing and kernels that do nothing. A device opens on it and a job begins; no runner
+ * starts, since there is no /dev/nvidia4711. It tests only kforge's calls and its messages for the
+ * answers. A real driver's answers need a machine with a GPU. What of the driver is not here is in
+ * fake_driver_rest.c.
  *
  *   FAKE_CUDA_ERROR=N                 the driver does not start: cuInit's answer
  *   FAKE_CUDA_NONE=1                  it starts and shows no GPU
@@ -58,7 +58,7 @@ static bool wishes(const char *name, const char *value)
     return strcmp(wish(name), value) == 0;
 }
 
-/* As a driver does whose GPU answers no more: for good, whatever signals come. */
+/* Hangs for good, ignoring signals, like a driver with a GPU that no longer answers. */
 static void hang(const char *function)
 {
     static int calls;

@@ -83,7 +83,7 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return cJSON_CreateObject();
 }
 
-/* The rest of the first line "fake: WORD …" into `rest`; false when there is none. */
+/* Copies the rest of the first line "fake: WORD …" to `rest`. False without that line. */
 static bool line_of(const char *source, const char *word, char *rest, size_t size)
 {
     char start[64];
@@ -156,7 +156,8 @@ static double speed_of(const kf_job *job)
 static size_t write_log(const kf_job *job)
 {
     const char *path = getenv("FAKE_LOG");
-    if (!path || strcmp(job->id, KF_HEALTH_CHECK_ID) == 0) return 0; /* nobody sent that one */
+    if (!path || strcmp(job->id, KF_HEALTH_CHECK_ID) == 0)
+        return 0; /* a health check, not a client's job */
     kf_autobuffer line = {0};
     char hex[KF_HASH_HEX], data[4096];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);

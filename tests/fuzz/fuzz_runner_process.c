@@ -171,7 +171,7 @@ void kf_sandbox_begin_kill(kf_sandbox *s)
 pid_t kf_sandbox_pid(const kf_sandbox *s)
 {
     (void)s;
-    return 0; /* of nobody: it names files of /proc */
+    return 0; /* no process: this number names files of /proc */
 }
 bool kf_sandbox_pump(kf_sandbox *s, double seconds)
 {

@@ -1,9 +1,9 @@
-/* Does the judge's clock agree with the GPU's? Beside it stand two others: the sum of
- * gpu__time_duration over the kernels of one call that finds the L2 empty, which is what ncu shows,
- * and the time of the same binary on as many sets in this process between two CUDA events around a
- * long batch. They differ by some per cent themselves: the first has each kernel alone with what
- * starting and ending it takes, the second finds address translations and caches of the calls
- * before. The judge may be 3 % above the higher and 1 % below the lower of the two. */
+/* Compares the judge's clock with the GPU's. Two other figures serve for that. The first is the sum
+ * of gpu__time_duration, as ncu shows it, over the kernels of one call with an empty L2. The second
+ * is the time of the same binary on as many sets in this process, from CUDA events around a long
+ * batch. The two differ by some per cent. The first runs each kernel alone and includes its start
+ * and end. The second finds address translations and caches of the calls before. The judge may be
+ * 3 % above the higher and 1 % below the lower of the two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@
 #define COUNTERS_SECONDS 1.0 /* that counters may add to a job */
 #define MAX_COUNTED 512
 
-/* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median
- * of three; NaN where counters are not to be had. */
+/* Returns the seconds of a call as ncu shows them: the sum of gpu__time_duration over all kernels,
+ * the median of three calls. Returns NaN if counters are not available. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
 {
     double rounds[COUNTED];

@@ -243,7 +243,7 @@ static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind ki
     drop(f);
 }
 
-/* An output that changes after the glance is told. */
+/* The snapshot finds an output that changes after the first look. */
 static void check_snapshots(fixture *f)
 {
     const kf_device_operations *o = f->device->operations;

@@ -268,7 +268,7 @@ static void sets_free(kf_sets *s)
 {
     CLOCKED_VOID(FREE_SETS, clocks.real->sets_free(s));
 }
-/* What it takes beside the runner's mapping. */
+/* Times the handover, apart from the runner's mapping. */
 static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
     double began = kf_now(), mapped = clocks.works[clocks.now][MAP];

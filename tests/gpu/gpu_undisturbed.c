@@ -1,17 +1,18 @@
-/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives
- * it, with all defences on, beside two others of the same binaries.
+/* Tests that the judge's defences do not disturb honest candidates. The judge gives the speedup of
+ * each seed with all defences on. The test compares it with two other speedups of the same
+ * binaries.
  *
- * The first is of the very processes and buffers: behind each pair, and at the end where there are
- * few, batches of two lengths of both sides, without poison, guards, digests or comparison. Through
- * (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes
- * longer than in another; its intercept is what a batch costs beside its calls, and should be what
- * an empty one takes.
+ * The first comes from the same processes and buffers. After each pair, and at the end if there are
+ * few pairs, both sides run batches of two lengths, without poison, guards, digests or comparison.
+ * A line is fitted through the points (calls, time). Its slope is the time of a call in the
+ * runner's process, in which some code is slower than elsewhere. Its intercept is a batch's fixed
+ * cost, which should equal that of an empty batch.
  *
- * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no
- * sandbox, no stopping, no judge, one long batch behind the other. It has what processes differ by,
- * too: where memory lies, and how warm a chip is that works without a pause. The plain measurement
- * is taken several times of both in turns; the medians are compared, and how far apart the middle
- * half is says how exact they are. */
+ * The second is the quotient of the plainly measured times (gpu_plain.h): another process, no
+ * sandbox, no stopping, no judge, long batches in a row. It includes the differences between
+ * processes: addresses of memory, and the temperature of a chip that works without a pause. The
+ * plain measurement runs several times for both sides in turns. The medians are compared. The
+ * spread of the middle half shows how exact they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static double batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool n
     return kf_runner_batch(runner, &b) == KF_RUNNER_OK ? b.seconds : NAN;
 }
 
-/* A line of each side; what it takes is nobody's time. */
+/* Fits a line for each side. The time that this takes counts for neither side. */
 static void draw_lines(kf_measurement *r)
 {
     double began = kf_now(), seconds[2][2];
@@ -80,7 +81,7 @@ static void draw_lines(kf_measurement *r)
         protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
         protocol.counts[side][1] = LONGER * protocol.counts[side][0];
     }
-    /* who is first, and which is, changes from turn to turn */
+    /* the first side and the first length alternate */
     for (size_t kind = 0; kind < 4; kind++) {
         size_t side = (kind + turn) % 2, length = (kind / 2 + turn / 2) % 2;
         protocol.empty[4 * turn + kind] = batch(r, r->oracle, 8, true, turn);

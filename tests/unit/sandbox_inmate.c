@@ -417,8 +417,8 @@ static int do_syscalls(char **arguments)
         attack("fork", fork_and_end());
         attack("vfork",
                clone(end_at_once, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
-        /* Whoever waits for it can't be stopped. It would end at once: a thread must not outlive
-         * this. */
+        /* The sandbox can't stop a caller that waits for this thread. The thread would end at once:
+         * it must not outlive this function. */
         attack("a thread that is waited for like vfork",
                clone(end_thread, stack + sizeof stack,
                      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |

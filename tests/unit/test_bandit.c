@@ -1,5 +1,5 @@
-/* The bandit: who is tried first, who wins in the long run, what cost and weight change, and that
- * it repeats itself. */
+/* Tests of the bandit: the order of first tries, the winner in the long run, the effect of cost and
+ * weight, and repeatable results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -315,7 +315,7 @@ static void hash_is_sha256(void **state)
     assert_string_not_equal(hex, other);
 }
 
-/* Who has said all it has to say is not waited for. */
+/* kf_run_capture() stops once it has the whole answer. */
 static void asking_ends_with_the_answer(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* nvcc in the build jail, where there is one (no GPU is needed to compile): whose lines the
- * messages name, and what the report says. */
+/* Tests of nvcc in the build jail, if nvcc is installed (compiling needs no GPU): the lines that
+ * messages name, and the content of the report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

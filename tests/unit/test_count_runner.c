@@ -242,7 +242,7 @@ static void room_for_what_a_call_launches(void **state)
         {1, 1, 0, 128, 5},   /* 1 + 0 + 4 */
         {1, 10, 0, 128, 19}, /* 10 + 5 + 4 */
         {1, 60, 0, 128, KF_COUNT_LAUNCHES},
-        {1, 1, 1, 128, KF_COUNT_LAUNCHES}, /* a graph: nobody knows how many */
+        {1, 1, 1, 128, KF_COUNT_LAUNCHES}, /* a graph: the number of its launches is unknown */
         {0, 1, 0, 128, KF_COUNT_LAUNCHES}, /* no call ahead */
         {1, 0, 0, 128, KF_COUNT_LAUNCHES}, /* kernels that come by a way that is not looked at */
         /* nothing is repeated: what was launched may have been a constructor's */

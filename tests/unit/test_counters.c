@@ -148,7 +148,7 @@ static void launches_are_folded(void **state)
     free(launches);
 }
 
-/* What there was no time for is told apart from what the chip lacks, and said. */
+/* Metrics left out for lack of time and metrics that the chip lacks are reported apart. */
 static void what_was_left_out(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* Exports as a library: what is taken out of texts, when two sources are the same, rows from
- * threads against rows from one. The formats are tested through the command (tests/cli/export.sh).
- */
+/* Tests of the export library: scrubbed texts, equal sources, and rows from several threads
+ * compared with rows from one. tests/cli/export.sh tests the formats through the command. */
 #include <sched.h>
 
 #include "export_internal.h"
@@ -102,7 +101,7 @@ static void test_normalised(void **state)
     assert_true(same("/* unterminated", ""));
 }
 
-/* What is told again with remarks or line numbers is the same code; other code is not. */
+/* A copy with added comments or line numbers counts as the same code. Changed code does not. */
 static void test_leaks(void **state)
 {
     (void)state;
@@ -156,7 +155,7 @@ static void export_raw(kf_store *store, kf_export_only only, rows *taken)
     assert_ok(&error, kf_export(store, &options, take, taken, &report, &error));
 }
 
-/* The text behind "NAME": of a row. */
+/* Returns the text after "NAME": in a row. */
 static const char *field_of(const char *row, const char *name)
 {
     char key[64];
@@ -327,7 +326,7 @@ static void test_threads(void **state)
     assert_int_equal(first.text.size, second.text.size);
     assert_memory_equal(first.text.data, second.text.data, first.text.size);
     assert_memory_equal(&many, &one, sizeof many);
-    /* A sink that fails ends it, threads and all. */
+    /* An export ends with all its threads if its sink fails. */
     assert_fails(&error, KF_ERROR_IO, "enough",
                  kf_export(f->store, &options, take, &third, &many, &error));
     assert_int_equal(third.count, 700);

@@ -201,7 +201,8 @@ static void whole_or_nothing(void **state)
     no_exchange = false;
 }
 
-/* A part that somebody is writing stays; once he is killed the next export removes it. */
+/* The partial file of a running process stays. Once the process is killed, the next export removes
+ * the file. */
 static void parts_of_the_living_stay(void **state)
 {
     (void)state;
@@ -230,7 +231,7 @@ static void parts_of_the_living_stay(void **state)
     for (int i = 0; i < 2; i++) close(ready[i]), close(end[i]);
 }
 
-/* What only looks like a part is nobody's business. */
+/* Files that only resemble partial files stay. */
 static void names_of_others_stay(void **state)
 {
     (void)state;

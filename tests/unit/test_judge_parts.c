@@ -423,8 +423,8 @@ static const void *bring_output(kf_sets *sets, uint32_t set, int argument, kf_er
     return kf_cpu_output(sets, set, argument, error);
 }
 
-/* Who asks only whether it is right gets no words for what is wrong beyond doubt, and no output is
- * brought for them; what is close is looked at as ever. */
+/* A request for correctness only gets no description of a clear mismatch, and no output is copied
+ * for one. Close results are still inspected. */
 static void brief_answers_bring_nothing(void **state)
 {
     (void)state;

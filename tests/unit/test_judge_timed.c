@@ -1,5 +1,5 @@
-/* The judge on candidates whose time is looked at, so that nothing may run beside them;
- * test_judge.c has the others. */
+/* The judge on timed candidates, so that no other test may run meanwhile. test_judge.c has the
+ * other candidates. */
 #include "test_judge_common.h"
 #include "test_main.h"
 

@@ -62,8 +62,8 @@ static void descriptors_are_counted_whatever_their_numbers(void **state)
     news = news_since(before, &text);
     assert_int_equal(news.own, 1);
     assert_non_null(
-        strstr(text.data, "descriptor anon_inode:[eventfd]\n")); /* beside what other programs leave
-                                                                    in /tmp meanwhile */
+        /* other programs may leave files in /tmp meanwhile */
+        strstr(text.data, "descriptor anon_inode:[eventfd]\n"));
     close(first);
     close(second);
     kf_buffer_free(&text);
@@ -89,7 +89,7 @@ static void an_open_descriptor_and_a_file_are_seen(void **state)
     kf_leak_snapshot_free(before);
 }
 
-/* A grandchild whose parent has ended, as of a candidate that forks twice. */
+/* A grandchild with a dead parent, as of a candidate that forks twice. */
 static void an_orphan_is_seen(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
-/* The main function that all unit programs share (test_main.c), so that each of them runs all of
- * its cases or some.
+/* The main function of all unit programs (test_main.c). A program runs all of its cases or some.
  *
  *   test_NAME            all cases
- *   test_NAME TEXT…      those whose name is TEXT; where there is no such name, those whose name
- * contains it; TEXT may be a pattern with * and ? test_NAME --list     their names
+ *   test_NAME TEXT…      the case named TEXT, else all cases with TEXT in their names. TEXT may be
+ *                        a pattern with * and ?
+ *   test_NAME --list     prints the names
  *
- * $KFORGE_TEST_CASES holds more of these, separated by blanks; `./run test unit.NAME/TEXT` sets it.
- * A program that has none of the cases named fails. */
+ * $KFORGE_TEST_CASES holds further TEXTs, separated by blanks. `./run test unit.NAME/TEXT` sets it.
+ * A program without a matching case fails. */
 #ifndef KFORGE_TESTS_TEST_MAIN_H
 #define KFORGE_TESTS_TEST_MAIN_H
 

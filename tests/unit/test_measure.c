@@ -41,8 +41,8 @@ static const kf_device_operations operations = {.kind = "cpu", .floor_seconds = 
                                   operations_with_floor = {.kind = "cpu",
                                                            .floor_seconds = floor_of_a_millisecond};
 
-/* A batch of CALLS calls takes 0.2 ms beside them, a waking 50 us or, every second time, `late`
- * more. */
+/* Returns figures of batches of CALLS calls. A batch has 0.2 ms of fixed cost. A wake-up takes 50
+ * us, or `late` more every second time. */
 static figures *made(double baseline, double candidate, double late)
 {
     figures *f = calloc(1, sizeof *f);
@@ -111,8 +111,8 @@ static void the_fixed_cost_is_subtracted(void **state)
     drop(f);
 }
 
-/* Behind calls the judge wakes and stops later than behind nothing: 60 us more of each batch here,
- * as the baseline's clock tells. */
+/* The judge wakes and stops later after a batch with calls than after an empty one. Here each batch
+ * takes 60 us more, as the baseline's figures show. */
 static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
 {
     (void)state;
@@ -132,8 +132,7 @@ static void what_a_batch_takes_beside_its_calls_is_subtracted(void **state)
     drop(f);
 }
 
-/* On a busy machine batches take milliseconds beside their calls, by chance: next to nothing of
- * that is fixed cost. */
+/* On a busy machine, noise adds milliseconds to a batch. Hardly any of them are fixed cost. */
 static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
 {
     (void)state;
@@ -143,13 +142,13 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     assert_true(w->batch_cost_seconds < 0.0003 && w->candidate_seconds > 0.00009);
     drop(f);
 
-    f = made(0.002, 0.0001, 0); /* and so do most empty batches */
+    f = made(0.002, 0.0001, 0); /* most empty batches are slow, too */
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 3 ? 0.005 : 0;
     w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
     drop(f);
 
-    f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
+    f = made(0.002, 0.0001, 0); /* all empty batches are slow, but the other batches are not */
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += 0.005;
     see_beside(f, 0.0002);
     w = concluded(f);
@@ -158,8 +157,8 @@ static void what_a_busy_machine_adds_is_no_fixed_cost(void **state)
     drop(f);
 }
 
-/* A machine that wakes every process late now and then is late for empty batches and for the
- * baseline alone as well. */
+/* A machine that sometimes wakes each process late also does so in empty batches and for the
+ * baseline alone. */
 static void late_wakings_of_all_change_nothing(void **state)
 {
     (void)state;
@@ -171,8 +170,8 @@ static void late_wakings_of_all_change_nothing(void **state)
     drop(f);
 }
 
-/* Work done between waking and the request, too little to convict: it counts as if it had been done
- * in time. */
+/* Work done between the wake-up and the request, too little to convict. It counts as if it had been
+ * done inside the batch. */
 static void early_work_is_charged(void **state)
 {
     (void)state;
@@ -187,7 +186,7 @@ static void early_work_is_charged(void **state)
     drop(f);
 }
 
-/* Where processes take turns on a device that starts them slowly. */
+/* Processes take turns on a device that starts them slowly. */
 static figures *made_on_a_gpu(double baseline, double candidate, double later)
 {
     figures *f = made(baseline, candidate, 0);
@@ -197,8 +196,8 @@ static figures *made_on_a_gpu(double baseline, double candidate, double later)
     return f;
 }
 
-/* One that always wakes 20 us later than the baseline's is not slower for it, but what he may have
- * done meanwhile makes nobody faster either. */
+/* A process that always wakes 20 us later than the baseline's is not slower for it. Work done
+ * meanwhile does not make a candidate faster either. */
 static void processes_may_wake_differently(void **state)
 {
     (void)state;
@@ -214,14 +213,14 @@ static void processes_may_wake_differently(void **state)
     assert_true(later.low < same.low - 0.005 && fabs(later.high - same.high) < 1e-6);
     drop(f);
 
-    f = made_on_a_gpu(0.0003, 0.0003, 200e-6); /* 25 of them are free */
+    f = made_on_a_gpu(0.0003, 0.0003, 200e-6); /* 25 of the calls are free */
     assert_true(fabs(concluded(f)->speedup.value - 0.003 / 0.003175) < 1e-3);
     assert_true(f->bench.result->speedup.low < 0.003 / 0.0032);
     drop(f);
 }
 
-/* Where two processes have their memory in other places, one is slower for as long as it lives:
- * every interval has that in it. */
+/* Two processes have their memory at different addresses, and one is slower for its whole life.
+ * Every interval includes that difference. */
 static void processes_that_differ_widen_the_interval(void **state)
 {
     (void)state;
@@ -246,9 +245,9 @@ static void processes_that_differ_widen_the_interval(void **state)
     }
 }
 
-/* Where both sides compute in Python the baseline's process makes the empty batches of both, and
- * those without calls cost no more than those that go through some. A busy machine woke it 0.3 ms
- * late for them, and for no other batches: nobody is faster by that. */
+/* If both sides compute in Python, the baseline's process makes the empty batches of both. Empty
+ * batches cost the same as batches with a few calls. A busy machine woke that process 0.3 ms late
+ * for empty batches only. No candidate becomes faster through that. */
 static void empty_batches_that_wake_late_make_nobody_faster(void **state)
 {
     (void)state;
@@ -258,12 +257,13 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
         for (int k = 0; k < EMPTIES; k++) seconds[k] = 0.0002, woken[k] = 350e-6;
         f->run.record.empty_candidate = (kf_series){seconds, woken, EMPTIES};
         f->run.schedule.empty_batch = 0.0002;
-        /* of a third process, whose usual waking is known: they cost what they cost */
+        /* of a third process with a known usual wake-up time: the empty batches count as
+         * measured */
         if (other_kind) {
-            f->run.idle = (kf_runner *)f; /* nobody asks it anything here */
+            f->run.idle = (kf_runner *)f; /* the test sends it no requests */
             kf_wakings_append(&f->run.record.idle_wakings, 50e-6, NAN);
         }
-        /* The baseline's go through 100 calls, and so do its batches. */
+        /* The baseline's empty batches walk 100 sets, as its batches do. */
         for (int k = 0; k < EMPTIES && !other_kind; k++) f->run.record.empty.seconds[k] += 0.0004;
         for (int k = 0; k < PAIRS && !other_kind; k++)
             f->run.record.batches[0].seconds[k] += 0.0004 / CALLS;
@@ -277,8 +277,8 @@ static void empty_batches_that_wake_late_make_nobody_faster(void **state)
     }
 }
 
-/* A single call comes right behind a batch of its own process, and costs what an empty batch there
- * does. */
+/* A single call follows a batch of its own process directly. Its fixed cost is that of an empty
+ * batch there. */
 static void single_calls_have_a_fixed_cost_of_their_own(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static void much_early_work_convicts(void **state)
     drop(f);
 }
 
-/* The same late wakings on both sides are the machine's. */
+/* Equally late wake-ups on both sides are the machine's fault. */
 static void a_machine_that_wakes_late_convicts_nobody(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void a_machine_that_wakes_late_convicts_nobody(void **state)
     drop(f);
 }
 
-/* Late by far, but it did nothing meanwhile: other programs had the processors. */
+/* The process woke very late but used no CPU time meanwhile: other programs had the CPUs. */
 static void waiting_convicts_nobody(void **state)
 {
     (void)state;
@@ -330,8 +330,8 @@ static void waiting_convicts_nobody(void **state)
     }
 }
 
-/* Half of the candidate's wakings were late, and some of the baseline's: charged, but nobody is
- * accused of what a busy machine does by chance. */
+/* Half of the candidate's wake-ups were late, and some of the baseline's. The time counts, but
+ * noise of a busy machine convicts no candidate. */
 static void chance_convicts_nobody(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void faster_than_memory_is_impossible(void **state)
     drop(f);
     f = made(0.002, 0.0001, 0);
     f->device.operations = f->run.device = &operations_with_floor;
-    /* the task does not say what has to move: nobody is convicted of it */
+    /* the task does not state the bytes to move: no finding follows from them */
     f->problem.work_bytes_derived = true;
     assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
@@ -372,14 +372,15 @@ static void a_fast_batch_of_slow_calls_is_flagged(void **state)
     drop(f);
 }
 
-/* One launch for all calls of a batch: each seems to take a tenth of a microsecond. */
+/* One launch for all calls of a batch: each call seems to take a tenth of a microsecond. */
 static void faster_than_launches_is_impossible(void **state)
 {
     (void)state;
     for (int honest = 0; honest < 2; honest++) {
         figures *f = made(4e-6, honest ? 1.5e-6 : 0.1e-6, 0);
         f->device.least_call = 1e-6;
-        f->problem.work_bytes_derived = true; /* whatever has to be moved: that takes a launch */
+        /* a launch takes that long, however few bytes the call moves */
+        f->problem.work_bytes_derived = true;
         for (int k = 0; k < 64; k++)
             f->run.record.batches[1].seconds[k] = (honest ? 1.5e-6 : 0.1e-6) + 0.0002 / CALLS;
         kf_workload_verdict *w = concluded(f);
@@ -390,10 +391,10 @@ static void faster_than_launches_is_impossible(void **state)
     }
 }
 
-/* A busy machine was later when nothing was called than in any batch: the calls seem to take less
- * than nothing. Nobody's can, so that tells of the machine, and there is no figure. With half of
- * the empty batches as they should be, what was subtracted may have been too much, which convicts
- * nobody either. */
+/* On a busy machine, empty batches were slower than batches with calls, so that calls seem to take
+ * negative time. That is impossible, so the machine is at fault and there is no figure. If half of
+ * the empty batches are normal, the subtraction may have been too large. That convicts no candidate
+ * either. */
 static void less_than_nothing_convicts_nobody(void **state)
 {
     (void)state;
@@ -414,11 +415,13 @@ static void less_than_nothing_convicts_nobody(void **state)
     f = made(0.00004, 0.00002, 0);
     f->device.least_call = 1e-6;
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 4 ? 0.000195 : 0;
-    assert_int_equal(concluded(f)->finding_count, 0); /* half a microsecond a call is left, or 20 */
+    /* half a microsecond a call remains, or 20 us */
+    assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
 }
 
-/* A call of the candidate's takes 100 us alone, as the baseline's do, but 20 us in a batch. */
+/* The candidate's single call takes 100 us, as the baseline's does, but a call in a batch takes 20
+ * us. */
 static void calls_that_others_do_are_impossible(void **state)
 {
     (void)state;
@@ -436,7 +439,7 @@ static void calls_that_others_do_are_impossible(void **state)
                              : 100e-6;
             f->run.record.singles[1].seconds[k] = alone + 0.0002 + noise;
             f->run.record.singles[0].seconds[k] = 100e-6 + 0.0002 + noise;
-            /* its batches are as noisy as that */
+            /* its batches have that much noise */
             f->run.record.batches[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
         }
         kf_workload_verdict *w = concluded(f);
@@ -447,9 +450,9 @@ static void calls_that_others_do_are_impossible(void **state)
     }
 }
 
-/* Beside the candidate the baseline takes 2 % more than alone: too little for interference, but no
- * merit of the candidate's. A drift that other calls show, too, is none: there the ends of the
- * intervals meet. */
+/* While the candidate exists, the baseline is 2 % slower than alone. That is too little for
+ * interference, but it must not raise the candidate's speedup. A drift that also shows in other
+ * calls does not count: there the ends of the intervals meet. */
 static void a_slowed_baseline_makes_nobody_faster(void **state)
 {
     (void)state;
@@ -466,9 +469,9 @@ static void a_slowed_baseline_makes_nobody_faster(void **state)
     }
 }
 
-/* Others have the processors: seven of eight single calls of one side wait for one, two of the
- * other's. Chance does that in a job of fifty. Calls that do the work of a batch take it every
- * time. */
+/* Other programs use the CPUs: seven in eight single calls of one side wait for a CPU, and two of
+ * the other side's. In fifty pairs, that can be chance. Calls that do the work of a batch are slow
+ * every time. */
 static void processors_that_others_use_merge_no_calls(void **state)
 {
     (void)state;
@@ -488,8 +491,8 @@ static void processors_that_others_use_merge_no_calls(void **state)
     }
 }
 
-/* The candidate's process is woken 25 us later than the baseline's, of every single call, too; 60
- * us are more than processes differ by. */
+/* The candidate's process wakes 25 us later than the baseline's, for every single call, too. A
+ * delay of 60 us is more than processes differ by. */
 static void a_process_that_wakes_late_merges_no_calls(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* When a device's memory counts as quiet, by reads that take what they are told to. */
+/* Tests of memory_settle.h: when the judge considers a device's memory idle. Simulated reads take
+ * the times that each test sets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "memory_settle.h"
 
 static struct {
-    double times[64]; /* of the reads to come; the last one's is that of all behind it */
+    double times[64]; /* seconds of the reads to come; the last entry also serves all later reads */
     int count, reads;
 } memory;
 
@@ -29,7 +30,7 @@ static kf_memory_settle settle_with(double rule)
     return (kf_memory_settle){.read = read_next, .rule = rule};
 }
 
-/* How long it waits, in seconds. */
+/* Returns how long kf_memory_settle() waits, in seconds. */
 static double waits(kf_memory_settle *quiet, double most)
 {
     double began = kf_now();
@@ -75,7 +76,7 @@ static void what_is_slow_is_waited_for(void **state)
     assert_true(quiet.rule == 1);
 }
 
-/* A device whose clocks have become others, or a rule that was made while something was cleared. */
+/* The device's clocks have changed, or the rule was learned while the driver cleared memory. */
 static void another_rule_is_taken_on(void **state)
 {
     (void)state;

@@ -110,8 +110,8 @@ static void batches_are_judged(void **state)
     }
 }
 
-/* Here a descriptor that is none; in the field one too many under way of that user's, which may be
- * another process's doing. The runner, which is well, is not blamed. */
+/* Here the descriptor is invalid. In practice the user has too many open, perhaps in another
+ * process. The runner works and is not blamed. */
 static void what_the_kernel_refuses_is_the_machine_s(void **state)
 {
     (void)state;

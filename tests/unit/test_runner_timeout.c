@@ -55,7 +55,7 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
         {5, 5, 0, 0.2},
         {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
         {5, 1, 4.9, 1.2},    /* it and others */
-        {5, 9, INFINITY, 5}, /* a kernel that does not tell who queued */
+        {5, 9, INFINITY, 5}, /* a kernel that does not report the waiting threads */
         {0.15, 9, 9, 0.15},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -67,8 +67,8 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
     }
 }
 
-/* A child that spins on one processor; with a lower priority when it is to be kept waiting by the
- * other, but not by seconds: a wait is told once it is over. */
+/* Starts a child that spins on one CPU. With a lower priority, the other child keeps it waiting,
+ * but not for seconds: the kernel reports a wait only after its end. */
 static pid_t spin(int nicer)
 {
     pid_t child = fork();

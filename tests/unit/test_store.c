@@ -141,7 +141,7 @@ static void runs_live_and_end(void **state)
                                     other, &error));
 }
 
-/* A run whose owner lives can't be resumed by another process; one whose owner died can. */
+/* Another process can't resume a run while the run's owner lives. It can once the owner is dead. */
 static void a_dead_owner_gives_way(void **state)
 {
     fixture *f = *state;

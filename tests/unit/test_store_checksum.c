@@ -1,7 +1,7 @@
-/* The checksums of stored texts: damage is reported, and stores without checksums get them.
+/* Tests of the checksums of stored texts: damage is reported, and old stores get checksums.
  *
- * tests/unit/data/store-v5.db was written by a kforge whose schema ended with migration 5. It holds
- * one run of twelve attempts, in codecs 0, 1 and 2. */
+ * A kforge with migration 5 as its last wrote tests/unit/data/store-v5.db. It holds one run of
+ * twelve attempts, in codecs 0, 1 and 2. */
 #include "test_store_common.h"
 
 #include <signal.h>

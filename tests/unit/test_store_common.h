@@ -109,8 +109,8 @@ static inline kf_verdict make_verdict(kf_status status, double speedup)
     return verdict;
 }
 
-/* Records source number `number` with that verdict; the JSON says the number, so that rows can be
- * told apart. */
+/* Records source `number` with the given verdict. The JSON contains the number, so that a test can
+ * identify its row. */
 static inline bool record_number(kf_store *store, const char *run, int number, kf_status status,
                                  double speedup, kf_store_recorded *recorded, kf_error *error)
 {

@@ -1,5 +1,5 @@
-/* The store in a hostile world: files that are no stores, locks, kill -9, full disks, damaged
- * pages, readers beside a writer, old versions. */
+/* The store under faults: files that are not stores, locks, kill -9, full disks, damaged pages,
+ * readers during writes, old versions. */
 #include "test_store_common.h"
 #include "test_main.h"
 
@@ -11,7 +11,8 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-/* In a child, where cmocka's assertions would carry on with the other tests. */
+/* Exits a child process if `condition` is false. A cmocka assertion would continue with the other
+ * tests in the child. */
 #define CHILD_CHECK(condition, text)                                                         \
     do {                                                                                     \
         if (!(condition)) {                                                                  \
@@ -105,7 +106,7 @@ static void a_newer_store_is_left_alone(void **state)
                      kf_store_open(f->path, mode, &error));
 }
 
-/* tests/unit/data/store-v1.db was written by a kforge whose schema ended with migration 1. */
+/* A kforge with migration 1 as its last wrote tests/unit/data/store-v1.db. */
 static void an_old_store_is_migrated(void **state)
 {
     fixture *f = *state;
@@ -191,7 +192,7 @@ static void a_lock_is_waited_for_then_reported(void **state)
     assert_ok(&error, kf_store_commit(f->store, &error));
     assert_ok(&error, record_number(second, f->run, 2, KF_CORRECT, 2, NULL, &error));
 
-    /* Somebody who keeps the whole file, as a backup tool may. */
+    /* Another program locks the whole file, as a backup tool may. */
     kf_store_close(second);
     second = NULL;
     kf_store_close(reader);
@@ -295,8 +296,8 @@ static void several_read_while_one_writes(void **state)
 
 /* ---- kill -9 --------------------------------------------------------------------------------- */
 
-/* Records for ever; tells the pipe the number of attempts that are committed. Odd rounds commit
- * groups of five. */
+/* Records attempts without end. Writes the number of committed attempts to the pipe. Odd rounds
+ * commit groups of five. */
 static void record_until_killed(const char *path, const char *run, int64_t from, int group,
                                 int pipe_end)
 {
@@ -512,8 +513,8 @@ static bool write_map(const char *path, unsigned id)
     return write_proc(path, map);
 }
 
-/* A mount namespace of its own with a small tmpfs at `folder`, as root or as an ordinary user who
- * becomes root in a user namespace; exit status 77 when the kernel forbids it. */
+/* Enters a new mount namespace with a small tmpfs at `folder`, as root or as root of a user
+ * namespace. Exits with status 77 if the kernel forbids it. */
 static void enter_small_disk(const char *folder)
 {
     unsigned user = getuid(), group = getgid();
@@ -585,8 +586,8 @@ static void a_read_only_disk_can_be_read(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Whatever bytes are wrong: an error or a right answer, no crash; and the check finds most damage.
- */
+/* Bytes are damaged at random: reading gives an error or a right answer, never a crash. The check
+ * finds most damage. */
 static void damage_is_found_and_survived(void **state)
 {
     fixture *f = *state;
@@ -637,7 +638,7 @@ static void damage_is_found_and_survived(void **state)
                  found[0], rounds / 2);
 }
 
-/* A blob whose bytes changed is never handed out as what was stored. */
+/* A blob with changed bytes is never returned as the stored text. */
 static void a_changed_source_is_noticed(void **state)
 {
     fixture *f = *state;
@@ -653,8 +654,8 @@ static void a_changed_source_is_noticed(void **state)
     assert_fails(&error, KF_ERROR_IO, "counts 5 attempts", kf_store_check(f->store, &error));
 }
 
-/* Nor is a verdict: most of one are digits, which look as good as any when a bit of them changed.
- */
+/* A damaged verdict is not returned either. A verdict is mostly digits, so that a flipped bit often
+ * gives another valid digit. */
 static void a_changed_verdict_is_noticed(void **state)
 {
     fixture *f = *state;

@@ -61,8 +61,8 @@ static bool record_source(kf_store *store, const char *run, const char *source, 
                            recorded, error);
 }
 
-/* A run of `count` attempts whose sources carry `mark`, and one source that every store has, with a
- * verdict of this store's own. */
+/* Records a run of `count` attempts with `mark` in their sources, and one source that every store
+ * shares, with this store's own verdict. */
 static void fill(kf_store *store, const char *task, const char *mark, int count,
                  char run[KF_RUN_ID])
 {
@@ -145,8 +145,8 @@ static void copy_file(const char *from, const char *to)
 }
 
 #define SOURCES 5
-/* 0 and 1: two stores that share a task and a source; 2: another task of the same name; 3: a copy
- * of 0 whose run went on; 4: another copy of 0 whose run went on differently. */
+/* 0 and 1: two stores with a common task and source. 2: another task of the same name. 3: a copy of
+ * 0 with a longer run. 4: a copy of 0 with a run that continued differently. */
 static void make_sources(fixture *f, char *paths[SOURCES])
 {
     kf_error error;
@@ -198,14 +198,14 @@ static void test_any_order(void **state)
     /* Twice is once. */
     merged_digest(f, "all.db", paths, (const int[]){0, 0, 1, 2, 3, 3, 4, 1}, 8, hex);
     assert_string_equal(hex, first);
-    /* One missing is another store. */
+    /* A merge without one of the sources gives another store. */
     merged_digest(f, "all.db", paths, orders[0], SOURCES - 2, hex);
     assert_string_not_equal(hex, first);
     free_paths(paths);
 }
 
-/* A run that is not over yet goes on from the merged store: when its attempts began and what it was
- * asking are there. */
+/* An unfinished run continues from the merged store: the start times of its attempts and its open
+ * questions are there. */
 static void test_under_way(void **state)
 {
     fixture *f = *state;
@@ -386,8 +386,8 @@ static void test_bad_sources(void **state)
     sql(bad, "UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT min(source) FROM "
              "candidate)");
     assert_fails(&error, KF_ERROR_IO, "bad.db", kf_store_merge(f->store, bad, &merged, &error));
-    /* Every half of a page zeroed in turn: merges or says whose fault it is, and never leaves a
-     * part behind. */
+    /* Zeroes every half page in turn. A merge succeeds or names the damaged source, and never
+     * leaves a partial file. */
     for (off_t page = 1; page < 80; page++) {
         unlink(bad);
         copy_file(paths[0], bad);
@@ -409,7 +409,7 @@ static void test_bad_sources(void **state)
     free_paths(paths);
 }
 
-/* What was refused left nothing behind. */
+/* Refused sources left no files. */
 static void test_refused_leaves_nothing(void **state)
 {
     fixture *f = *state;

@@ -1,8 +1,8 @@
-/* Tasks: what the loader makes of a good one, and the error for each way to be a bad one.
+/* Tests of the task loader: the contents of a good task, and the error for each kind of bad task.
  *
  * tests/unit/data/tasks/good uses every key. tests/unit/data/tasks/broken.json is a table of
- * changes to it: {"at": {PATH: VALUE, …}} sets (null: removes) fields, "error" is what the message
- * has to contain, "accepted": true says that it is none. */
+ * changes to it. {"at": {PATH: VALUE, …}} sets fields, and null removes them. "error" is a part of
+ * the expected message. "accepted": true marks a change that the loader accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
-/* A bundle of the good task, or of another one, whose json may be changed. */
+/* Returns a bundle of the good task, or of another task, with JSON that a test may change. */
 static cJSON *bundle_of(const char *folder)
 {
     kf_error error = {0};

@@ -9,7 +9,7 @@
 
 #include "build_archive.h"
 
-/* ---- the crate ------------------------------------------------------------------------------- */
+/* ---- the archive ----------------------------------------------------------------------------- */
 
 /* As evaluator/torch/build.py writes it. */
 static size_t put_record(char *at, unsigned kind, const char *key, const char *name,
@@ -64,7 +64,7 @@ static void records_are_read_one_after_the_other(void **state)
         assert_int_equal(count_records(archive, cut), cut >= 147);
 }
 
-/* Of a dry run; nobody here looks into it, and its key and name are nothing. */
+/* A cache of a dry run. No test reads its content, and its key and name are meaningless. */
 static void caches_are_taken_as_they_are(void **state)
 {
     (void)state;

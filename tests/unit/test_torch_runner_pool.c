@@ -236,8 +236,8 @@ static kf_runner *runner_with_memory(kf_runner_pool *pool, int *released)
     return runner;
 }
 
-/* As on a GPU, where what dies does so while others work. An arena of 30 GiB that nobody uses any
- * more left the next large problem one that was too small for its results. */
+/* Simulates a GPU, on which a failing runner may end while others work. An unused pool of 30 GiB
+ * left the next large problem a pool too small for its results. */
 static void memory_that_is_of_no_use_is_given_back_first(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Solutions in Python whose time is looked at, so that nothing may run beside them. */
+/* Python solutions that are timed, so that no other test may run meanwhile. */
 #include "torch_cases.h"
 
 static bool holds(const kf_interval *speedup, double low, double high)
