@@ -1,8 +1,9 @@
-"""Loads what `kforge export` wrote with the real `datasets` library, and lets TRL's own code look at it.
+"""Loads the files of `kforge export` with the real `datasets` library and passes them to TRL's own code.
 
     load_datasets.py FOLDER     with FORMAT.jsonl, FORMAT.parquet and the folder FORMAT of each format
 
-TRL's data_utils.py is executed as it is; only `transformers`, whose classes it names in annotations, is a stand-in, because it would bring PyTorch.
+TRL's data_utils.py runs unmodified. Only `transformers` is a stand-in, because it would need PyTorch. TRL uses its
+classes in annotations only.
 """
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""evaluator/torch/skip_init.py: whose weights need not be drawn, and who has to have them."""
+"""Tests evaluator/torch/skip_init.py: which weights need no values, and which do."""
 import unittest
 
 import torch
@@ -115,7 +115,7 @@ class Unfilled(unittest.TestCase):
         def fails(module):
             raise ValueError("mine")
 
-        self.assertEqual(made(fails), (None, ()))  # it will fail again where all is drawn, and there it is told
+        self.assertEqual(made(fails), (None, ()))  # it fails again with all weights drawn, and that failure is reported
 
         def expects_trouble(module):
             try:
