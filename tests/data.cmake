@@ -7,7 +7,7 @@ target_link_libraries(make_dataset PRIVATE kf_store_export kf_task)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers make_dataset)
 
-# Without kforge's sanitizers, whose runtime would have to come first.
+# Without kforge's sanitizers: their runtime would have to be loaded first.
 add_library(interrupting MODULE cli/interrupting.c)
 target_compile_definitions(interrupting PRIVATE _GNU_SOURCE)
 target_link_libraries(interrupting PRIVATE ${CMAKE_DL_LIBS})

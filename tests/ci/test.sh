@@ -14,8 +14,9 @@
 #   tsan          tests with threads once more with ThreadSanitizer
 #   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (20), two a processor, starting from tests/fuzz/corpus
 #
-# Beside tests that do not measure time, with what they leave of the processors, the next stages' builds are made. The closing line is ctest's, for the sum of all stages.
-# Settings of kforge that the caller's environment may hold are none of the tests' business.
+# While tests run that do not measure time, idle CPUs build the next stages. The last line is
+# ctest's, for the sum of all stages. Settings of kforge in the caller's environment do not reach
+# the tests.
 fuzz_seconds=${KFORGE_FUZZ_SECONDS:-20}
 for variable in "${!KFORGE_@}"; do unset "$variable"; done
 gate_stages=(lint release asan)
@@ -81,7 +82,8 @@ build_stage() {
     make_targets "$root/build/$preset" "${targets[@]}"
 }
 
-# In the background, and of these stages those that are still to come. What goes wrong is told when it is their turn.
+# Builds those of the given stages that are still to come, in the background. Errors are reported
+# once the stage runs.
 build_ahead() {
     local stage
     set -m # a process group that can be ended

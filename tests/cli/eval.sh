@@ -86,7 +86,8 @@ expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
-# --sanitize is --asan there: what reads behind its input is told with its line, and nothing is kept
+# On the CPU device, --sanitize is --asan. The message names the line of an out-of-bounds read.
+# Nothing is stored.
 cat >behind.cu <<'END'
 #include <cuda_runtime.h>
 #include <stdint.h>

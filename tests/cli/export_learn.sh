@@ -78,7 +78,8 @@ for format in sft kto; do
 done
 expect 0 export --store cut.db --format dpo --group task --pairs 100 -o cut.jsonl --force
 rows cut.jsonl 'len(r) > 0 and not any(x["chosen_id"].endswith("/9") for x in r)'
-# Replies that nothing tells apart have no advantage over each other; what ran on different hardware is not compared
+# Replies without a significant difference have no advantage over each other. Results from different
+# hardware are not compared.
 expect 0 export --format grpo --only correct -o noise.jsonl
 rows noise.jsonl 'any(x["speedups"] == [1.5, 1.505] for x in r) and all(x["advantages"] == [0, 0] for x in r if x["speedups"] == [1.5, 1.505])'
 expect 0 export --format grpo --only correct --no-significant -o noise.jsonl --force

@@ -55,7 +55,7 @@ for call in cuInit cuDevicePrimaryCtxRetain nvmlInit_v2; do
     json '[j["name"] for j in o["judges"]] == ["cpu"] and [f for f in o["facts"] if f["subject"] == "sandbox"]'
 done
 
-# ---- in the middle of a job: nobody's fault but the machine's, nothing stored, and not the job's time is waited for
+# ---- in the middle of a job: the machine's fault, nothing stored, no wait for the job's time
 rm -f "$KFORGE_STORE"
 for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy"; do
     FAKE_CUDA_HANG=cuMemCreate within 40 3 $command --device cuda

@@ -46,7 +46,7 @@ folder=${made[0]%/plain/*}
 [ "$(stat -c %a "$folder")" = 700 ] || fail "others may write headers: $(stat -c %A "$folder")"
 "$work/moved/bin/kforge-cpucc" --precompiled "$folder" --keep kept -o copy.so copy.cu || fail "kforge-cpucc --precompiled"
 grep -q "pch_preprocess \"$folder/plain/kforge_cpu.h.gch\"" kept/0.ii || fail "the header does not fit"
-# Without a header: the folder is not ours alone, or there is none.
+# Without a header: other users may write to the folder, or it does not exist.
 chmod 777 "$folder"
 expect_judged 0 eval axpy copy.cu --device cpu --check-only --no-keep
 [ "$(stat -c %a "$folder")" = 777 ] || fail "a folder that others may write was used"

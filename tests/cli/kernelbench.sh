@@ -1,6 +1,8 @@
 #!/bin/bash
-# Ten problems of our own in KernelBench's layout, of the kinds that its levels 1 to 3 have, from the checkout to the leaderboard: imported, the
-# reference renamed ModelNew judged correct, kernels in CUDA C beside it, one that is refused counted, further baselines, claims of a release.
+# Ten problems of our own in KernelBench's layout, like those of its levels 1 to 3, from the
+# checkout to the leaderboard. They are imported. The reference, renamed ModelNew, is judged
+# correct, and so are kernels in CUDA C. A refused problem is counted. Further baselines and a
+# release's claims follow.
 source "$(dirname "$0")/lib.sh"
 needs_torch
 ids=1,2,4,6,7,9,11..13 # 1 of each level
@@ -126,7 +128,8 @@ json 'all(s["build_seconds"] >= 0 and s["judge_seconds"] > 0 for s in o["problem
 expect 0 bench --resume last --store plain.db --device cpu --json
 json 'not any("kernelbench" in s for s in o["problems"][0]["samples"])'
 
-# Against torch.compile, what is known is not judged again; where it can't run, the report says so by name. And times that somebody else has measured.
+# Compared with torch.compile, known samples are not judged again. If it can't run, the report names
+# it. Then times measured elsewhere.
 echo '{"level1": {"2_ReLU.py": {"mean": 0.0154, "hardware": "somebody else'"'"'s"}}}' >times.json
 expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --against compiled --against unknown --baseline-times times.json --json
 json '[s["speedup"] for s in o["problems"][0]["samples"]] == [s["speedup"] for p in json.load(open("report.json"))["problems"] if p["task"] == "level1_2_ReLU" for s in p["samples"]]'
@@ -134,7 +137,8 @@ json '[(a["baseline"], a["measured_here"]) for a in o["against"]] == [("compiled
 json 'o["against"][0]["known"] == 1 or any(word in o["problems"][0]["against"][0]["why"] for word in ("torch.compile", "compiler"))'
 json '[a.get("why") for a in o["problems"][0]["against"][1:]] == ["its task has no baseline of this name", "its shapes are scaled, so it is a different problem"]'
 
-# A release like CUDA-L1's: a problem imported from it, its claims beside what is verified.
+# A release like CUDA-L1's: imports a problem from it, and compares its claims with the verified
+# speedups.
 python3 - "$root" <<'END'
 import json, sys
 text = open(sys.argv[1] + "/tests/kernelbench/level1/2_ReLU.py").read()

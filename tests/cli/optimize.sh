@@ -107,7 +107,8 @@ case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
 says "nothing correct"
 
-# A place that can't be written is told before anything is done for it: no model is asked, no store made, and what is there stays.
+# An output that can't be written is an error at the start. No model is called, no store is made,
+# and existing files stay.
 echo mine >kept.cu
 mkdir taken
 for place in kept.cu/best.cu taken taken/ "kept.cu/more/best.cu" /proc/nowhere/best.cu; do

@@ -5,7 +5,8 @@ task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
 export FAKE_SLEEP=0.03
 
-# Models that think for a while, so that the tuner works meanwhile; what they say depends on chance, so that nobody could say it again.
+# The models take some time, so that the tuner works meanwhile. Their replies are random, so that no
+# later call could give the same reply.
 cat >model.py <<'END'
 import random, sys, time
 prompt = sys.stdin.read()

@@ -29,7 +29,8 @@ try:
 except ValueError as error:
     assert "nonesuch" in str(error)
 END
-# With one that says what the source tells it to: "say WORD…", the first word at the first try
+# With a fake judge that takes its answer from the source: "say WORD…" gives the first word at the
+# first try, and so on.
 cat >judge <<'END'
 #!/usr/bin/env python3
 import json, os, re, sys

@@ -1,6 +1,6 @@
 #!/bin/bash
-# ./run and packages that are missing: root gets them installed and is told which; without root the command that does is printed.
-# The tools that it asks are played by scripts, so that nothing is installed here.
+# ./run and missing packages. As root, it installs and names them. Otherwise, it prints the command
+# to install them. Scripts stand in for its tools, so that the test installs nothing.
 source "$(dirname "$0")/lib.sh"
 mkdir tools tree
 cp "$root/run" tree/run

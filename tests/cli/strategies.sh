@@ -96,7 +96,7 @@ done
 mv prompts/first_draft.md prompts/frist_draft.md
 expect 2 prompt "$task" --prompts prompts
 complains "frist_draft.md: no prompt template is called so; did you mean first_draft.md?"
-# What a scan names in a candidate is shown to people, beside the verdict and not as part of it.
+# The scan's findings about a candidate are shown to the user, but they are not part of the verdict.
 cat >ask <<'END'
 printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n```\n'
 END

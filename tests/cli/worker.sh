@@ -1,5 +1,5 @@
 #!/bin/bash
-# kforge worker as those who write their own client see it.
+# kforge worker as the author of a client sees it.
 source "$(dirname "$0")/lib.sh"
 
 # Hello, an answer to each line, the end with the input.
@@ -38,7 +38,7 @@ echo 'g++ (Distribution 98.2.0-1) 98.2.0' >version
 [ "$(conditions "$work/moved")" = "${old/%98.1.0/98.2.0}" ] || fail "$old, and then: $(conditions "$work/moved")"
 rm -rf moved version
 
-# Nobody reads any more: it ends by itself, though its input stays open.
+# With its output closed, the worker ends by itself, even if its input stays open.
 python3 - "$program" <<'END' || fail "a worker without a reader goes on"
 import subprocess, sys
 worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -1,47 +1,53 @@
 #!/usr/bin/env python3
-"""kernelbench.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: compares KernelBench's own evaluator with kforge on the same
-solutions.
+"""kernelbench.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: compares KernelBench's own evaluator with
+kforge on the same solutions.
 
-FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench (its problems and src/kernelbench). The
-problems are imported at full size. The solution of each is the problem itself, renamed ModelNew. Elementwise problems
-of level 1 also have a kernel in CUDA C, which KernelBench gets through `kforge export --format modelnew`.
+FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench (its problems and
+src/kernelbench). The problems are imported at full size. The solution of each is the problem
+itself, renamed ModelNew. Elementwise problems of level 1 also have a kernel in CUDA C, which
+KernelBench gets through `kforge export --format modelnew`.
 
-Wall times: both sides do the usual work for a folder of solutions. kforge runs one `kforge bench --solutions` with
-nothing built. A solution's wall time is its time to build and judge, by its verdict, and its share of the start (from
-the command's start until its first job). KernelBench runs eval_kernel_against_ref, unmodified, in a process for each
-solution (kernelbench_side.py). Its wall time is that of the process, with extensions compiled anew. A separate
-`kforge eval` also judges 1/19, as a user does for one solution.
+Wall times: both sides do the usual work for a folder of solutions. kforge runs one `kforge bench
+--solutions` with nothing built. A solution's wall time is its time to build and judge, by its
+verdict, and its share of the start (from the command's start until its first job). KernelBench runs
+eval_kernel_against_ref, unmodified, in a process for each solution (kernelbench_side.py). Its wall
+time is that of the process, with extensions compiled anew. A separate `kforge eval` also judges
+1/19, as a user does for one solution.
 
-With GPUS=N both sides have N GPUs. KernelBench then runs N processes at a time, each alone on its GPU. That does not
-shorten their wall times, most of which is drawing large inputs on a CPU. With LANES=N there are N processes for each
-GPU. They draw and compile in parallel, each on its own CPUs as long as there are enough, and take turns with the GPU.
-A process that measures has the GPU alone. Waiting for other processes is not part of the wall time
-(kernelbench_side.py).
+With GPUS=N both sides have N GPUs. KernelBench then runs N processes at a time, each alone on its
+GPU. That does not shorten their wall times, most of which is drawing large inputs on a CPU. With
+LANES=N there are N processes for each GPU. They draw and compile in parallel, each on its own CPUs
+as long as there are enough, and take turns with the GPU. A process that measures has the GPU alone.
+Waiting for other processes is not part of the wall time (kernelbench_side.py).
 
-Times: KernelBench times calls as in src/kernelbench/timing.py and eval.py at 423217d, timing_method "cuda_event". Three
-calls warm up, each followed by a synchronisation. KernelBench empties PyTorch's memory cache. Then it times 101 calls
-one by one and drops the first. Before each call, it synchronises, creates two events, and allocates, fills and releases
-a tensor of 256 MiB. So the L2 cache holds that tensor's last lines, all of them still to be written to memory. It does
-not wait for the fill: the first event, the call and the second event queue up behind it. The fill thus hides the
-launch, as long as it runs, and the time is the GPU's between the events. All calls have the same inputs (seed 42) and
-weights. A call's results may lie at the address of the last but one call's, or of the fill. Autograd is on (weights
-require gradients, and eval.py leaves no_grad before it times), so that a call keeps the tensors for a backward pass
-until its end. The runtime is the mean, rounded to three digits. KernelBench has no median, so kernelbench_side.py
-records the 100 times. kforge's time of a call is the median over batches of calls back to back. They run on sets of
-inputs in a random order, with results kept and autograd off. The time of an empty batch is subtracted. The caches are
-as the last call left them.
+Times: KernelBench times calls as in src/kernelbench/timing.py and eval.py at 423217d, timing_method
+"cuda_event". Three calls warm up, each followed by a synchronisation. KernelBench empties PyTorch's
+memory cache. Then it times 101 calls one by one and drops the first. Before each call, it
+synchronises, creates two events, and allocates, fills and releases a tensor of 256 MiB. So the L2
+cache holds that tensor's last lines, all of them still to be written to memory. It does not wait
+for the fill: the first event, the call and the second event queue up behind it. The fill thus hides
+the launch, as long as it runs, and the time is the GPU's between the events. All calls have the
+same inputs (seed 42) and weights. A call's results may lie at the address of the last but one
+call's, or of the fill. Autograd is on (weights require gradients, and eval.py leaves no_grad before
+it times), so that a call keeps the tensors for a backward pass until its end. The runtime is the
+mean, rounded to three digits. KernelBench has no median, so kernelbench_side.py records the 100
+times. kforge's time of a call is the median over batches of calls back to back. They run on sets of
+inputs in a random order, with results kept and autograd off. The time of an empty batch is
+subtracted. The caches are as the last call left them.
 
-So the table compares medians with medians and means with means. kernelbench_side.py also times the calls in
-KernelBench's process as kforge does. A difference of more than 5 % counts as explained in two cases: kforge's median is
-within 5 % of that time, or it lies between that time and the time of a call with a visible launch and cold host caches.
-kforge times a batch from the request to the answer. That includes a module's way to its first kernel once, with its
-code no longer in the host's caches. The table names the cause: cold (fill or none), autograd, batches (back to back),
-host (a launch with cold caches).
+So the table compares medians with medians and means with means. kernelbench_side.py also times the
+calls in KernelBench's process as kforge does. A difference of more than 5 % counts as explained in
+two cases: kforge's median is within 5 % of that time, or it lies between that time and the time of
+a call with a visible launch and cold host caches. kforge times a batch from the request to the
+answer. That includes a module's way to its first kernel once, with its code no longer in the host's
+caches. The table names the cause: cold (fill or none), autograd, batches (back to back), host (a
+launch with cold caches).
 
-The results are in OUT/kernelbench.json, a row for each solution, and in a table in OUT/kernelbench.md. `gpu_check
-figure` prints the figures. GPU_DEVICE=cpu leaves out KernelBench's side, which needs a GPU. SCALE=ELEMENTS imports
-smaller problems, which KernelBench's side does not have. SECONDS_EACH is kforge's time for timing. Another call with
-the same OUT continues. A stopped call reports its results so far.
+The results are in OUT/kernelbench.json, a row for each solution, and in a table in
+OUT/kernelbench.md. `gpu_check figure` prints the figures. GPU_DEVICE=cpu leaves out KernelBench's
+side, which needs a GPU. SCALE=ELEMENTS imports smaller problems, which KernelBench's side does not
+have. SECONDS_EACH is kforge's time for timing. Another call with the same OUT continues. A stopped
+call reports its results so far.
 """
 import concurrent.futures
 import json

@@ -1,26 +1,28 @@
-"""kernelbench_side.py CHECKOUT PROBLEM SOLUTION FOLDER [DEVICE]: runs KernelBench's own evaluator on one solution, in its
-own process as KernelBench's scripts do.
+"""kernelbench_side.py CHECKOUT PROBLEM SOLUTION FOLDER [DEVICE]: runs KernelBench's own evaluator
+on one solution, in its own process as KernelBench's scripts do.
 
-eval_kernel_against_ref runs unmodified, with 5 trials and 100 timed calls. Extensions are compiled in FOLDER. Missing
-packages that serve only to query models or to download are replaced by stand-ins. The last line of the output is
-"kforge: " and the result as JSON.
+eval_kernel_against_ref runs unmodified, with 5 trials and 100 timed calls. Extensions are compiled
+in FOLDER. Missing packages that serve only to query models or to download are replaced by
+stand-ins. The last line of the output is "kforge: " and the result as JSON.
 
-KernelBench's summary keeps mean, deviation, minimum and maximum of its times, each rounded to three digits. This script
-also records the times themselves: "samples" has all of them for the candidate and then the reference. After each of
-the two, the same process times the same calls in other ways. These times explain differences to kforge's:
-    plain_ms  as KernelBench does, but without autograd, which KernelBench leaves on while it times (median of 20 calls)
-    warm_ms   as KernelBench does, but without the write before the call: the cache is as the last call left it
-              (median of 20)
-    host_ms   with no queued work before the call to hide its launch, and with the host's caches emptied, as if other
-              processes had computed since the last call (median of 20)
-    batch_ms  as kforge does: without autograd, calls back to back between two events, on three copies of the inputs in
-              turn, results kept (median of 9 batches)
+KernelBench's summary keeps mean, deviation, minimum and maximum of its times, each rounded to three
+digits. This script also records the times themselves: "samples" has all of them for the candidate
+and then the reference. After each of the two, the same process times the same calls in other ways.
+These times explain differences to kforge's:
+    plain_ms  as KernelBench does, but without autograd, which KernelBench leaves on while it times
+              (median of 20 calls)
+    warm_ms   as KernelBench does, but without the write before the call: the cache is as the last
+              call left it (median of 20)
+    host_ms   with no queued work before the call to hide its launch, and with the host's caches
+              emptied, as if other processes had computed since the last call (median of 20)
+    batch_ms  as kforge does: without autograd, calls back to back between two events, on three
+              copies of the inputs in turn, results kept (median of 9 batches)
 "other_seconds" is the time that this took. It is not part of KernelBench's time.
 
-GPU_TURN names a lock file for processes that share a GPU. A process that uses the GPU holds a shared lock. A process
-that measures holds an exclusive lock. A process that draws inputs or compiles holds no lock: that is most of
-KernelBench's time and needs no GPU. Meanwhile it releases the memory in PyTorch's cache. Waiting for the lock is part
-of "other_seconds".
+GPU_TURN names a lock file for processes that share a GPU. A process that uses the GPU holds a
+shared lock. A process that measures holds an exclusive lock. A process that draws inputs or
+compiles holds no lock: that is most of KernelBench's time and needs no GPU. Meanwhile it releases
+the memory in PyTorch's cache. Waiting for the lock is part of "other_seconds".
 """
 import fcntl
 import importlib

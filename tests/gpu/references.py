@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""references.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: judges every reference of KernelBench as a candidate.
+"""references.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: judges every reference of KernelBench as a
+candidate.
 
-FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench. The problems of LEVELS (1 2 3) are
-imported at full size, or with SCALE=ELEMENTS. The Model of each, renamed ModelNew, becomes a solution in KernelBench's
-layout. One `kforge bench --solutions` on GPUS GPUs judges them all. It takes SECONDS_EACH (0.2) for timing and measures
-once. KernelBench's own protocol runs only if PROTOCOL is set. All solutions have to be correct. AGAINST (compiled)
-names a further baseline of the tasks. Their times are compared with it.
+FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench. The problems of
+LEVELS (1 2 3) are imported at full size, or with SCALE=ELEMENTS. The Model of each, renamed
+ModelNew, becomes a solution in KernelBench's layout. One `kforge bench --solutions` on GPUS GPUs
+judges them all. It takes SECONDS_EACH (0.2) for timing and measures once. KernelBench's own
+protocol runs only if PROTOCOL is set. All solutions have to be correct. AGAINST (compiled) names a
+further baseline of the tasks. Their times are compared with it.
 
-OUT holds the report in all forms, and references.json with a row for each problem. Another call with the same OUT
-continues. A stopped call reports its results so far.
+OUT holds the report in all forms, and references.json with a row for each problem. Another call
+with the same OUT continues. A stopped call reports its results so far.
 """
 import json
 import os

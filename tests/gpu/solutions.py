@@ -1,12 +1,14 @@
-"""Shared code of references.py, cudal1.py and kernelbench.py: imports problems, judges a folder of solutions with one
-`kforge bench`, prints figures, and handles being stopped.
+"""Shared code of references.py, cudal1.py and kernelbench.py: imports problems, judges a folder of
+solutions with one `kforge bench`, prints figures, and handles being stopped.
 
-Each script keeps its results in its own folder, OUT, and another call continues there. It skips problems that were
-imported or refused. It resumes a bench with the same suite and solutions. Another bench takes the verdicts in the
-store. With IMPORT_ONLY set, the scripts end after the import, which needs no GPU and no run.sh: 14 minutes on two CPUs
-for all of KernelBench. run.sh looks for OUT in LOGS/PART. It stops a part with SIGTERM to the part's process group, so
-`kforge` gets the signal, too. `kforge` then starts no further problem, waits for the running verdicts and ends. Every
-verdict is stored at once. A part has STOP_SECONDS for that wait and for its tables. run.sh waits twice as long.
+Each script keeps its results in its own folder, OUT, and another call continues there. It skips
+problems that were imported or refused. It resumes a bench with the same suite and solutions.
+Another bench takes the verdicts in the store. With IMPORT_ONLY set, the scripts end after the
+import, which needs no GPU and no run.sh: 14 minutes on two CPUs for all of KernelBench. run.sh
+looks for OUT in LOGS/PART. It stops a part with SIGTERM to the part's process group, so `kforge`
+gets the signal, too. `kforge` then starts no further problem, waits for the running verdicts and
+ends. Every verdict is stored at once. A part has STOP_SECONDS for that wait and for its tables.
+run.sh waits twice as long.
 """
 import hashlib
 import json

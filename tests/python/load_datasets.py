@@ -1,9 +1,9 @@
-"""Loads the files of `kforge export` with the real `datasets` library and passes them to TRL's own code.
+"""Loads the files of `kforge export` with the real `datasets` library. Passes them to TRL's code.
 
     load_datasets.py FOLDER     with FORMAT.jsonl, FORMAT.parquet and the folder FORMAT of each format
 
-TRL's data_utils.py runs unmodified. Only `transformers` is a stand-in, because it would need PyTorch. TRL uses its
-classes in annotations only.
+TRL's data_utils.py runs unmodified. Only `transformers` is a stand-in, because it would need
+PyTorch. TRL uses its classes in annotations only.
 """
 import importlib.util
 import pathlib

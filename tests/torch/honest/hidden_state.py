@@ -4,7 +4,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """Draws the same tensors as the problem's constructor, in the same order: the weights and the others."""
+    """Draws all tensors of the problem's constructor, in the same order."""
 
     def __init__(self, features_in, features_out):
         super().__init__()
