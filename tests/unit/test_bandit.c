@@ -64,7 +64,7 @@ static void each_is_tried_first_the_heaviest_before(void **state)
     assert_int_equal(kf_bandit_choose(arms, 0, &rule, 0), -1);
 }
 
-/* Plays `rounds`; counts how often each arm was chosen in the second half. */
+/* Plays `rounds` rounds and counts how often each arm was chosen in the second half. */
 static void play(kf_bandit_arm *arms, const double *good, const double *cost, size_t count,
                  int rounds, int *late)
 {

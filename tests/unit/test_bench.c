@@ -220,7 +220,8 @@ static void solutions_are_found(void **state)
     kf_directory_remove(folder, NULL);
 }
 
-/* A release as one object of its levels; and what its solutions were written for. */
+/* A release as one object of its levels, and the problem texts that its solutions were written
+ * for. */
 static void releases_say_what_they_were_written_for(void **state)
 {
     (void)state;

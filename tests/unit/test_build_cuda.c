@@ -127,7 +127,7 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");
     kf_directory_remove(toolkit, NULL);
     assert_string_equal(words, "nvcc 13.0.88, gcc 4.5.6");
-    /* what the cache keeps was built with it, too */
+    /* the cache key contains the compiler, too */
     assert_non_null(strstr(toolchain, "gcc 4.5.6"));
 }
 

@@ -246,8 +246,8 @@ static void half_accumulators_do_not_pass(void **state)
     }
 }
 
-/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, err by 2.4 and 1.7
- * u of the scale; one more rounding by 0.6. */
+/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, have errors of 2.4
+ * and 1.7 u of the scale. One more rounding adds 0.6 u. */
 static void one_rounding_is_not_multiplied(void **state)
 {
     (void)state;

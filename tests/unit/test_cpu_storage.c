@@ -72,9 +72,9 @@ __attribute__((visibility("default"))) void *malloc(size_t size)
     return result;
 }
 
-/* Arguments that wait in vector registers until the loop over threads begins, in each kind of
- * kernel; so much storage that the loader has to allocate it; and a function of the host that has
- * storage, too. */
+/* Three cases: arguments that stay in vector registers until the loop over threads begins, in each
+ * kind of kernel; storage so large that the loader has to allocate it; a host function with
+ * storage. */
 static const char source[] =
     "#include <cuda_runtime.h>\n"
     "#define N 4096\n"

@@ -227,8 +227,8 @@ static void test_numbers(void **state)
     kf_buffer_free(&all.text);
 }
 
-/* Parents stay with their attempts when others are left out; verdicts outside runs come after all
- * attempts, each once; what JSON readers get back is the scrubbed text. */
+/* Parents stay with their attempts if other attempts are left out. Verdicts outside runs come after
+ * all attempts, each once. JSON readers get the scrubbed text. */
 static void test_rows(void **state)
 {
     fixture *f = *state;

@@ -14,9 +14,9 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? &verdict->findings[0] : NULL;
 }
 
-/* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct,
- * "w" wrong, "g" cheating of another kind; how many of them are made where each takes so many
- * seconds of 60. */
+/* Simulates rounds with these statuses: "i" interference, "m" impossible, "e" early, "c" correct,
+ * "w" wrong, "g" cheating of another kind. Returns the number of rounds if each takes `seconds` of
+ * 60 s. */
 static int rounds_made(const char *statuses, double seconds)
 {
     kf_rounds rounds = {0};

@@ -525,8 +525,7 @@ static void damaged_binaries_are_refused(void **state)
     for (size_t cut = 0; cut < size; cut += size / 97 + 1)
         assert_false(kf_elf_code_hash(self, cut, other, &error) && strcmp(hex, other) == 0 &&
                      cut < size / 2);
-    /* Any byte of the header may be anything; what matters is that nothing outside is read
-     * (AddressSanitizer). */
+    /* Any byte of the header may have any value. No byte outside may be read (AddressSanitizer). */
     for (size_t at = 0; at < 64; at++)
         for (int value = 0; value < 256; value += 51) {
             char kept = self[at];

@@ -17,8 +17,7 @@
 
 #include <cmocka.h>
 
-/* Runs the program's groups and returns its exit status; 77 means that it was skipped. Each program
- * defines it. */
+/* Runs the program's groups and returns its exit status (77: skipped). Each program defines it. */
 int test_program(void);
 
 /* Runs the cases that the arguments name, with the group's fixtures around them, or lists them.
@@ -33,9 +32,9 @@ size_t test_count_named(const struct CMUnitTest *cases, size_t count);
 /* True if the cases are to be listed only. */
 int test_lists_only(void);
 
-/* Makes a case of each file BEFORE*BEHIND: its name is `label` and the text that * stands for, its
- * initial state the file's path. Returns how many there are, at most `room`. The texts belong to
- * test_main.c. */
+/* Makes a case of each file BEFORE*BEHIND. Its name is `label` and the text that * matches. Its
+ * initial state is the file's path. Returns the number of cases, at most `room`. test_main.c owns
+ * the texts. */
 size_t test_cases_of_files(const char *label, const char *before, const char *behind,
                            CMUnitTestFunction function, struct CMUnitTest *cases, size_t room);
 

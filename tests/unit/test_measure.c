@@ -407,8 +407,9 @@ static void less_than_nothing_convicts_nobody(void **state)
         assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
         drop(f);
     }
-    figures *f = made(0.00004, 0.00002, 0); /* of half of the pairs: their median ratio lies between
-                                               2 and infinity, their median time above nothing */
+    /* of half of the pairs: their median ratio is between 2 and infinity, their median time
+     * positive */
+    figures *f = made(0.00004, 0.00002, 0);
     for (int k = 0; k < 64; k++) f->run.record.batches[1].seconds[k] -= k % 2 ? 0.000039 : 0;
     assert_true(concluded(f)->candidate_seconds > 0 && isnan(f->bench.result->speedup.value));
     drop(f);

@@ -1,4 +1,4 @@
-/* What counts as waiting for a runner, and what as the machine's doing. */
+/* Tests which time counts as waiting for a runner, and which as the machine's stall. */
 #include <math.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -50,8 +50,8 @@ static void who_keeps_the_waiter_from_running_pays_for_that(void **state)
         {0.1, 0.2, 0, 0.1}, /* in time */
         {5, 0, 0, 0.2},     /* stood still, all of it */
         {5, 0, 4.9, 0.2},   /* others had the processor */
-        /* only the waiter stood still; or a virtual machine that takes what it missed for a
-           process's time */
+        /* only the waiting process stood still; or a virtual machine adds its missed time to a
+         * process's CPU time */
         {5, 5, 0, 0.2},
         {5, 9, 4.9, 5},      /* hundreds of threads of the runner had it */
         {5, 1, 4.9, 1.2},    /* it and others */

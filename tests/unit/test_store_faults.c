@@ -137,7 +137,7 @@ static void an_old_store_is_migrated(void **state)
         kf_autofree char *reply = kf_store_model_call_text(store, 1, KF_CALL_REPLY, &size, &error);
         assert_string_equal(reply, "r");
         if (again) break;
-        /* what version 1 had not */
+        /* added after version 1 */
         assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy", 1e9, &error));
         assert_ok(&error, kf_store_record(store,
                                           &(kf_store_attempt_new){.run = run.id,
@@ -325,7 +325,7 @@ static void record_until_killed(const char *path, const char *run, int64_t from,
     }
 }
 
-/* What is in the store must be whole, and hold at least what was acknowledged. Returns the number
+/* Checks that the store is intact and holds at least the acknowledged attempts. Returns the number
  * of attempts. */
 static int64_t inspect(const char *path, const char *id, int64_t acknowledged)
 {

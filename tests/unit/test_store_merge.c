@@ -1,5 +1,6 @@
-/* Merging and caring for stores: the same result in any order, again, and after a kill -9 anywhere;
- * sources that are no stores, newer, cut or damaged; backup, vacuum, stats. */
+/* Merging and maintenance of stores. A merge gives the same result in any order, again, and after a
+ * kill -9 at any point. Also sources that are not stores, are newer, cut or damaged, and backup,
+ * vacuum and stats. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -279,7 +280,7 @@ static void test_report(void **state)
     free_paths(paths);
 }
 
-/* The best of a task after merging is the best of all stores; lineage survives. */
+/* The best candidate of a task after merging is the best of all stores. Ancestors are kept. */
 static void test_queries_after(void **state)
 {
     fixture *f = *state;
@@ -478,7 +479,7 @@ static void test_vacuum_and_stats(void **state)
     assert_ok(&error, kf_store_vacuum(f->store, 1, &dropped, &error)); /* none is a day old */
     assert_int_equal(dropped, 0);
     assert_ok(&error, kf_store_vacuum(f->store, 0, &dropped, &error));
-    /* the wrong ones; those that are correct and stand keep their evidence */
+    /* the wrong ones. The correct and still valid ones keep their evidence */
     assert_int_equal(dropped, 2);
     assert_ok(&error, kf_store_get_stats(f->store, &after, &error));
     assert_int_equal(after.samples, 10);

@@ -29,7 +29,7 @@
 static kf_judge *judge;
 static bool results_unread; /* the judge may not read its runners' memory here */
 
-/* The value behind "KEY: " in the first line, up to ';'; "" when it is not there. */
+/* Copies the value after "KEY: " in the first line, up to ';', to `value`, or "" without it. */
 static void field(const char *source, const char *key, char *value, size_t size)
 {
     char line[512], wanted[64];
