@@ -158,8 +158,8 @@ static int find(const settings *set, const char *strategy)
     return -1;
 }
 
-/* The first N at which the mean curve reaches `level`; the number of proposals and one where it
- * never does. */
+/* Returns the first N at which the mean curve reaches `level`, or the number of proposals plus one
+ * if it never does. */
 static int reaches(const double *curve_mean, int proposals, double level)
 {
     for (int i = 0; i <= proposals; i++)

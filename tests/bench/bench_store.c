@@ -177,9 +177,9 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Records attempts `from` … `to` - 1 in groups; returns the seconds spent in the store, and those
- * that this process had a core for: the two differ by waiting for the disk and, on a busy machine,
- * for a core. */
+/* Records attempts `from` … `to` - 1 in groups. Returns the seconds spent in the store, and this
+ * process's CPU seconds. The two differ by waits for the disk and, on a busy machine, for a
+ * core. */
 static double fill(kf_store *store, const char *run, int64_t from, int64_t to, bool realistic,
                    size_t *json_bytes, double *cpu)
 {

@@ -53,16 +53,17 @@ bool space_read(space *s, const char *task, kf_error *error);
 void space_free(space *s);
 /* All zero but the tunables, which have the file's defaults. */
 variant space_naive(const space *s);
-/* The source; with `declared` its tunables are declared as such, else they are plain numbers. */
+/* Writes the source. With `declared`, its tunables are declared as tunables, else they are plain
+ * numbers. */
 void space_emit(const space *s, const variant *v, bool declared, kf_buffer *out);
 /* "ROW=1 KEEP=0 THREADS=128", and " BUG=1". */
 void space_key(const space *s, const variant *v, char *text, size_t size);
-/* The reverse, from the first variant line in `source`; what it leaves out is as in space_naive.
- * False when there is no such line. */
+/* Reads a variant from the first variant line in `source`, the reverse of space_emit(). Values that
+ * the line leaves out are those of space_naive(). False without a variant line. */
 bool space_parse(const space *s, const char *source, variant *v);
 /* Sets an axis from "-DNAME=VALUE" flags. */
 void space_flag(const space *s, variant *v, const char *flag);
-/* Counts through all variants without a mistake; false behind the last one. */
+/* Advances to the next variant without a mistake. False after the last one. */
 bool space_next(const space *s, variant *v);
 
 #endif

@@ -71,8 +71,7 @@ static void end_process(kf_sandbox *s)
     if (write(s->ended_fd, &one, sizeof one) < 0) abort();
 }
 
-/* Reads what the judge has asked meanwhile; a command's payload and its descriptors are of no
- * interest. */
+/* Reads the judge's requests meanwhile. It ignores a command's payload and descriptors. */
 static void listen_to_judge(kf_sandbox *s)
 {
     char bytes[65536];

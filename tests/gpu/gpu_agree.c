@@ -49,8 +49,8 @@ static double by_counters(kf_judge *judge, const kf_problem *problem, const char
     return kf_median(rounds, COUNTED);
 }
 
-/* Of a side's batches and single calls, in seconds: what a batch costs that a call does not, as a
- * line through both says. */
+/* Returns the fixed cost of a batch in seconds: the intercept of a line through the medians of a
+ * side's batches and single calls. */
 static double intercept(const kf_workload_verdict *w, char batch, char single)
 {
     double batches[512], singles[512];
@@ -65,8 +65,8 @@ static double intercept(const kf_workload_verdict *w, char batch, char single)
                      : NAN;
 }
 
-/* Of all workloads from SHORTEST up: how many there are, and how far outside of the two clocks the
- * worst of them is. */
+/* Covers all workloads from SHORTEST up: their number, and how far the worst is outside of the
+ * range of both clocks. */
 static struct {
     int count;
     double above, below;
@@ -165,8 +165,8 @@ static struct {
     double seconds[MAX_COUNTED];
 } counting_took;
 
-/* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what
- * CUPTI did around the calls, each pass, and what lies between. */
+/* Prints how the `whole` seconds of counting were spent: the judge's steps, CUPTI's work around the
+ * calls, each pass, and the rest. */
 static void print_times(const cJSON *counters, double whole)
 {
     static const char *const steps[] = {"lock",      "buffers", "runner", "load",
@@ -198,7 +198,8 @@ static void print_times(const cJSON *counters, double whole)
     printf("; the rest of it %.1f\n", (kf_json_get_number(seconds, "count", NAN) - inside) * 1e3);
 }
 
-/* Of the first workload that was timed: those that are only checked come before it. */
+/* Returns the seconds of the first timed workload. Workloads that are only checked come before
+ * it. */
 static double seconds_of_a_call(const kf_verdict *verdict)
 {
     for (size_t i = 0; verdict && i < verdict->workload_count; i++)

@@ -1,22 +1,22 @@
-/* Checks that need a GPU; tests/gpu/run.sh runs them. Each prints one line a finding and returns
- * the number of failures. */
+/* Checks that need a GPU. tests/gpu/run.sh runs them. Each prints one line for each finding and
+ * returns the number of failures. */
 #ifndef KFORGE_GPU_CHECK_H
 #define KFORGE_GPU_CHECK_H
 
 #include "kforge/judge.h"
 
-/* gpu_figure.c: a line for people and one of JSON into the file that GPU_FIGURES names; GPU_PART
- * says what it belongs to. Is the target reached? */
+/* gpu_figure.c: prints a line, and appends a line of JSON to the file in GPU_FIGURES. GPU_PART
+ * names the part that the figure belongs to. True if the target is reached. */
 typedef enum gpu_sense { GPU_AT_LEAST, GPU_AT_MOST } gpu_sense;
 bool gpu_figure(const char *name, double value, const char *unit, gpu_sense sense, double target);
 
 int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
-/* hostile and honest candidates; filter may be NULL */
+/* hostile and honest candidates. `filter` may be NULL */
 int check_corpus(kf_judge *judge, const char *folder, const char *filter);
-/* every seed is right; its speedup */
+/* every seed is correct; prints its speedup */
 int check_seeds(kf_judge *judge, const char *task, double seconds);
-/* gpu_same.c: the baseline against itself, of each task `times` jobs one behind the other and built
- * ahead as a worker does it. */
+/* gpu_same.c: the baseline against itself, `times` jobs of each task in a row, built ahead as a
+ * worker does. */
 int check_same(kf_judge *judge, int count, char *const *tasks, int times, double seconds);
 #define GPU_MAX_SAME 512
 typedef struct gpu_pipeline {
@@ -60,7 +60,7 @@ int check_reached(kf_judge *judge, const char *task, const char *path, const cha
 int check_counters(kf_judge *judge, int count, char *const *tasks, double seconds);
 /* gpu_sanitize.c: planted faults are found */
 int check_sanitize(kf_judge *judge, const char *folder, const char *task);
-/* gpu_torch.c: solutions in Python; filter may be NULL */
+/* gpu_torch.c: Python solutions. `filter` may be NULL */
 int check_torch(kf_judge *judge, const char *folder, const char *filter);
 /* Judges problems for PyTorch. The candidate is candidate.cu or candidate.py in the folder of
  * task.json, else the reference itself. With 0 seconds, nothing is timed. */

@@ -30,8 +30,7 @@
 #define ALLOWED 0.01
 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
 #define HALF_WIDTH 0.002
-/* of the protocol without defences, one behind each pair; what pairs leave over is made at the end
- */
+/* turns of the protocol without defences, one after each pair; missing turns run at the end */
 #define MIN_TURNS 15
 #define MAX_TURNS 60
 #define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
@@ -41,7 +40,7 @@ typedef struct line {
     double call, fixed; /* seconds */
 } line;
 
-/* Of one workload in its runners' processes. */
+/* Covers one workload, measured in its runners' processes. */
 static struct {
     /* by side: calls of the shorter and the longer batch; 0: not known yet */
     uint32_t counts[2][2];
@@ -130,14 +129,14 @@ static double quotient_of_lines(line sides[2])
     return kf_median(quotients, protocol.made);
 }
 
-/* Of the middle half, on either side of the median. */
+/* Returns half the interquartile range, relative to the median. */
 static double spread(const double *values)
 {
     return (kf_quantile(values, TURNS, 0.75) - kf_quantile(values, TURNS, 0.25)) / 2 /
            kf_median(values, TURNS);
 }
 
-/* Of the judged speedup and another; NaN where one of them is not to be had. */
+/* Quotients of the judged speedup and another, NaN if one of the two is missing. */
 typedef struct quotients {
     double same_processes, plain;
 } quotients;
