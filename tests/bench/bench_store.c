@@ -1,11 +1,11 @@
-/* The store's speed: verdicts recorded per second, and queries on a large population.
+/* Measures the store's speed: verdicts recorded per second, and queries on a large population.
  *
  *     bench_store [CANDIDATES [FOLDER]]     (1,000,000; a temporary folder)
- *     bench_store CANDIDATES STORE RUN      queries alone, on a store that is there
+ *     bench_store CANDIDATES STORE RUN      queries only, on an existing store
  *
- * The first 50,000 attempts carry verdicts like the judge's: some 3 KB of JSON with three workloads
- * and their samples, a source of its own each, two parents, 200 bytes of search state; committed in
- * groups of 1,000. The rest of the population is filled with smaller ones. */
+ * The first 50,000 attempts have verdicts like the judge's: some 3 KB of JSON with three workloads
+ * and their samples, a source each, two parents, 200 bytes of search state. They are committed in
+ * groups of 1,000. Smaller attempts fill the rest of the population. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -133,7 +133,8 @@ run_stage() {
         ;;
     tsan)
         build_now tsan
-        # A child of a raw clone has ThreadSanitizer's own locks as they were; when another thread held one it waits for ever. That is tried again.
+        # A child of a raw clone inherits ThreadSanitizer's own locks. If another thread held one,
+        # the child waits for ever. Such a test runs again.
         TSAN_OPTIONS="halt_on_error=1 atexit_sleep_ms=0" run_ctest tsan tsan -j "$jobs" -L '^threads$' --repeat after-timeout:3
         ;;
     fuzz)
@@ -147,7 +148,7 @@ run_stage() {
     esac
 }
 
-# True if the stage has passed on these files; counts its tests then.
+# True if the stage has passed on these files. Then counts its tests.
 has_passed() {
     local key tests took
     read -r key tests took 2>/dev/null <"$results/$1" || return 1
@@ -214,7 +215,8 @@ run_named() {
 
 case " ${gate_stages[*]} ${full_stages[*]} full " in
 *" ${1:-lint} "*)
-    # A stage, which needs all packages. Where the distribution has PyTorch its tests run, too; elsewhere they say that they are skipped.
+    # A stage, which needs all packages. The tests of PyTorch run if the distribution has it.
+    # Otherwise they report that they are skipped.
     stages=("$@")
     [ $# != 0 ] || stages=("${gate_stages[@]}")
     [[ " $* " != *' full '* ]] || stages=("${gate_stages[@]}" "${full_stages[@]}")

@@ -43,7 +43,7 @@ one, two = ([row[0] for row in sqlite3.connect(name).execute("select provider fr
 print(*one)
 sys.exit(one != two)
 END
-# What each has cost and earned, by name.
+# The cost and the gain of each model, by name.
 run=$(python3 -c 'import sqlite3; print(sqlite3.connect("bandit.db").execute("select key from run").fetchone()[0])')
 expect 0 show "$run" --store bandit.db --json
 json 'sorted(p["proposer"].split(":")[1].split(".")[0] for p in o["proposers"] if p["calls"]) == ["cheap", "dear", "useless"]'

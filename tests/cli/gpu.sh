@@ -51,7 +51,7 @@ facts = json.load(open(sys.argv[1] + "/doctor.json"))["facts"]
 assert [f for f in facts if f["state"] == "fault" and "does not answer" in f["text"]], facts
 END_OF_PYTHON
 
-# KernelBench's evaluator needs a GPU; what is around it does not.
+# KernelBench's evaluator needs a GPU. The code around it does not.
 for python in python3 /usr/bin/python3; do
     "$python" -c "import torch" 2>/dev/null || continue
     LOGS=$work/logs2 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench PROBLEMS=1/1 SCALE=100000 SECONDS_EACH=0.1 \

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What is amiss with a GPU: `doctor` and each command that opens the device say which, where and what to do, on one line, with status 3; by a driver that pretends.
+# Faults of a GPU, with a simulated driver. `doctor` and each command that opens the device print
+# one line and exit with status 3. The line names the fault, the device and the remedy.
 source "$(dirname "$0")/lib.sh"
 
 fake=$bin/../tests/fake_driver
@@ -24,7 +25,7 @@ tells_of() {
     case $err in *"$1"*) ;; *) fail "the messages do not say \"$1\": $err" ;; esac
 }
 
-# Everything that opens the device ends by itself, with status 3 and such a line; what it began is gone.
+# Each command that opens the device ends by itself with status 3 and one line. It leaves no files.
 all_say() {
     for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy" worker "selftest --filter vecadd"; do
         expect 3 $command --device cuda

@@ -1,5 +1,6 @@
 #!/bin/bash
-# import: problems of our own in KernelBench's layout, good and bad; what a suite is; folders that are there already.
+# import: good and bad problems of our own in KernelBench's layout, the definition of a suite, and
+# existing folders.
 source "$(dirname "$0")/lib.sh"
 
 # Without PyTorch: a folder that is no suite gets its usual error. Other imports report that PyTorch
@@ -52,7 +53,7 @@ expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
 expect 0 task show tf32/3_Linear --json
 json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
 
-# Where the mode matters, the task and its description say so.
+# If the mode matters, the task and its description name it.
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
 for mode in train eval; do

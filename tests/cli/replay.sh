@@ -89,7 +89,7 @@ killed 7 optimize "$task" "${three[@]}" --seed 5 --model "exec:python3 model.py"
 expect 0 optimize --resume last "${three[@]}"
 expect 0 optimize --model "replay:$(run_in)" "${three[@]}"
 
-# What can't be repeated says so.
+# A run that can't be repeated gives an error.
 expect 2 optimize "$task" --model replay:nosuchrun --workers "$fake" --store one.db
 complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json

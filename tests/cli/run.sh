@@ -57,7 +57,8 @@ try 3
 case $err in *"this takes about 26 seconds on 8 processors"*) ;; *) fail "no estimate: $err" ;; esac
 rm tools/nproc
 
-# Installing leaves a list of what it put there; another version's leftovers go, and so does everything that is listed.
+# An installation lists its files. Files of another version are deleted. Uninstalling deletes all
+# listed files.
 mkdir -p tree/build/release tree/build/release/new
 touch tree/build/release/build.ninja
 play ninja 'exit 0'

@@ -2,7 +2,7 @@
 # list and show on a store that make_store wrote, and on files that are not stores.
 source "$(dirname "$0")/lib.sh"
 
-# Without a store at the usual place there are no runs yet; a store that was named has to be there.
+# Without a store at the default path, there are no runs yet. A named store has to exist.
 expect 2 list
 complains "no store there yet"
 store=$KFORGE_STORE
@@ -110,7 +110,7 @@ stored=$out
 expect 0 show "$root/tasks/axpy"
 [ "$(tail -n +2 <<<"$out")" = "$(tail -n +2 <<<"$stored")" ] || fail "the stored task differs from the folder"
 
-# What is not there
+# Things that do not exist.
 expect 2 show c99
 complains "no candidate 99"
 expect 2 show zzzz
