@@ -76,7 +76,7 @@ ELEMENTWISE = {
     "1/31": "v > 0.f ? v : expm1f(v)",
     "1/32": "fminf(fmaxf(v, -1.f), 1.f)",
 }
-KINDS = {"reference": 2, "CUDA C": 10} # times less than KernelBench takes that are to be reached
+KINDS = {"reference": 2, "CUDA C": 10} # target: this many times faster than KernelBench
 WITHIN = 0.05
 
 
@@ -140,7 +140,7 @@ def by_kforge(report, solutions):
     rows, judged = {}, {s["label"]: s for _, s in shared.samples_of(report)}
     sessions = (report or {}).get("sessions", [])
     if len(sessions) == 1 and sessions[0]["first"] is not None:
-        # The first verdict less what its job took; commands that went on would each have a start.
+        # The time of the first verdict less that of its job. A resumed command would have a start of its own.
         seconds, label = sessions[0]["first"]
         start = max(0, seconds - sum(judged.get(label, {}).get(key) or 0 for key in ("build_seconds", "judge_seconds")))
     else:
@@ -178,7 +178,7 @@ def by_kernelbench(place, python, checkout, solution, gpu, turn):
     result = json.loads(lines[-1][len("kforge: "):])
     row = {"correct": bool(result["correctness"]), "wall": done.wall - result["other_seconds"], "other_seconds": result["other_seconds"],
            "stated_mean_ms": result.get("runtime"), "metadata": result.get("metadata")}
-    for side, times in zip(("candidate", "baseline") if row["correct"] else ("baseline",), result["timed"]): # what is not correct is not timed
+    for side, times in zip(("candidate", "baseline") if row["correct"] else ("baseline",), result["timed"]): # incorrect solutions are not timed
         row[side + "_ms"], row[side + "_mean_ms"] = times["median_ms"], times["mean_ms"]
         row[side] = times
     return row
@@ -221,13 +221,13 @@ def eval_alone(place, solution, seconds):
         return {"status": "none", "message": shared.tail(done.messages, 400), "wall": done.wall}
 
 
-# ---- what differs
+# ---- differences
 
 def by(a, b):
     return a / b if a and b else None
 
 
-SHORT_BATCH_MS = 2 # kforge's are no shorter, where a call is not
+SHORT_BATCH_MS = 2 # kforge's batches are at least that long, unless a call is longer
 WAYS = {"no autograd": "plain_ms", "no fill": "warm_ms", "host": "host_ms", "batches": "batch_ms"} # of kernelbench_side.py
 
 
@@ -323,9 +323,9 @@ def main():
         solution.write(place)
     file = os.path.join(place.out, "kernelbench.json")
     known = {(r["problem"], r["kind"]): r for r in shared.read_json(file, {}).get("rows", [])}
-    # PyTorch's files are in memory for either side; on a machine that has just started, reading them takes longer than all else.
+    # Both sides get PyTorch's files from the page cache. On a machine that has just started, reading them takes longest.
     subprocess.run([os.environ.get("KFORGE_PYTHON", "python3"), "-c", "import torch"], stdin=subprocess.DEVNULL, capture_output=True)
-    # 1/19 alone first: it is named, and a part that is stopped has it.
+    # 1/19 alone first, so that a stopped part has it.
     alone = shared.read_json(file, {}).get("alone", {})
     for solution in solutions:
         if solution.problem == "1/19" and solution.kind not in alone and not shared.stopped:

@@ -21,7 +21,7 @@ import solutions as shared
 
 
 def numbers_of(checkout, level):
-    """The problems of a level by the numbers that their files begin with."""
+    """Returns the problems of a level by the numbers at the start of their file names."""
     for folder in (os.path.join(checkout, "KernelBench", f"level{level}"), os.path.join(checkout, f"level{level}")):
         if os.path.isdir(folder):
             return sorted(int(found.group(1)) for found in (re.match(r"(\d+)_.*\.py$", name) for name in os.listdir(folder)) if found)

@@ -139,7 +139,7 @@ class Place:
     # ---- judging
 
     def bench(self, solutions, options, **named):
-        """Judges them all in one command, or what is left of them; the report (docs/reference/json.md), also as page and text in OUT. None: no verdict at all."""
+        """Judges all solutions, or the remaining ones, in one command. Returns the report (docs/reference/json.md), or None without a verdict. Also writes it to OUT as a page and as text."""
         about, state_file = hashlib.sha256(json.dumps([options, self.device]).encode()), os.path.join(self.out, "bench.json")
         for path in [os.path.join(self.tasks, "suite.json")] + sorted(files_of(solutions)):
             about.update(open(path, "rb").read())
@@ -192,7 +192,7 @@ def name_of(problem):
 
 
 def numbers_in(wanted, every):
-    """PROBLEMS as LEVEL/PROBLEM words chooses among {level: [number…]}."""
+    """Returns the part of {level: [number…]} that PROBLEMS names as LEVEL/PROBLEM words."""
     if not wanted:
         return every
     pairs = {tuple(map(int, word.split("/"))) for word in wanted}
@@ -200,7 +200,7 @@ def numbers_in(wanted, every):
 
 
 def as_candidate(task):
-    """The problem itself as a solution."""
+    """Returns the problem itself as a solution."""
     with open(os.path.join(task, "problem.py")) as file:
         return file.read() + "\n\nModelNew = Model\n"
 
@@ -223,13 +223,13 @@ def tell_others(judged):
 
 
 def quartiles(values):
-    """Least, median, most."""
+    """Returns minimum, median and maximum."""
     values = sorted(values)
     return (values[0], values[len(values) // 2], values[-1]) if values else (float("nan"),) * 3
 
 
 def tell_seconds(report, judged):
-    """Seconds a problem: of the judge, and of the whole command."""
+    """Prints the seconds for each problem: of the judge, and of the whole command."""
     known = [s["build_seconds"] + s["judge_seconds"] for _, s in judged if s.get("judge_seconds") is not None and s.get("build_seconds") is not None]
     if known:
         least, median, most = quartiles(known)
