@@ -140,7 +140,8 @@ def by_kforge(report, solutions):
     rows, judged = {}, {s["label"]: s for _, s in shared.samples_of(report)}
     sessions = (report or {}).get("sessions", [])
     if len(sessions) == 1 and sessions[0]["first"] is not None:
-        # The time of the first verdict less that of its job. A resumed command would have a start of its own.
+        # The time of the first verdict less that of its job. A resumed command would have a start
+        # of its own.
         seconds, label = sessions[0]["first"]
         start = max(0, seconds - sum(judged.get(label, {}).get(key) or 0 for key in ("build_seconds", "judge_seconds")))
     else:
@@ -161,7 +162,8 @@ def by_kforge(report, solutions):
 
 
 def without_ours(place):
-    """Returns LD_LIBRARY_PATH without the libraries that pack.sh installed with kforge: KernelBench must not use them."""
+    """Returns LD_LIBRARY_PATH without the libraries that pack.sh installed with kforge: KernelBench
+    must not use them."""
     mine = os.path.join(place.folder, "lib")
     return ":".join(path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path and os.path.abspath(path) != mine)
 
@@ -185,7 +187,8 @@ def by_kernelbench(place, python, checkout, solution, gpu, turn):
 
 
 def all_by_kernelbench(place, checkout, pairs, keep):
-    """Runs KernelBench's side of each (row, solution), LANES at a time on every GPU. Solutions that compile take longest and run first. Calls `keep` after each."""
+    """Runs KernelBench's side of each (row, solution), LANES at a time on every GPU. Solutions that
+    compile take longest and run first. Calls `keep` after each."""
     python, lock = os.environ.get("KFORGE_PYTHON", "python3"), threading.Lock()
     left = sorted(pairs, key=lambda pair: pair[1].kind == "reference")
 
@@ -232,7 +235,8 @@ WAYS = {"no autograd": "plain_ms", "no fill": "warm_ms", "host": "host_ms", "bat
 
 
 def compare(row):
-    """Computes the quotients of kforge's and KernelBench's times of the candidate, and the cause of a difference above WITHIN."""
+    """Computes the quotients of kforge's and KernelBench's times of the candidate, and the cause of
+    a difference above WITHIN."""
     k, b = row["kforge"], row.get("kernelbench", {})
     row["medians"], row["means"] = by(k.get("candidate_ms"), b.get("candidate_ms")), by(k.get("candidate_mean_ms"), b.get("candidate_mean_ms"))
     if row["medians"] is None:
@@ -323,7 +327,8 @@ def main():
         solution.write(place)
     file = os.path.join(place.out, "kernelbench.json")
     known = {(r["problem"], r["kind"]): r for r in shared.read_json(file, {}).get("rows", [])}
-    # Both sides get PyTorch's files from the page cache. On a machine that has just started, reading them takes longest.
+    # Both sides get PyTorch's files from the page cache. On a machine that has just started,
+    # reading them takes longest.
     subprocess.run([os.environ.get("KFORGE_PYTHON", "python3"), "-c", "import torch"], stdin=subprocess.DEVNULL, capture_output=True)
     # 1/19 alone first, so that a stopped part has it.
     alone = shared.read_json(file, {}).get("alone", {})

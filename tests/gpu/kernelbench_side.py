@@ -120,7 +120,8 @@ def in_batches(call, inputs, device, one):
 
 
 class Turn:
-    """Turns with the GPU among the processes that share it. Without GPU_TURN, all methods do nothing."""
+    """Turns with the GPU among the processes that share it. Without GPU_TURN, all methods do
+    nothing."""
 
     def __init__(self):
         path = os.environ.get("GPU_TURN")

@@ -33,7 +33,8 @@ signal.signal(signal.SIGTERM, stop)
 
 
 class Done:
-    """The outcome of a command. `first`: seconds until its messages matched `watched`, and the match's first group."""
+    """The outcome of a command. `first`: seconds until its messages matched `watched`, and the
+    match's first group."""
     status = None
     output = messages = ""
     wall = 0.0
@@ -51,7 +52,8 @@ def end(process):
 
 
 def run(arguments, watched=None, log=None, **named):
-    """Runs a command. Its output and messages go to files: leftover processes would keep a pipe open."""
+    """Runs a command. Its output and messages go to files: leftover processes would keep a pipe
+    open."""
     done, started = Done(), time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as output, open(log, "w+", errors="replace") if log else tempfile.TemporaryFile(
             "w+", errors="replace") as messages:
@@ -139,7 +141,9 @@ class Place:
     # ---- judging
 
     def bench(self, solutions, options, **named):
-        """Judges all solutions, or the remaining ones, in one command. Returns the report (docs/reference/json.md), or None without a verdict. Also writes it to OUT as a page and as text."""
+        """Judges all solutions, or the remaining ones, in one command. Returns the report
+        (docs/reference/json.md), or None without a verdict. Also writes it to OUT as a page and as
+        text."""
         about, state_file = hashlib.sha256(json.dumps([options, self.device]).encode()), os.path.join(self.out, "bench.json")
         for path in [os.path.join(self.tasks, "suite.json")] + sorted(files_of(solutions)):
             about.update(open(path, "rb").read())

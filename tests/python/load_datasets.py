@@ -18,7 +18,8 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def fresh():
-    """Returns a new cache for each call: an offline `datasets` takes another file's rows from a shared one."""
+    """Returns a new cache for each call: an offline `datasets` takes another file's rows from a
+    shared one."""
     return tempfile.mkdtemp(dir=folder)
 
 
@@ -70,7 +71,8 @@ big.write_text("\n".join(plain * (30_000_000 // (len(plain[0]) * len(plain))) + 
 rows = load_dataset("json", data_files=str(big), split="train", cache_dir=fresh())
 assert rows[rows.num_rows - 1] == loaded["raw"][loaded["raw"].num_rows - 1]
 
-# A cassette: its first line is a header, and the others are replies. That holds for files that are read in parts, too.
+# A cassette: its first line is a header, and the others are replies. That holds for files that are
+# read in parts, too.
 lines = (folder / "cassette.jsonl").read_text().splitlines()
 replies = [line for line in lines[1:] if '"outcome":"ok"' in line]
 big = folder / "big-cassette.jsonl"

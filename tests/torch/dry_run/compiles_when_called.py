@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; kernelbench: correct; dry_run: files
-# Compiles C for each size on first use and keeps it in a folder of the user, as compilers for Python do.
+# Compiles C for each size on first use and keeps it in a folder of the user, as compilers for
+# Python do.
 import ctypes
 import hashlib
 import os

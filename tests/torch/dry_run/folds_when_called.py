@@ -1,5 +1,6 @@
 # task: frozen_linear; kforge: correct; flag: state.frozen; dry_run: files
-# Its weights must not change, so it is called in several rounds. Each round finds the files of its only dry run.
+# Its weights must not change, so it is called in several rounds. Each round finds the files of its
+# only dry run.
 import pathlib
 import subprocess
 

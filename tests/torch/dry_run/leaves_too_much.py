@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; dry_run: others left out
-# Leaves ten gigabytes, twenty thousand files, links and nested folders. Only this solution may see them.
+# Leaves ten gigabytes, twenty thousand files, links and nested folders. Only this solution may see
+# them.
 import os
 import pathlib
 import subprocess  # noqa: F401

@@ -1,6 +1,7 @@
 # task: relu; kforge: correct
-# Does in the build phase what a runner denies: background processes, files everywhere, a flood of output, forged records in the
-# jail's archive. It mentions torch.utils.cpp_extension to get a build phase, and compiles no extension.
+# Does in the build phase what a runner denies: background processes, files everywhere, a flood of
+# output, forged records in the jail's archive. It mentions torch.utils.cpp_extension to get a build
+# phase, and compiles no extension.
 import os
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; cuda: crash runner.crashed
-# Extensions from files that it writes itself: one in the constructor, one in forward, and one that fails to compile and is optional.
+# Extensions from files that it writes itself: one in the constructor, one in forward, and one that
+# fails to compile and is optional.
 import os
 import random
 import tempfile

@@ -1,5 +1,6 @@
 # task: relu; kforge: correct
-# Replays a CUDA graph for each input tensor's shape. It copies the result, because the next call reuses the graph's memory.
+# Replays a CUDA graph for each input tensor's shape. It copies the result, because the next call
+# reuses the graph's memory.
 import torch
 import torch.nn as nn
 

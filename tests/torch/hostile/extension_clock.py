@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; kernelbench: correct; slower: yes
-# Native code that overwrites the C library's clock on load: only a call of the clock advances it. The judge reads another clock.
+# Native code that overwrites the C library's clock on load: only a call of the clock advances it.
+# The judge reads another clock.
 import time
 
 import torch

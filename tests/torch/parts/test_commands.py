@@ -1,4 +1,4 @@
-"""Tests evaluator/torch/commands.py: it repeats recorded output of programs, and no other output."""
+"""Tests evaluator/torch/commands.py: repeats recorded output of programs, and no other output."""
 import os
 import subprocess
 import tempfile

@@ -6,7 +6,8 @@ from torch.backends import cudnn
 
 
 class Machine:
-    """Simulates a device with given seconds for a call with cuDNN and without, and a slower first call with it."""
+    """Simulates a device with given seconds for a call with cuDNN and without, and a slower first
+    call with it."""
 
     def __init__(self, with_cudnn, without, once=0.0):
         self.now, self.once, self.calls = 0.0, once, []
