@@ -200,7 +200,7 @@ printf '```cuda\n// fake: speed 7\n#include <stdint.h>\n#include <cuda_runtime.h
     --store between.db >out 2>err &
 pid=$!
 await asked between  # baseline and seeds
-await filled between # then points, beside a call that takes its time
+await filled between # then points, during a slow call
 touch answer
 await replied between # and does not wait behind the tuner
 kill -INT $pid
