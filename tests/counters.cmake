@@ -1,11 +1,11 @@
-# Counters, roofline, occupancy, sanitizer: what of them needs no GPU.
+# Counters, roofline, occupancy, sanitizer: the tests that need no GPU.
 kf_test(occupancy kf_task)
 kf_test(counters kf_judge)
 kf_test(sanitize kf_task)
 kf_test(build_cuda kf_judge)
 add_test(NAME cli.counters COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/counters.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.counters PROPERTIES TIMEOUT 300)
-# The runner's half, with a CUPTI that is made up.
+# The runner's side, with a simulated CUPTI.
 add_library(fake_cupti MODULE unit/fake_cupti.c)
 target_compile_definitions(fake_cupti PRIVATE _GNU_SOURCE)
 target_include_directories(fake_cupti PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/protocol)

@@ -11,7 +11,7 @@ add_test(NAME cpu.unsupported COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/unsupporte
 set_tests_properties(cpu.unsupported PROPERTIES TIMEOUT 300)
 add_test(NAME cpu.driver COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cpu/driver.sh $<TARGET_FILE:kforge-cpucc>)
 set_tests_properties(cpu.driver PROPERTIES TIMEOUT 300)
-# Not with sanitizers: their allocator is the one that counts.
+# Not with sanitizers, since they replace the allocator.
 if(NOT KFORGE_SANITIZE)
   kf_test(cpu_storage Threads::Threads ${CMAKE_DL_LIBS})
   target_compile_definitions(test_cpu_storage PRIVATE KFORGE_CPUCC="$<TARGET_FILE:kforge-cpucc>")

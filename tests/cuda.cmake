@@ -1,9 +1,9 @@
 kf_test(kernels kf_judge)
-# LeakSanitizer falls over the thread-local storage of NVRTC, which it took note of when it was loaded.
+# LeakSanitizer crashes on the thread-local storage of NVRTC, which it recorded at load time.
 set_tests_properties(unit.kernels PROPERTIES ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0)
 kf_tier(slow unit.kernels) # NVRTC's time
 kf_test(ptxas kf_judge)
-# What needs a GPU: a program that tests/gpu/run.sh runs; it is not part of ctest's list on machines without one.
+# The checks that need a GPU: a program for tests/gpu/run.sh. Without a GPU, ctest does not list it.
 add_executable(gpu_check gpu/gpu_check.c gpu/gpu_numbers.c gpu/gpu_profile.c gpu/gpu_agree.c gpu/gpu_plain.c gpu/gpu_quiet.c gpu/gpu_figure.c
   gpu/gpu_undisturbed.c gpu/gpu_reached.c gpu/gpu_raw.c gpu/gpu_sanitize.c gpu/gpu_load.c gpu/gpu_same.c gpu/gpu_phases.c gpu/gpu_work.c gpu/gpu_torch.c)
 if(KFORGE_SANITIZE)

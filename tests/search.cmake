@@ -2,7 +2,8 @@
 kf_test(canonical_source kf_scan)
 kf_test(population kf_commands)
 kf_test(strategy kf_commands)
-# The search benchmark (bench/bench_search.c says what it compares). Its workers speak the real protocol around a table of verdicts.
+# The search benchmark (see bench/bench_search.c). Its workers use the real protocol with a table of
+# verdicts.
 kf_bench(search kf_commands)
 target_sources(bench_search PRIVATE cli/fake_prepare.c bench/search_space.c bench/search_table.c bench/search_measure.c bench/search_model.c bench/search_loop.c)
 target_compile_definitions(bench_search PRIVATE KFORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

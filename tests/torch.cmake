@@ -1,4 +1,5 @@
-# The PyTorch worker: solutions in Python through the judge; skipped where there is no PyTorch. All of it is in the second tier.
+# The PyTorch worker: the judge on Python solutions. Skipped without PyTorch. All of it is in the
+# second tier.
 foreach(name torch torch_runner_pool torch_dry_run torch_extensions torch_timed)
   kf_test(${name} kf_worker)
   set_tests_properties(unit.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "KFORGE_ROOT=${CMAKE_BINARY_DIR}")
@@ -25,12 +26,12 @@ foreach(file IN LISTS files)
 endforeach()
 add_test(NAME cli.torch COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
-# What the worker in Python decides by itself.
+# Decisions of the Python worker.
 add_test(NAME cli.torch_parts COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch_parts.sh ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(cli.torch_parts PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 kf_tier(full cli.torch cli.torch_parts)
 kf_tier(plain cli.torch_parts) # only Python
-# What divides a GPU runner's memory; no GPU and no PyTorch needed.
+# The allocator of a GPU runner's memory. Needs no GPU and no PyTorch.
 kf_test(blocks kf_common)
 target_sources(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner/blocks.c)
 target_include_directories(test_blocks PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/runner)

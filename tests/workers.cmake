@@ -1,4 +1,4 @@
-# The test double of `kforge worker`: the real protocol around a judge that runs nothing.
+# The test double of `kforge worker`: the real protocol with a judge that runs no code.
 add_executable(fake_worker cli/fake_worker.c cli/fake_prepare.c)
 target_link_libraries(fake_worker PRIVATE kf_worker kf_options)
 set_target_properties(fake_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -1,10 +1,13 @@
-// What the CPU device costs, against its targets:
-//   element-wise: axpy as a kernel of 256-thread blocks over the same loop compiled by g++ -O3, at most 2 (on one processor; the kernel
-//     has all the workers, the loop one thread, so with more of them the ratio falls)
-//   barrier: a block-wide tree reduction, 256 threads, 8 barriers a block, at most 15 ns per thread and barrier on each worker
-//   launch: an empty kernel of one block; suspended: 256 threads that wait once, per thread
-// Prints one line; every figure is the median of 21 runs. The barrier's is also given in processor time, of all threads of this process, which tells more where
-// other programs run.
+// Measures the costs of the CPU device and compares them with their targets:
+//   element-wise: axpy as a kernel of 256-thread blocks, against the same loop compiled by
+//     g++ -O3. At most 2 on one CPU. The kernel has all the workers and the loop one thread, so
+//     with more CPUs the ratio falls.
+//   barrier: a block-wide tree reduction, 256 threads, 8 barriers a block. At most 15 ns per
+//     thread and barrier on each worker.
+//   launch: an empty kernel of one block.
+//   suspended: 256 threads that wait once, per thread.
+// Prints one line. Every figure is the median of 21 runs. The barrier's figure is also given in
+// CPU time of all threads of this process, which is more exact if other programs run.
 #include <algorithm>
 #include <cuda_runtime.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
-/* What the defences cost honest candidates: the speedup of a verdict beside the speedup of the same
- * two binaries measured plainly.
+/* Measures the cost of the defences for honest candidates: compares the speedup of a verdict with a
+ * plain measurement of the same two binaries.
  *
  *     bench_defences [SECONDS [TASK…]]     (1.5 s a measurement; the seeds of ten tasks)
  *
- * Plainly: two processes of this program, each with one binary, its own memory, inputs filled once,
- * its own clock around the calls of a batch, caches emptied before it; no sandbox, no stopping and
- * waking, no poison, guards, digests, left-out sets or comparing. As many sets and calls as the
- * judge used, batches in ABBA order. Judge and plain measurement take turns, three times each; what
- * is compared are the medians of the three. */
+ * The plain measurement runs two processes of this program. Each has one binary, its own memory,
+ * inputs filled once, and its own clock around the calls of a batch. It empties the caches before a
+ * batch. It has no sandbox, no stopping and waking, no poison, guards, digests, left-out sets or
+ * comparison. It uses as many sets and calls as the judge, and batches in ABBA order. The judge and
+ * the plain measurement take turns, three times each. The medians of the three are compared. */
 #include <dlfcn.h>
 #include <math.h>
 #include <signal.h>

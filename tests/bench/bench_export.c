@@ -1,11 +1,11 @@
 /* Exports and merges at scale.
  *
- *     bench_export [CANDIDATES [STORES [STORE]]]     (1,000,000, 10; STORE: one that bench_store
- * left, instead of filling one here)
+ *     bench_export [CANDIDATES [STORES [STORE]]]     (1,000,000, 10)
  *
- * Fills a store with attempts that carry a source of 1.2 KB, a verdict and a parent; exports it as
- * raw JSON Lines into memory; then merges STORES stores of a tenth of that each into one, forwards,
- * and compares. Seconds of this process's own processor time stand beside the clock's. */
+ * Fills a store with attempts, each with a source of 1.2 KB, a verdict and a parent. With STORE, it
+ * uses a store that bench_store left. Exports the store as raw JSON Lines into memory. Then merges
+ * STORES stores of a tenth of that size into one, forwards, and compares. Prints CPU seconds of
+ * this process and wall seconds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

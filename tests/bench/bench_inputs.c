@@ -9,7 +9,7 @@
 
 static const kf_key key = {0x243f6a8885a308d3ull, 1, 2};
 
-/* Processor time: what one core needs, whatever else runs beside it. */
+/* Returns this process's CPU time, which other programs do not affect. */
 static double processor_seconds(void)
 {
     struct timespec now;

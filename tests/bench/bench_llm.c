@@ -1,8 +1,8 @@
-/* 256 streaming replies at once, in one thread, each of some 39 events a second (10,000 in all),
- * from tests/llm/server.py. Prints what the client needed and fails when an event is lost, or when
- * it is over what docs/guide/models.md promises: 64 MiB resident, half a core.
+/* Reads 256 streaming replies at once, in one thread. Each has some 39 events a second, 10,000 in
+ * all, from tests/llm/server.py. Prints the client's use of memory and CPU. Fails if an event is
+ * lost, or above the limits in docs/guide/models.md: 64 MiB resident, half a core.
  *
- * usage: bench_llm [STREAMS [EVENTS]]   of each stream; 256 and 400 */
+ * usage: bench_llm [STREAMS [EVENTS]]   EVENTS of each stream; default: 256 and 400 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* From the last byte of a model's reply to its build. First one part of it alone: storing the
- * reply, once as everything else is stored, with the disk waited for, once as the search does it.
- * Then all of it (reply_chain.c). Prints milliseconds; fails when more than one in a hundred of the
- * quick ones takes over 5 ms, or the whole does in the median.
+/* Measures the time from the last byte of a model's reply to its build. First measures storing the
+ * reply alone: with a wait for the disk, as other records are stored, and as the search stores it.
+ * Then measures the whole (reply_chain.c). Prints milliseconds. Fails if more than one in a hundred
+ * of the search's writes takes over 5 ms, or if the median of the whole does.
  *
- * usage: bench_reply [FOLDER]   on whose disk; a temporary one */
+ * usage: bench_reply [FOLDER]   a folder on the disk to test; default: a temporary folder */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

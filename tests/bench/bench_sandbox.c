@@ -1,5 +1,5 @@
-/* What the sandbox costs: from spawn to the end of /bin/true, and a stop and continuation of a
- * running program with busy threads. */
+/* Measures the cost of the sandbox: from spawn to the end of /bin/true, and a stop and continuation
+ * of a running program with busy threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,17 @@
-/* Strategies compared at equal budgets, on a synthetic model (search_model.c) whose candidates are
- * judged for real: each variant of six tasks was measured once on the CPU device
+/* Compares strategies at equal budgets, on a synthetic model (search_model.c). The verdicts on its
+ * candidates are real: each variant of six tasks was measured once on the CPU device
  * (search_space/measured.jsonl, made by --measure).
  *
  * Every strategy searches every task with every seed, through the same loop, prompts, workers and
- * store as `kforge optimize`. What is counted is *proposals*: calls of the model, a critic's
- * included, and points of the tuner; neither the baseline and the seed, which all start from, nor
- * measuring the best again. `speedup after N` is that of the best candidate among the first N
- * proposals. Means are geometric over seeds.
+ * store as `kforge optimize`. The unit is a *proposal*: a call of the model, of a critic too, or a
+ * point of the tuner. The baseline and the seed do not count, since all searches start from them.
+ * Measuring the best again does not count either. `speedup after N` is that of the best candidate
+ * among the first N proposals. Means are geometric over seeds.
  *
- * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME] [--strategy
- * NAME|FILE.json]… [--rethink mapping|any] bench_search --measure KFORGE        fills the table,
- * with KFORGE as `kforge worker` bench_search --loop [N]              what the loop costs with N
- * candidates in the run
- */
+ * Usage: bench_search [--seeds N] [--first N] [--proposals N] [--task NAME]
+ *                     [--strategy NAME|FILE.json]… [--rethink mapping|any]
+ *        bench_search --measure KFORGE    fills the table, with KFORGE as `kforge worker`
+ *        bench_search --loop [N]          measures the loop's cost with N candidates in the run */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,8 +158,8 @@ static int find(const settings *set, const char *strategy)
     return -1;
 }
 
-/* The first N at which the mean curve reaches `level`; the number of proposals and one where it
- * never does. */
+/* Returns the first N at which the mean curve reaches `level`, or the number of proposals plus one
+ * if it never does. */
 static int reaches(const double *curve_mean, int proposals, double level)
 {
     for (int i = 0; i <= proposals; i++)

@@ -1,11 +1,11 @@
-/* The store's speed: verdicts recorded per second, and queries on a large population.
+/* Measures the store's speed: verdicts recorded per second, and queries on a large population.
  *
  *     bench_store [CANDIDATES [FOLDER]]     (1,000,000; a temporary folder)
- *     bench_store CANDIDATES STORE RUN      queries alone, on a store that is there
+ *     bench_store CANDIDATES STORE RUN      queries only, on an existing store
  *
- * The first 50,000 attempts carry verdicts like the judge's: some 3 KB of JSON with three workloads
- * and their samples, a source of its own each, two parents, 200 bytes of search state; committed in
- * groups of 1,000. The rest of the population is filled with smaller ones. */
+ * The first 50,000 attempts have verdicts like the judge's: some 3 KB of JSON with three workloads
+ * and their samples, a source each, two parents, 200 bytes of search state. They are committed in
+ * groups of 1,000. Smaller attempts fill the rest of the population. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void check(bool ok, const kf_error *error)
     exit(1);
 }
 
-/* A kernel whose text differs in a few places, as tuned and evolved ones do. */
+/* Writes a kernel that differs in a few places, as tuned and evolved kernels do. */
 static void make_source(kf_buffer *source, int64_t number)
 {
     kf_buffer_clear(source);
@@ -177,9 +177,9 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Records attempts `from` … `to` - 1 in groups; returns the seconds spent in the store, and those
- * that this process had a core for: the two differ by waiting for the disk and, on a busy machine,
- * for a core. */
+/* Records attempts `from` … `to` - 1 in groups. Returns the seconds spent in the store, and this
+ * process's CPU seconds. The two differ by waits for the disk and, on a busy machine, for a
+ * core. */
 static double fill(kf_store *store, const char *run, int64_t from, int64_t to, bool realistic,
                    size_t *json_bytes, double *cpu)
 {

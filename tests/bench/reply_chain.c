@@ -1,9 +1,9 @@
-/* A streaming server in a process of its own notes when it is about to send the last bytes of reply
- * i; a worker, the real protocol around a judge that runs nothing, notes when the build of reply i
- * would begin. Both write into one shared file. Between the two lies everything that kforge does:
- * the end of the stream, the reply in the store, its source, what is known, the job through the
- * pipe, its reading by the worker. The search is the ordinary one with one call at a time, so that
- * a worker is free when a reply comes. */
+/* A streaming server process records when it is about to send the last bytes of reply i. A worker,
+ * the real protocol with a judge that runs nothing, records when the build of reply i would begin.
+ * Both write to one shared file. The time in between is kforge's: the end of the stream, storing
+ * the reply and its source, looking up known results, sending the job through the pipe, and the
+ * worker's parsing. The search is the ordinary one with one call at a time, so that a worker is
+ * free when a reply arrives. */
 #include "reply_chain.h"
 
 #include <arpa/inet.h>
@@ -131,7 +131,7 @@ static bool send_event(int fd, const char *content, const char *finish)
     return send_all(fd, chunk);
 }
 
-/* Reads one request; false when the connection has ended. */
+/* Reads one request. False if the connection has ended. */
 static bool read_request(int fd)
 {
     static char buffer[1 << 20];

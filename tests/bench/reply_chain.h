@@ -5,7 +5,7 @@
 
 #include "kforge/error.h"
 
-/* Prints one line; *median in seconds. `self`: this program, which is started as a worker, too. */
+/* Prints one line. *median is in seconds. `self` is this program, which also runs as a worker. */
 bool measure_chain(const char *self, double *median, kf_error *error);
 /* The worker: notes in `marks` when the job of a reply came. */
 int serve_chain(const char *marks);

@@ -1,8 +1,8 @@
-/* bench_search --loop: what the loop costs a proposal in a run that has many candidates. The run is
- * made in the store without a judge, gone on with, and gets recorded replies and a worker that
- * answers at once; what is left is the loop: choosing, prompts, the store's transactions, the pipe.
- * The store lies in $TMPDIR; on a disk an fsync a transaction comes on top, whatever the size of
- * the run. */
+/* bench_search --loop: measures the search loop's cost of a proposal in a run with many candidates.
+ * The run is written to the store without a judge and then resumed. Replies are recorded, and the
+ * worker answers at once. So the time is the loop's: selection, prompts, store transactions, the
+ * pipe. The store is in $TMPDIR. On a disk, each transaction also takes an fsync, whatever the size
+ * of the run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,41 +1,43 @@
-/* The synthetic model of bench_search: reads a prompt on stdin, writes a reply on stdout, and knows
- * nothing but what stands in the prompt, the space of variants that it can write (search_space.h)
- * and its random numbers. It is no model of how good a model is, but of how a proposer answers to
- * context: the benchmark compares what strategies make of the same proposer.
+/* The synthetic model of bench_search: reads a prompt on stdin and writes a reply on stdout. It
+ * uses only the prompt, the space of variants that it can write (search_space.h) and random
+ * numbers. It does not model a model's quality, but a proposer's response to context: the
+ * benchmark compares strategies on the same proposer.
  *
- * What it does, and the rates (one place, below):
- *   a draft         draws every choice from the space's priors, which say how common a choice is in
- * a first attempt, not how fast it is: they were written down before anything was measured, and on
- * the CPU device several of the popular ones are slow a parent        keeps it and changes one or
- * two choices; among its choices, and where to go with them, it is blind but for the priors
- *   exemplars       with speedups: for each choice in which the fastest differs from a slower one
- * it takes the fastest's value with INSIGHT, since a model can read a difference and a number; then
- * it changes something as above, and with INSIGHT nothing back to what a slower one does two
- * parents     each choice from one or the other "another algorithm"  does what the prompt asks for:
- * another mapping of the work, which is the first choice of every space, and each other choice anew
- * with 0.25; with `bench_search --rethink any` another of any one choice instead, for a model that
- * does not see which matters notes, negatives     a value that is said to have failed is avoided
- * with OBEDIENCE; one that paid is taken with the same a diagnosis     of a critic: the change that
- * it names is made with OBEDIENCE and nothing else is changed. The critic (also this program) names
- * a change as blindly as the model itself would make it: a critic that knows the answer would
- * decide the comparison mistakes        every choice that is made differently from the correct
- * source it was shown (for a draft: the plain baseline) fails to compile with COMPILE and is wrong
- * with WRONG, and any rewriting at all with CARELESS; CHEAT of the candidates cheat. So a bold
- * rewrite fails more often than a small edit, whoever asked for it. A repair shows the error:
- * REPAIRED of them are mended, else another mistake is drawn duplicates      DUPLICATE of the
- * answers are the parent as it was tunables        are declared as such by DECLARED of the
- * candidates
+ * Its behaviour, with the rates defined below:
+ *   a draft: draws every choice from the space's priors. A prior says how common a choice
+ *       is in a first attempt, not how fast it is. The priors were written before any measurement.
+ *       On the CPU device, several popular choices are slow.
+ *   a parent: keeps it and changes one or two choices. It picks the choices and the new
+ *       values by the priors alone.
+ *   exemplars with speedups: for each choice in which the fastest differs from a slower one,
+ *       it takes the fastest's value with INSIGHT, since a model can compare numbers. Then it
+ *       changes a choice as above. With INSIGHT it does not return to a slower one's value.
+ *   two parents: takes each choice from one or the other.
+ *   "another algorithm": takes another mapping of the work, the first choice of every space, and
+ *       draws each other choice anew with 0.25. With `bench_search --rethink any` it draws any one
+ *       choice anew, like a model that does not see which one matters.
+ *   notes, negatives: avoids a value that is reported to fail with OBEDIENCE. With the same
+ *       rate it takes a value that is reported to pay.
+ *   a critic's diagnosis: makes the named change with OBEDIENCE and no other change. The
+ *       critic, also this program, names a change at random as the model would make it. A critic
+ *       that knew the answer would decide the comparison.
+ *   mistakes: every choice that differs from the correct source in the prompt (for a draft:
+ *       from the plain baseline) fails to compile with COMPILE and is wrong with WRONG. Any
+ *       rewriting is wrong with CARELESS. CHEAT of the candidates cheat. So a bold rewrite fails
+ *       more often than a small edit. After a repair prompt with the error, REPAIRED of the
+ *       mistakes are fixed. For the others it draws another one.
+ *   duplicates: DUPLICATE of the replies are the unchanged parent.
+ *   tunables: DECLARED of the candidates declare them.
  *
- * Sources of the rates. KernelBench (Ouyang et al. 2025, arXiv:2502.10517): one-shot samples of the
- * models measured there fail to compile or run, or are wrong, in the majority of cases for weaker
- * models and in about half for the strongest: COMPILE and WRONG are set so that about half of the
- * drafts here fail. Shown their errors over several turns
- * they mend most of them (section on iterative refinement): 60 % a turn. Cheating: CUDA-L1 reports
- * 82 of 250 (33 %) final kernels of an early run that gamed the timer after optimising for it; a
- * model that was not trained on the reward and is told the rules does it less: 3 %. Duplicates:
- * ShinkaEvolve (arXiv:2509.19349) rejects near copies before evaluating them; it gives no rate, 8 %
- * is a guess, as are INSIGHT, OBEDIENCE and DECLARED.
- */
+ * Sources of the rates. KernelBench (Ouyang et al. 2025, arXiv:2502.10517): one-shot samples fail
+ * to compile or run, or are wrong, in the majority of cases for weaker models and in about half
+ * for the strongest. COMPILE and WRONG are set so that about half of the drafts fail here. With
+ * the error in the prompt, models fix most mistakes over several turns (section on iterative
+ * refinement): 60 % a turn. Cheating: CUDA-L1 reports 82 of 250 (33 %) final kernels of an early
+ * run that gamed the timer after optimising for it. A model that was not trained on the reward and
+ * gets the rules cheats less: 3 %. Duplicates: ShinkaEvolve (arXiv:2509.19349) rejects near copies
+ * before evaluating them. It gives no rate. 8 % is a guess, and so are INSIGHT, OBEDIENCE and
+ * DECLARED. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

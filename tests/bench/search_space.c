@@ -10,7 +10,7 @@
 
 #define FILE_BYTES (1u << 20)
 
-/* The line that `at` starts, without its end; *next is where the next one starts. */
+/* Returns the length of the line at `at`, without its end. *next is the start of the next line. */
 static size_t line_at(const char *at, const char **next)
 {
     size_t size = strcspn(at, "\n");
@@ -166,7 +166,7 @@ static void emit_bug(const char *line, size_t size, enum bug bug, kf_buffer *out
         kf_buffer_string(out, "    static int calls;\n    if (calls++ > 2) return;\n");
 }
 
-/* The value of the tunable that the line defines; -1 none. */
+/* Returns the value of the tunable that the line defines, or -1. */
 static int defined_here(const space *s, const variant *v, const char *line, size_t *which)
 {
     for (int i = 0; i < s->count; i++) {
@@ -182,7 +182,7 @@ static int defined_here(const space *s, const variant *v, const char *line, size
 void space_emit(const space *s, const variant *v, bool declared, kf_buffer *out)
 {
     char key[512];
-    /* how deep in parts; from which depth on nothing is written, 0 none */
+    /* the depth of nested parts; the depth from which lines are left out, or 0 */
     int hidden = 0, depth = 0;
     space_key(s, v, key, sizeof key);
     kf_buffer_format(out, "// variant: %s\n", key);

@@ -1,18 +1,16 @@
-/* What the synthetic model of bench_search can write: one file a task,
- * tests/bench/search_space/TASK.cu, which is a source with choices.
+/* The variants that the synthetic model of bench_search can write. Each task has one file,
+ * tests/bench/search_space/TASK.cu, a source with choices.
  *
- *   //@ move NAME 0:0.60 1:0.40 | words for 0 / words for 1   a choice of structure, with how often
- * a first draft makes it
- *   //@ if NAME VALUE … //@ end                               lines that are there when NAME has
- * VALUE; may be nested
- *   //@ bug VARIABLE                                          where a mistake goes, in the entry
- * function; VARIABLE is one of its sizes
- *   // kforge: tune NAME a b c                                a tunable, as in any candidate
+ *   //@ move NAME 0:0.60 1:0.40 | words for 0 / words for 1
+ *                                   a choice of structure, with its frequencies in a first draft
+ *   //@ if NAME VALUE … //@ end     lines that apply if NAME has VALUE; may be nested
+ *   //@ bug VARIABLE                the place of a mistake, in the entry function; VARIABLE is one
+ *                                   of its sizes
+ *   // kforge: tune NAME a b c      a tunable, as in any candidate
  *
- * A variant is one value for each choice and tunable, and a mistake or none. Its source holds the
- * lines that apply, so that structure shows in the text as it would in a model's, behind one line
- * that names it: "// variant: ROW=1 KEEP=0 THREADS=128", with " BUG=1" at the end of a faulty one.
- */
+ * A variant is one value for each choice and tunable, and at most one mistake. Its source holds the
+ * lines that apply, so that the text shows the structure as a model's would. The first line names
+ * the variant: "// variant: ROW=1 KEEP=0 THREADS=128", with " BUG=1" at the end of a faulty one. */
 #ifndef KFORGE_BENCH_SEARCH_SPACE_H
 #define KFORGE_BENCH_SEARCH_SPACE_H
 
@@ -53,16 +51,17 @@ bool space_read(space *s, const char *task, kf_error *error);
 void space_free(space *s);
 /* All zero but the tunables, which have the file's defaults. */
 variant space_naive(const space *s);
-/* The source; with `declared` its tunables are declared as such, else they are plain numbers. */
+/* Writes the source. With `declared`, its tunables are declared as tunables, else they are plain
+ * numbers. */
 void space_emit(const space *s, const variant *v, bool declared, kf_buffer *out);
 /* "ROW=1 KEEP=0 THREADS=128", and " BUG=1". */
 void space_key(const space *s, const variant *v, char *text, size_t size);
-/* The reverse, from the first variant line in `source`; what it leaves out is as in space_naive.
- * False when there is no such line. */
+/* Reads a variant from the first variant line in `source`, the reverse of space_emit(). Values that
+ * the line leaves out are those of space_naive(). False without a variant line. */
 bool space_parse(const space *s, const char *source, variant *v);
 /* Sets an axis from "-DNAME=VALUE" flags. */
 void space_flag(const space *s, variant *v, const char *flag);
-/* Counts through all variants without a mistake; false behind the last one. */
+/* Advances to the next variant without a mistake. False after the last one. */
 bool space_next(const space *s, variant *v);
 
 #endif

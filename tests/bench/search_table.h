@@ -1,7 +1,7 @@
-/* What the judge found out about each variant of the benchmark's tasks:
- * tests/bench/search_space/measured.jsonl, one line a variant, measured once on the CPU device
- * (bench_search --measure) and read by every run of the benchmark. A line holds of the verdict what
- * a search decides from. */
+/* The verdicts on the variants of the benchmark's tasks: tests/bench/search_space/measured.jsonl,
+ * one line for each variant. Each was measured once on the CPU device (bench_search --measure), and
+ * every run of the benchmark reads them. A line holds the parts of the verdict that a search
+ * uses. */
 #ifndef KFORGE_BENCH_SEARCH_TABLE_H
 #define KFORGE_BENCH_SEARCH_TABLE_H
 
@@ -25,7 +25,7 @@ typedef struct table {
 } table;
 
 char *table_path(void); /* malloc'd */
-/* The rows of one task; a table that is not there has none. */
+/* Reads the rows of one task. A missing table has no rows. */
 bool table_read(table *t, const char *task, kf_error *error);
 void table_free(table *t);
 const measured *table_find(const table *t, const char *key);

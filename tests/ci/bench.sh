@@ -1,5 +1,6 @@
-# ./run bench [NAME…] [OPTION…]: the benchmarks that are built, one after the other; each prints one line a figure. What begins with a dash and all
-# that follows goes to each of them (./run bench tasks --time 30). Sourced by ./run.
+# ./run bench [NAME…] [OPTION…]: runs the benchmarks one after the other. Each prints one line for
+# each figure. The first argument with a dash and all later ones go to each benchmark (./run bench
+# tasks --time 30). Sourced by ./run.
 names=() options=()
 while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
     names+=("$1")

@@ -7,7 +7,8 @@ ctest --test-dir "$root/build/coverage" -j "$jobs" -Q -E '^(cpu\.|unit\.tasks_ru
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-# One line a source file: its path, lines that can run, lines that ran; a line of a header counts where any user of it ran it.
+# One line for each source file: its path, its executable lines, its executed lines. A header's line
+# counts as executed if any including file executed it.
 find "$root/build/coverage" -name '*.gcda' -print0 | xargs -0 -r gcov --json-format --stdout 2>/dev/null | python3 -c '
 import collections, json, os, sys
 root = sys.argv[1] + "/"

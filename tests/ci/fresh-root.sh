@@ -21,7 +21,7 @@ finish() {
 trap finish EXIT
 debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$target" "$mirror" >"$target.log" 2>&1 || { tail -n 20 "$target.log"; exit 3; }
 rm -f "$target.log"
-# How this machine reaches its mirrors, which is nobody else's business.
+# Copies this machine's access to its mirrors, and nothing else of its configuration.
 rm -f "$target/etc/apt/sources.list"
 cp -aL /etc/apt/sources.list.d/. "$target/etc/apt/sources.list.d/" 2>/dev/null || true
 [ ! -f /etc/apt/sources.list ] || cp /etc/apt/sources.list "$target/etc/apt/"

@@ -15,7 +15,8 @@ lint_check() {
     rm -f "$log"
 }
 
-# Sources that people write; the CPU device's headers follow the layout of the CUDA headers that they stand in for.
+# Lists the sources to check. The CPU device's headers are left out: they follow the layout of the
+# CUDA headers.
 lint_sources() {
     git -C "$root" ls-files '*.c' '*.h' '*.cpp' | grep -v '^evaluator/cpu/include/'
 }

@@ -14,8 +14,9 @@
 #   tsan          tests with threads once more with ThreadSanitizer
 #   fuzz          each libFuzzer target for KFORGE_FUZZ_SECONDS (20), two a processor, starting from tests/fuzz/corpus
 #
-# Beside tests that do not measure time, with what they leave of the processors, the next stages' builds are made. The closing line is ctest's, for the sum of all stages.
-# Settings of kforge that the caller's environment may hold are none of the tests' business.
+# While tests run that do not measure time, idle CPUs build the next stages. The last line is
+# ctest's, for the sum of all stages. Settings of kforge in the caller's environment do not reach
+# the tests.
 fuzz_seconds=${KFORGE_FUZZ_SECONDS:-20}
 for variable in "${!KFORGE_@}"; do unset "$variable"; done
 gate_stages=(lint release asan)
@@ -81,7 +82,8 @@ build_stage() {
     make_targets "$root/build/$preset" "${targets[@]}"
 }
 
-# In the background, and of these stages those that are still to come. What goes wrong is told when it is their turn.
+# Builds those of the given stages that are still to come, in the background. Errors are reported
+# once the stage runs.
 build_ahead() {
     local stage
     set -m # a process group that can be ended
@@ -131,7 +133,8 @@ run_stage() {
         ;;
     tsan)
         build_now tsan
-        # A child of a raw clone has ThreadSanitizer's own locks as they were; when another thread held one it waits for ever. That is tried again.
+        # A child of a raw clone inherits ThreadSanitizer's own locks. If another thread held one,
+        # the child waits for ever. Such a test runs again.
         TSAN_OPTIONS="halt_on_error=1 atexit_sleep_ms=0" run_ctest tsan tsan -j "$jobs" -L '^threads$' --repeat after-timeout:3
         ;;
     fuzz)
@@ -145,7 +148,7 @@ run_stage() {
     esac
 }
 
-# True if the stage has passed on these files; counts its tests then.
+# True if the stage has passed on these files. Then counts its tests.
 has_passed() {
     local key tests took
     read -r key tests took 2>/dev/null <"$results/$1" || return 1
@@ -212,7 +215,8 @@ run_named() {
 
 case " ${gate_stages[*]} ${full_stages[*]} full " in
 *" ${1:-lint} "*)
-    # A stage, which needs all packages. Where the distribution has PyTorch its tests run, too; elsewhere they say that they are skipped.
+    # A stage, which needs all packages. The tests of PyTorch run if the distribution has it.
+    # Otherwise they report that they are skipped.
     stages=("$@")
     [ $# != 0 ] || stages=("${gate_stages[@]}")
     [[ " $* " != *' full '* ]] || stages=("${gate_stages[@]}" "${full_stages[@]}")

@@ -173,7 +173,8 @@ case $err in *"continue with"*) ;; *) fail "does not say that money was short: $
 expect 0 bench --resume last --cost 1 --workers "$fake" --json
 json 'abs(o["cost_usd"] - 0.27) < 1e-9 and [len(p["samples"]) for p in o["problems"]] == [9, 9, 9]'
 
-# A command that does not say what it costs: the limit says nothing to it, which is told once, not for each task.
+# A command does not report its cost, so the limit has no effect. The warning appears once, not for
+# each task.
 sed 's/, "cost_usd": 0.01//' ask.sh >free.sh
 chmod +x free.sh
 expect 0 bench "$root/tasks" "${suite[@]}" --model 'exec:./free.sh {task}' --samples 2 --cost 0.12 --workers "$fake*2" --store free.db
@@ -308,7 +309,8 @@ for word in last latest; do
 done
 expect 2 bench report zzz
 complains "no bench"
-# What a report can't be written to, or not be made of, is told before a task is begun.
+# An output that can't be written, or a report that can't be made, is an error before the first task
+# starts.
 echo mine >kept
 mkdir taken
 for option in --html --csv --md --kernelbench; do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# kforge bench on machines that fail: after six jobs in a row it ends with one line, keeps what was judged, and goes on from there; a device that fails is left
-# out and the others do its jobs. By workers that judge by what stands in the candidate (fake_worker.c).
+# kforge bench on failing machines. After six failed jobs in a row, it ends with one line and keeps
+# its verdicts. Another call continues from there. A failing device is left out, and other devices
+# take its jobs. The workers are simulated (fake_worker.c).
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 broken="exec env FAKE_FAULT=$work/fault FAKE_LOG=$work/broken $fake"
@@ -8,7 +9,8 @@ touch fault
 id() { sed -n 's/^bench \([a-z0-9]*\):.*/\1/p' "$work/err"; }
 jobs() { [ ! -e "$1" ] || wc -l <"$1"; }
 
-# The last line says what failed, how far it came (its argument), and how it goes on; there is one such line.
+# Checks the last line: it names the failure, the progress (the argument) and the command to
+# continue. There is only one such line.
 ends_with() {
     local last
     last=$(tail -n 1 err)

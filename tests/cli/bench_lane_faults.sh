@@ -1,6 +1,7 @@
 #!/bin/bash
-# kforge bench with a model on machines that fail: the count goes on from task to task, no reply is drawn for nothing, and what was drawn is judged when the bench
-# goes on; a device that fails is left out and its tasks go to the others.
+# kforge bench with a model on failing machines. Failures are counted across tasks. No reply is
+# wasted: a resumed bench judges the replies it has. A failing device is left out, and its tasks go
+# to the others.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 broken="exec env FAKE_FAULT=$work/fault FAKE_LOG=$work/broken $fake"

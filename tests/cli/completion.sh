@@ -9,7 +9,8 @@ cp out kforge.bash
 mkdir -p tasks/one tasks/two folder && touch tasks/one/task.json tasks/two/task.json file.cu
 run=$("$bin/../tests/make_store" "$KFORGE_STORE" "$root/tasks/axpy") || fail make_store
 
-# completes EXPECTED WORD…: checks what TAB offers behind the last word (sorted, one blank between).
+# completes EXPECTED WORD…: checks the offers of TAB after the last word (sorted, one blank
+# between).
 in_bash() {
     local expected=$1 got
     shift

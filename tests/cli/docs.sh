@@ -1,12 +1,12 @@
 #!/bin/bash
-# docs/reference/commands.md says what the program says; the man page is sound.
+# docs/reference/commands.md agrees with the program's help. The man page is valid.
 source "$(dirname "$0")/lib.sh"
 
 expect 0 help --markdown
 cmp -s out "$root/docs/reference/commands.md" ||
     fail "docs/reference/commands.md is out of date; make it anew with: cmake --build BUILD --target docs"
 
-# Options of one name mean the same in every command; no letter stands for two.
+# An option's name means the same in every command. No letter stands for two options.
 python3 - <<'END' || fail "the option tables disagree"
 import collections, re, sys
 forms, bad, text = collections.defaultdict(set), False, open("out").read()

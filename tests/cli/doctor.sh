@@ -1,5 +1,6 @@
 #!/bin/bash
-# doctor: it tells of every part, keeps secrets, and its exit status says whether anything can judge.
+# doctor reports on every part and keeps secrets. Its exit status shows whether any device can
+# judge.
 source "$(dirname "$0")/lib.sh"
 
 expect 0 doctor

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Several models: who is asked how often, in which role, at which temperature, and what show says of each.
+# Several models: the number of calls of each, their roles and temperatures, and the output of show.
 source "$(dirname "$0")/lib.sh"
 task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
@@ -28,7 +28,7 @@ END
 }
 optimize() { store=$1; shift; expect 0 optimize "$task" --workers "$fake" --store "$store" --json "$@"; }
 
-# The bandit: what earns more for its money is asked more often, and nobody is never asked.
+# The bandit: a model with more success for its cost gets more calls, and each model gets some.
 optimize bandit.db --candidates 60 --model replay:useless.jsonl --model replay:cheap.jsonl --model replay:dear.jsonl
 cheap=$(calls bandit.db cheap) dear=$(calls bandit.db dear) useless=$(calls bandit.db useless)
 echo "calls: cheap $cheap, dear $dear, useless $useless"
@@ -43,7 +43,7 @@ one, two = ([row[0] for row in sqlite3.connect(name).execute("select provider fr
 print(*one)
 sys.exit(one != two)
 END
-# What each has cost and earned, by name.
+# The cost and the gain of each model, by name.
 run=$(python3 -c 'import sqlite3; print(sqlite3.connect("bandit.db").execute("select key from run").fetchone()[0])')
 expect 0 show "$run" --store bandit.db --json
 json 'sorted(p["proposer"].split(":")[1].split(".")[0] for p in o["proposers"] if p["calls"]) == ["cheap", "dear", "useless"]'
@@ -59,7 +59,7 @@ optimize share.db --candidates 42 --ensemble share --model replay,weight=3:cheap
 cheap=$(calls share.db cheap) dear=$(calls share.db dear)
 [ $((cheap - 3 * dear)) -ge -3 ] && [ $((cheap - 3 * dear)) -le 3 ] || fail "shares of 3 to 1 gave $cheap and $dear calls"
 
-# A critic proposes nothing as long as somebody else can.
+# A critic proposes no candidates if another model can.
 optimize role.db --candidates 12 --model replay:cheap.jsonl --model replay,role=critic:dear.jsonl
 [ "$(calls role.db dear)" = 0 ] || fail "a critic was asked for candidates"
 optimize alone.db --candidates 6 --model replay,role=critic:dear.jsonl

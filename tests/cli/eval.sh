@@ -1,5 +1,5 @@
 #!/bin/bash
-# kforge eval: statuses, what is stored, what is refused; then the real judge, once.
+# kforge eval: statuses, stored results and refused input. Then the real judge, once.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
@@ -86,7 +86,8 @@ expect 1 eval "$task" wrong.cu --device cpu
 says "compile_error"
 expect 2 eval "$task" "$task/baseline.cu" --device tpu
 complains "unknown device \"tpu\""
-# --sanitize is --asan there: what reads behind its input is told with its line, and nothing is kept
+# On the CPU device, --sanitize is --asan. The message names the line of an out-of-bounds read.
+# Nothing is stored.
 cat >behind.cu <<'END'
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -113,7 +114,8 @@ for error in 20 100; do
     says "the task's baseline disagrees with its oracle: y: its error is"
 done
 
-# What killed processes have left in the folder for temporary files goes with the next one; what is held, new, or none of ours stays.
+# The next process deletes the temporary folders of killed ones. Folders that are locked, new or
+# another program's stay.
 mkdir -p temporary/kforge-job.tmp.Left00/deep temporary/kforge-runner.tmp.Held00 temporary/kforge-job.tmp.Fresh0 temporary/kforge-cli.Left00 temporary/kforge-job.tmp.Wide00
 ln -s "$work/mine.cu" temporary/kforge-job.tmp.Link00
 chmod 700 temporary/kforge-* && chmod 755 temporary/kforge-job.tmp.Wide00

@@ -155,12 +155,12 @@ expect 0 export -o shards --as jsonl --shard-rows 10
 cat shards/train-*.jsonl | cmp -s - raw.jsonl || fail "shards differ"
 "$program" export 2>/dev/null | cmp -s - raw.jsonl || fail "standard output differs"
 
-# Several stores are read as one; the same twice is the same
+# Several stores are read as one. The same store twice counts once.
 cp d.db e.db
 expect 0 export d.db e.db -o two.jsonl
 cmp -s two.jsonl raw.jsonl || fail "a store and its copy are not the store"
 
-# What exists stays, unless forced; nothing half-written stays
+# Existing files stay without --force. No partial file stays.
 expect 2 export -o raw.jsonl
 complains "exists already"
 expect 2 export -o shards
@@ -278,7 +278,8 @@ def ParseOptions(**_): return None
 def ReadOptions(**_): return None
 def read_json(file, *_): return table(file.read())
 END
-# Its input is a small pipe, from which it takes the opening of the file and a row; then it waits, with the exporter, until that is gone.
+# Its input is a small pipe. It reads the start of the file and a row. Then it waits until the
+# exporter is gone.
 cat >counting/sitecustomize.py <<'END'
 import fcntl, os, sys, time
 if os.environ.get("WAITS"):

@@ -78,7 +78,8 @@ for format in sft kto; do
 done
 expect 0 export --store cut.db --format dpo --group task --pairs 100 -o cut.jsonl --force
 rows cut.jsonl 'len(r) > 0 and not any(x["chosen_id"].endswith("/9") for x in r)'
-# Replies that nothing tells apart have no advantage over each other; what ran on different hardware is not compared
+# Replies without a significant difference have no advantage over each other. Results from different
+# hardware are not compared.
 expect 0 export --format grpo --only correct -o noise.jsonl
 rows noise.jsonl 'any(x["speedups"] == [1.5, 1.505] for x in r) and all(x["advantages"] == [0, 0] for x in r if x["speedups"] == [1.5, 1.505])'
 expect 0 export --format grpo --only correct --no-significant -o noise.jsonl --force
@@ -87,7 +88,7 @@ for format in dpo grpo; do
     expect 0 export --store other.db --format $format --group task --pairs 100 -o two.jsonl --force
     rows two.jsonl 'len(r) > 0 and not any("/5\"" in json.dumps([x.get("ids"), x.get("chosen_id"), x.get("rejected_id")]) for x in r)'
 done
-# A turn without a label is no turn: the chain begins behind it, and what it refined is a leaf again
+# A turn without a label does not count: the chain begins after it, and its parent is a leaf again.
 expect 0 export --store fault.db --format multiturn -o chain.jsonl
 rows chain.jsonl 'not {5, 11} & {int(i.split("/")[1]) for x in r for i in x["ids"]}'
 rows chain.jsonl '{x["attempt"]: x["turns"] for x in r} == {3: 1, 4: 1, 6: 2, 7: 1, 8: 1, 9: 1, 10: 1, 12: 1}'
@@ -223,7 +224,7 @@ for name, value in rows["train"][0].items():
 assert re.findall(r"^\| `(\w+)` \|", body, re.M) == names
 for field in ("completions` | list of strings", "rewards` | list of floats", "prompt_tokens` | list of integers"):
     assert field in pathlib.Path("cards/groups/README.md").read_text(), field
-# What the verdicts say of themselves: the two that each pair names
+# Compares each pair with the two verdicts that it names.
 pairs = len(rows["train"] + rows["test"])
 judged = sum(x["rejected_status"] != "no_source" for x in rows["train"] + rows["test"]) + pairs
 for tool in ("kforge | 0.0.9", "device | Test GPU", "driver | 570.1", "CUDA of the driver | 12.8", "NVRTC of the toolkit | 12.4", "toolchain | cuda sm_90 [path]/nvcc 17 18",

@@ -1,6 +1,7 @@
 #!/bin/bash
-# export --format modelnew|kernelbench: the Python file is what KernelBench's evaluator takes. Here its CUDA part is compiled for the CPU device by a stand-in
-# for load_inline, so that forward runs; the C++ part is compiled where PyTorch's headers are.
+# export --format modelnew|kernelbench: the Python file suits KernelBench's evaluator. Here a
+# stand-in for load_inline compiles its CUDA part for the CPU device, so that forward runs. The C++
+# part is compiled if PyTorch's headers are installed.
 source "$(dirname "$0")/lib.sh"
 expect 2 export --format modelnew --candidate x.cu -o x.py
 complains "--candidate needs --task"
@@ -148,7 +149,8 @@ sed -i 's/out\[row \* COLUMNS + column\] = sum/if (row) &/' package/src/level1_3
 cmake --build built >>log 2>&1 && ctest --test-dir built >log 2>&1 && fail "a kernel that leaves a row out passes: $(cat log)"
 
 cat >evaluate.py <<'END'
-# What KernelBench's evaluator does with a problem and a solution, as far as a machine without a GPU can.
+# Handles a problem and a solution as KernelBench's evaluator does, as far as possible without a
+# GPU.
 import ctypes, inspect, subprocess, sys
 import torch
 from torch.utils import cpp_extension
@@ -201,7 +203,8 @@ for trial in range(3):
     torch.manual_seed(100 + trial)
     inputs = get_inputs()
     with torch.no_grad():
-        # KernelBench's evaluator casts all inputs to its precision, integers too; references that need them as they are it can't run.
+        # KernelBench's evaluator casts all inputs to its precision, integers too. It can't run
+        # references that need integers.
         expected, got = reference(*inputs), new(*[v.to(torch.float32) for v in inputs])
     assert expected.shape == got.shape, (expected.shape, got.shape)
     assert torch.allclose(expected, got, rtol=1e-4, atol=1e-4), (expected - got).abs().max()

@@ -1,22 +1,25 @@
-/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13: two GPUs whose memory holds
- * nothing and whose kernels do nothing. A device opens on it and a job begins; no runner starts,
- * since there is no /dev/nvidia4711. It can tell only that kforge asks what it should, and words
- * what it hears; whether a driver answers so is for a machine with a GPU. What of the driver is not
- * here is in fake_driver_rest.c.
+/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libnvrtc.so.13, with two GPUs. Their memory
+ * holds nothing, and their kernels do nothing. A device opens, and a job begins. No runner starts,
+ * since there is no /dev/nvidia4711. The tests check kforge's calls and its messages for the
+ * answers. A real driver's answers need a machine with a GPU. fake_driver_rest.c has the rest of
+ * the driver.
  *
- *   FAKE_CUDA_ERROR=N                 the driver does not start: cuInit's answer
- *   FAKE_CUDA_NONE=1                  it starts and shows no GPU
- *   FAKE_CUDA_VERSION=12040           of CUDA, that the driver is for
- *   FAKE_CUDA_CAPABILITY=6.1          of both GPUs
- *   FAKE_CUDA_LOSS=FUNCTION:ERROR     from its first call on that function and all others answer
- * so: the GPU is gone for this process FAKE_CUDA_GONE=FILE               … is written then; once it
- * is there the driver shows no device to anybody FAKE_CUDA_HANG=FUNCTION           a call of that
- * function, of libcuda or NVML, does not return; FAKE_CUDA_HANG_AFTER=N: the one after N that do
- *   FAKE_GPU_OWNER=N                  ends both GPUs' UUIDs: each test has GPUs of its own, with
- * locks of their own FAKE_ECC=1                        an uncorrectable error is counted with each
- * look FAKE_MIG=instance|empty           the GPU shown is a MIG instance; or all are in MIG mode
- * and have none FAKE_NVRTC=12.4                   NVRTC's version; FAKE_NVRTC_REFUSES=1: it knows
- * no such GPU */
+ *   FAKE_CUDA_ERROR=N               the driver does not start: cuInit returns N
+ *   FAKE_CUDA_NONE=1                the driver starts and shows no GPU
+ *   FAKE_CUDA_VERSION=12040         the CUDA version of the driver
+ *   FAKE_CUDA_CAPABILITY=6.1        the compute capability of both GPUs
+ *   FAKE_CUDA_LOSS=FUNCTION:ERROR   from the first call of FUNCTION on, all functions return ERROR:
+ *                                   this process has lost the GPU
+ *   FAKE_CUDA_GONE=FILE             the loss creates FILE. Once it exists, the driver shows no
+ *                                   device to any process
+ *   FAKE_CUDA_HANG=FUNCTION         a call of FUNCTION, of libcuda or NVML, does not return
+ *   FAKE_CUDA_HANG_AFTER=N          the first N calls of it do return
+ *   FAKE_GPU_OWNER=N                ends both GPUs' UUIDs: each test has its own GPUs and locks
+ *   FAKE_ECC=1                      each query counts one more uncorrectable error
+ *   FAKE_MIG=instance|empty         the GPU shown is a MIG instance; or all GPUs are in MIG mode
+ *                                   without an instance
+ *   FAKE_NVRTC=12.4                 NVRTC's version
+ *   FAKE_NVRTC_REFUSES=1            NVRTC does not know the GPU */
 #include "fake_driver.h"
 
 #include <fcntl.h>
@@ -58,7 +61,7 @@ static bool wishes(const char *name, const char *value)
     return strcmp(wish(name), value) == 0;
 }
 
-/* As a driver does whose GPU answers no more: for good, whatever signals come. */
+/* Hangs for good, ignoring signals, like a driver with a GPU that no longer answers. */
 static void hang(const char *function)
 {
     static int calls;

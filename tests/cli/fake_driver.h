@@ -1,5 +1,5 @@
-/* What the two halves of the stand-in for libcuda.so.1 share: fake_NAME is what the driver calls
- * cuSOMETHING, by the rows of driver_cuda.h. */
+/* Shared by the two files of the simulated libcuda.so.1. fake_NAME is the driver's cuSOMETHING, by
+ * the rows of driver_cuda.h. */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
@@ -9,7 +9,8 @@
 KF_CUDA_FUNCTIONS(X)
 #undef X
 
-/* What `function` (its symbol) says now: CU_SUCCESS, or what $FAKE_CUDA_LOSS wants. */
+/* Returns the result of `function` (its symbol) at this time: CU_SUCCESS, or the error in
+ * $FAKE_CUDA_LOSS. */
 cu_result fake_answer(const char *function);
 
 #endif

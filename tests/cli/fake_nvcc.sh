@@ -1,5 +1,6 @@
 #!/bin/bash
-# Stands in for nvcc beside the driver that pretends: an empty library whatever the source. $(dirname)/version is the CUDA that it says it is of.
+# Stands in for nvcc, with fake_driver.c as its driver: makes an empty library from any source.
+# $(dirname)/version holds its CUDA version.
 version=$(cat "$(dirname "$0")/version")
 [ "$*" = --version ] && { echo "Cuda compilation tools, release ${version%.*}, V$version"; exit; }
 while [ $# -gt 1 ]; do

@@ -1,6 +1,6 @@
-/* Builds ahead for test doubles of the judge: threads that build nothing for as long as the
- * candidate says, "fake: build 0.2", or until a file is there, "fake: build until FILE", and then
- * ask kf_judge_run. $FAKE_JOBS: how many jobs at a time; 1 without it. */
+/* Simulates building ahead for test doubles of the judge. Threads wait for the time in the
+ * candidate ("fake: build 0.2") or for a file ("fake: build until FILE"), and then call
+ * kf_judge_run(). $FAKE_JOBS is the number of jobs at a time (default: 1). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void doze(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* The file that a build waits for, into `path`; false: it waits for none. */
+/* Copies the file that a build waits for to `path`. False if it waits for no file. */
 static bool waits_for(const kf_job *job, char *path, size_t size)
 {
     static const char word[] = "fake: build until ";

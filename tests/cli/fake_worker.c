@@ -1,36 +1,39 @@
-/* A worker for the tests of the agent: the real protocol (worker.c, spool.c) around a judge that
- * runs nothing. What it finds is written in the candidate, so that a test is a source and an
- * expectation. "#pragma fake: …" is the same: to a search sources that differ in comments alone are
- * one.
+/* A worker for the tests of the agent: the real protocol (worker.c, spool.c) with a judge that runs
+ * nothing. The candidate names its own result, so that a test is a source and an expectation.
+ * "#pragma fake: …" means the same. Use it where sources must differ in more than comments, which
+ * the search ignores.
  *
- *   // fake: speed 1.5            speedup, before tunables (nan: pairs were made that tell
- * nothing); without it some number between 0.8 and 1.8 that source and flags determine
- *   // fake: optimum BLOCK 128    with -DBLOCK=V the speedup falls by 20 % for each factor of 2
- * between V and 128
- *   // fake: flag -O2 1.3            the speedup is multiplied by that when the job has this flag
+ *   // fake: speed 1.5            the speedup, before tunables. nan: the pairs gave no figure.
+ *                                 Default: a number between 0.8 and 1.8 that depends on source
+ *                                 and flags
+ *   // fake: optimum BLOCK 128    with -DBLOCK=V, the speedup falls by 20 % for each factor of 2
+ *                                 between V and 128
+ *   // fake: flag -O2 1.3         multiplies the speedup if the job has this flag
  *   // fake: verified 1.2         the speedup when measured with `verify`
  *   // fake: disagree             `verify` finds that the two measurements disagree
- *   // fake: status crash         any status of a verdict; "again" instead of "status": only with
- * `verify`
- *   // fake: code NAME            machine code equals that of every candidate with this NAME
- *   // fake: counters yes         counters of a kernel that memory bounds, where the job asks for
- * counters
- *   // fake: sleep 0.2            judging takes so long
- *   // fake: until FILE           judging takes until FILE is there
- *   // fake: build 0.2            building takes so long
- *   // fake: build until FILE     building takes until FILE is there
- *   // fake: worker die           the worker ends without an answer; hang, garbage, wrong-id,
- * wrong-source, twice, endless likewise
- *   // fake: once FILE            the `worker` line only counts as long as FILE is not there; it is
- * made when it counted
+ *   // fake: status crash         any status of a verdict. With "again" instead of "status", only
+ *                                 for `verify`
+ *   // fake: code NAME            same machine code as every candidate with this NAME
+ *   // fake: counters yes         counters of a memory-bound kernel, if the job asks for counters
+ *   // fake: sleep 0.2            seconds to judge
+ *   // fake: until FILE           judging ends once FILE exists
+ *   // fake: build 0.2            seconds to build
+ *   // fake: build until FILE     building ends once FILE exists
+ *   // fake: worker die           the worker ends without an answer. Others: hang, garbage,
+ *                                 wrong-id, wrong-source, twice, endless
+ *   // fake: once FILE            the `worker` line applies only until FILE exists, and then
+ *                                 creates it
  *
- * $FAKE_JOBS: how many jobs it takes at a time. $FAKE_SLEEP: seconds for every job. $FAKE_JITTER:
- * up to so many more, at random for each, of the seed $FAKE_SEED and the process. $FAKE_LOG: a file
- * that gets a line a job. $FAKE_HARDWARE: what it says it is. $FAKE_FREE: so many jobs, of all the
- * workers that write into $FAKE_LOG, are judged at once; each later one is begun and waits for the
- * file $FAKE_GO. $FAKE_FAULT: as long as that file is there each verdict is the machine's fault.
- * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner]
- */
+ *   $FAKE_JOBS        jobs at a time
+ *   $FAKE_SLEEP       seconds for every job
+ *   $FAKE_JITTER      random additional seconds, at most; the seed is $FAKE_SEED and the process
+ *   $FAKE_LOG         a file that gets a line for each job
+ *   $FAKE_HARDWARE    the worker's hardware
+ *   $FAKE_FREE        this many jobs are judged at once, of all workers with the same $FAKE_LOG.
+ *                     Each later job begins and waits for the file $FAKE_GO
+ *   $FAKE_FAULT       while this file exists, each verdict is the machine's fault
+ *
+ * Usage: fake_worker [--spool DIR [--once] [--lease SECONDS]] [--mute] [--banner] */
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -83,7 +86,7 @@ cJSON *kf_judge_describe(const kf_judge *judge)
     return cJSON_CreateObject();
 }
 
-/* The rest of the first line "fake: WORD …" into `rest`; false when there is none. */
+/* Copies the rest of the first line "fake: WORD …" to `rest`. False without that line. */
 static bool line_of(const char *source, const char *word, char *rest, size_t size)
 {
     char start[64];
@@ -156,7 +159,8 @@ static double speed_of(const kf_job *job)
 static size_t write_log(const kf_job *job)
 {
     const char *path = getenv("FAKE_LOG");
-    if (!path || strcmp(job->id, KF_HEALTH_CHECK_ID) == 0) return 0; /* nobody sent that one */
+    if (!path || strcmp(job->id, KF_HEALTH_CHECK_ID) == 0)
+        return 0; /* a health check, not a client's job */
     kf_autobuffer line = {0};
     char hex[KF_HASH_HEX], data[4096];
     kf_hash hash = kf_hash_bytes(job->source, job->source_size);

@@ -1,6 +1,7 @@
 #!/bin/bash
-# gpu.sh BIN: what tests/gpu brings to a machine with a GPU works: it packs, says what it skips, and on the CPU device in a GPU's place runs parts, tells what was
-# reached and writes it all down. The figures mean nothing here.
+# gpu.sh BIN: tests the scripts of tests/gpu without a GPU. They pack an installation and list the
+# skipped parts. On the CPU device, they run parts, print the figures and write the logs. The
+# figures are meaningless here.
 source "$(dirname "$0")/lib.sh"
 build=$(dirname "$bin")
 bash "$root/tests/gpu/pack.sh" "$build" "$work/packed" >/dev/null || fail "it does not pack"
@@ -50,7 +51,7 @@ facts = json.load(open(sys.argv[1] + "/doctor.json"))["facts"]
 assert [f for f in facts if f["state"] == "fault" and "does not answer" in f["text"]], facts
 END_OF_PYTHON
 
-# KernelBench's evaluator needs a GPU; what is around it does not.
+# KernelBench's evaluator needs a GPU. The code around it does not.
 for python in python3 /usr/bin/python3; do
     "$python" -c "import torch" 2>/dev/null || continue
     LOGS=$work/logs2 GPU_DEVICE=cpu KFORGE_PYTHON=$python KERNELBENCH=$root/tests/kernelbench PROBLEMS=1/1 SCALE=100000 SECONDS_EACH=0.1 \
@@ -62,8 +63,10 @@ assert row["problem"] == "1/1" and row["kforge"]["status"] == "correct" and row[
 assert row["kforge"]["wall"] >= row["kforge"]["build_seconds"] + row["kforge"]["judge_seconds"] > 0, row
 END_OF_PYTHON
 
-    # References as candidates, and a release's kernels: stopped in between, what was judged is told; called again, they go on with the rest. Batches of calls of
-    # microseconds may be disturbed on a busy machine: what has to be there are the rows, and that nothing is judged twice.
+    # References as candidates, and a release's kernels. A stopped script reports its results so
+    # far, and another call continues with the rest. On a busy machine, batches of short calls may
+    # be disturbed. So the test checks only that the rows exist and that no solution is judged
+    # twice.
     python3 - "$root" "$work/release.json" <<'END_OF_PYTHON'
 import json, sys
 text = open(sys.argv[1] + "/tests/kernelbench/level1/2_ReLU.py").read()

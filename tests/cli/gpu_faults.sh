@@ -1,5 +1,6 @@
 #!/bin/bash
-# What is amiss with a GPU: `doctor` and each command that opens the device say which, where and what to do, on one line, with status 3; by a driver that pretends.
+# Faults of a GPU, with a simulated driver. `doctor` and each command that opens the device print
+# one line and exit with status 3. The line names the fault, the device and the remedy.
 source "$(dirname "$0")/lib.sh"
 
 fake=$bin/../tests/fake_driver
@@ -24,7 +25,7 @@ tells_of() {
     case $err in *"$1"*) ;; *) fail "the messages do not say \"$1\": $err" ;; esac
 }
 
-# Everything that opens the device ends by itself, with status 3 and such a line; what it began is gone.
+# Each command that opens the device ends by itself with status 3 and one line. It leaves no files.
 all_say() {
     for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy" worker "selftest --filter vecadd"; do
         expect 3 $command --device cuda
@@ -79,7 +80,8 @@ done <<'ROWS'
 ROWS
 unset FAKE_CUDA_ERROR
 
-# Who names no device gets the CPU, and is told what is the matter with the GPU; where there is none there is nothing to tell.
+# Without --device, kforge uses the CPU and reports the GPU's fault. On a machine without a GPU, it
+# reports nothing.
 for command in "eval $axpy $axpy/baseline.cu --check-only" "optimize $axpy --candidates 1 --time 60"; do
     err=$(FAKE_CUDA_ERROR=803 "$program" $command 2>&1 >/dev/null) # what the CPU makes of it is not looked at
     tells_of "on the CPU, since the NVIDIA driver does not start: cuInit says CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
@@ -125,7 +127,7 @@ tells_of "the device file /dev/nvidia4711 is missing"
 tells_of "in a row"
 nothing_is_left
 
-# ---- lost in the middle of a job: nobody's fault but the machine's, nothing stored, one line ----
+# ---- lost in the middle of a job: the machine's fault, nothing stored, one line of output -------
 rm -f "$KFORGE_STORE"
 export FAKE_CUDA_LOSS=cuMemCreate:719
 for command in eval optimize; do
@@ -146,7 +148,7 @@ import sqlite3, sys
 c = sqlite3.connect(sys.argv[1])
 sys.exit(c.execute("select count(*) from verdict").fetchone()[0])
 PY
-# A worker of a folder gives back what it had, for one whose device works.
+# A spool worker returns its job to the folder, for a worker with a working device.
 "$program" eval "$axpy" "$axpy/baseline.cu" --workers "spool:$work/jobs" >/dev/null 2>&1 & eval=$!
 timeout 60 "$program" worker --device cuda --spool jobs >out 2>err # it would wait for more
 [ $? = 3 ] || fail "a worker of a folder went on"

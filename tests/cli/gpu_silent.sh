@@ -1,6 +1,6 @@
 #!/bin/bash
-# A driver that does not answer any more, as with a GPU that hangs: whatever waits for it ends after a while with one line that says which call, and what to do; by a
-# driver that pretends.
+# A driver that no longer answers, as with a GPU that hangs. The driver is simulated. Each command
+# that waits for it ends after a while. It prints one line with the call and the remedy.
 source "$(dirname "$0")/lib.sh"
 axpy=$root/tasks/axpy
 mkdir -p toolkit/bin
@@ -10,7 +10,7 @@ echo 13.1.80 >toolkit/bin/version
 export CUDA_HOME=$work/toolkit LD_LIBRARY_PATH=$bin/../tests/fake_driver
 export KFORGE_DRIVER_SECONDS=1
 
-# Of what is still there of this test's processes.
+# Lists the processes of this test that still run.
 of_this_test() {
     for process in /proc/[0-9]*; do
         [ "$(readlink "$process/exe" 2>/dev/null)" = "$(realpath "$program")" ] || continue
@@ -18,7 +18,8 @@ of_this_test() {
     done
 }
 
-# within SECONDS STATUS ARGUMENT…: as expect, and in that time; what is left of it after that is ended.
+# within SECONDS STATUS ARGUMENT…: as expect, with a time limit. Ends the processes that still run
+# after it.
 within() {
     local seconds=$1 status=$2 got
     shift 2
@@ -55,7 +56,7 @@ for call in cuInit cuDevicePrimaryCtxRetain nvmlInit_v2; do
     json '[j["name"] for j in o["judges"]] == ["cpu"] and [f for f in o["facts"] if f["subject"] == "sandbox"]'
 done
 
-# ---- in the middle of a job: nobody's fault but the machine's, nothing stored, and not the job's time is waited for
+# ---- in the middle of a job: the machine's fault, nothing stored, no wait for the job's time
 rm -f "$KFORGE_STORE"
 for command in "eval $axpy $axpy/baseline.cu" "optimize $axpy"; do
     FAKE_CUDA_HANG=cuMemCreate within 40 3 $command --device cuda

@@ -59,7 +59,7 @@ complains 'unexpected argument "extra"'
 expect 2 help --completion=fish
 complains "bash or zsh"
 
-# Results that nobody gets are no success.
+# Results that can't be written are no success.
 "$program" help >/dev/full 2>err
 [ $? = 3 ] || fail "/dev/full"
 grep -q '^kforge: cannot write the results: No space left on device$' err || fail "/dev/full: $(cat err)"

@@ -1,8 +1,10 @@
 #!/bin/bash
-# import: problems of our own in KernelBench's layout, good and bad; what a suite is; folders that are there already.
+# import: good and bad problems of our own in KernelBench's layout, the definition of a suite, and
+# existing folders.
 source "$(dirname "$0")/lib.sh"
 
-# Without PyTorch: what is no suite is told all the same, and the rest says what is missing.
+# Without PyTorch: a folder that is no suite gets its usual error. Other imports report that PyTorch
+# is missing.
 mkdir empty
 expect 2 import kernelbench empty
 complains "not a checkout of KernelBench: it has no folders level1/"
@@ -42,7 +44,8 @@ json '[p["status"] for p in o["problems"]] == ["unchanged"]'
 (cd made && md5sum */*) | cmp - before || fail "a task that was there changed"
 ls -A made | grep -q '^\.' && fail "something temporary is left: $(ls -A made)"
 
-# Where PyTorch may take tf32 on a GPU, so do task and description; a matrix product is none of it.
+# If PyTorch may use tf32 on a GPU, the task and its description allow it. A matrix product may not
+# use it.
 expect 0 import torch "$root/tests/kernelbench/level1/7_Conv2d_Bias_Scale.py" -o tf32
 expect 0 task show tf32/7_Conv2d_Bias_Scale --json
 json 'o["task"]["torch"]["tf32"] is True and "to tf32" in o["task"]["description"]'
@@ -50,7 +53,7 @@ expect 0 import torch "$root/tests/kernelbench/level1/3_Linear.py" -o tf32
 expect 0 task show tf32/3_Linear --json
 json '"tf32" not in o["task"]["torch"] and "tf32" not in o["task"]["description"]'
 
-# Where the mode matters, the task and its description say so.
+# If the mode matters, the task and its description name it.
 expect 0 task show made/level1_2_ReLU --json
 json '"mode_matters" not in o["task"]["torch"] and " mode (" not in o["task"]["description"]'
 for mode in train eval; do
@@ -78,7 +81,7 @@ expect 0 import torch checkout/level1/2_ReLU.py --patch columns=96 -o mine
 expect 0 task show mine/2_ReLU --json
 json 'o["task"]["arguments"][0]["shape"][1] == 96 and o["task"]["torch"]["patches"] == {"columns": 96}'
 json 'o["task"]["origin"]["commit"].startswith("0123") and o["task"]["origin"]["url"] == "https://example.org/suite.git"'
-# A folder that lies in another project's, and is none of its files, is of no commit.
+# An untracked folder inside another project's repository has no commit.
 if git init -q other 2>/dev/null; then
     mkdir -p other/own other/ownership other/copied && cp checkout/level1/2_ReLU.py other/own && cp checkout/level1/2_ReLU.py other/copied
     cp checkout/level1/2_ReLU.py other/ownership/with_a_longer_name.py

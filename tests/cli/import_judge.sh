@@ -1,5 +1,5 @@
 #!/bin/bash
-# What was imported is judged: more weights than a signature usually has, and inputs with structure.
+# Imported problems are judged: more weights than a signature usually has, and structured inputs.
 source "$(dirname "$0")/lib.sh"
 needs_torch
 cat >many.py <<'END'

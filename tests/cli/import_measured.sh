@@ -7,7 +7,8 @@ if ! /usr/bin/python3 -I -c 'import torch' 2>/dev/null && ! python3 -I -c 'impor
     exit 77
 fi
 
-# Rounding decides in every other draw of its weight, and not in the first; and a picture stays where making it smaller would save next to nothing.
+# Rounding decides in every other draw of its weight, but not in the first. An image keeps its size
+# if a smaller one would save next to nothing.
 cat >sometimes.py <<'END'
 import torch
 import torch.nn as nn
@@ -58,8 +59,8 @@ expect 0 import torch pixels.py --scale 20000 -o mine
 expect 0 task show mine/pixels --json
 json '[a["shape"][-1] for a in o["task"]["arguments"] if a["name"] == "x"][0] >= 16'
 
-# What a smaller size has no more of, or leaves without influence, is an argument all the same: layers, a shortcut where channels differ, a picture that ends one pixel wide
-# before a softmax.
+# A tensor stays an argument if a smaller size removes it or makes it irrelevant. Examples: layers,
+# a shortcut if channels differ, an image that shrinks to one pixel before a softmax.
 cat >layers.py <<'END'
 import torch
 import torch.nn as nn

@@ -1,5 +1,6 @@
 #!/bin/bash
-# An installation works from where it is, without the build folder's environment; so does the unpacked tarball.
+# An installation works in its place, without the build folder's environment. So does the unpacked
+# tarball.
 source "$(dirname "$0")/lib.sh"
 
 cmake --install "$bin/.." --prefix "$work/prefix" --strip >log 2>&1 || { cat log >&2; exit 1; }
@@ -18,7 +19,7 @@ expect 0 task lint --device cpu moved/share/kforge/tasks/axpy
 says "axpy: good"
 "$program" help --man | cmp -s - moved/share/man/man1/kforge.1 || fail "the man page is another version's"
 
-# Tasks that come with kforge are found by name from any folder; the folders here come first.
+# The tasks of kforge are found by name from any folder. A folder of that name here comes first.
 unset KFORGE_STORE
 mkdir elsewhere && cd elsewhere || exit 1
 expect 0 list --tasks --json
@@ -46,7 +47,7 @@ folder=${made[0]%/plain/*}
 [ "$(stat -c %a "$folder")" = 700 ] || fail "others may write headers: $(stat -c %A "$folder")"
 "$work/moved/bin/kforge-cpucc" --precompiled "$folder" --keep kept -o copy.so copy.cu || fail "kforge-cpucc --precompiled"
 grep -q "pch_preprocess \"$folder/plain/kforge_cpu.h.gch\"" kept/0.ii || fail "the header does not fit"
-# Without a header: the folder is not ours alone, or there is none.
+# Without a header: other users may write to the folder, or it does not exist.
 chmod 777 "$folder"
 expect_judged 0 eval axpy copy.cu --device cpu --check-only --no-keep
 [ "$(stat -c %a "$folder")" = 777 ] || fail "a folder that others may write was used"

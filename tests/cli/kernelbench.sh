@@ -1,6 +1,8 @@
 #!/bin/bash
-# Ten problems of our own in KernelBench's layout, of the kinds that its levels 1 to 3 have, from the checkout to the leaderboard: imported, the
-# reference renamed ModelNew judged correct, kernels in CUDA C beside it, one that is refused counted, further baselines, claims of a release.
+# Ten problems of our own in KernelBench's layout, like those of its levels 1 to 3, from the
+# checkout to the leaderboard. They are imported. The reference, renamed ModelNew, is judged
+# correct, and so are kernels in CUDA C. A refused problem is counted. Further baselines and a
+# release's claims follow.
 source "$(dirname "$0")/lib.sh"
 needs_torch
 ids=1,2,4,6,7,9,11..13 # 1 of each level
@@ -15,7 +17,7 @@ refused, = [p for p in suite["problems"] if "rule" in p]
 assert (refused["task"], refused["level"], refused["problem"], refused["rule"]) == ("level1_9_Dropout", 1, 9, "outputs.random") and refused["reason"]
 assert [i["scale"] for i in suite["imports"]] == [200000] and suite["imports"][0]["suite"] == "kernelbench"
 END
-# What an import knows of weights, buffers and targets.
+# The import's record of weights, buffers and targets.
 expect 0 task show made/level1_6_CrossEntropy --json
 json '[a["name"] for a in o["task"]["arguments"]][-1] == "out" and o["task"]["origin"]["problem"] == 6 and len(o["task"]["origin"]["sha256"]) == 64'
 json '[a["distribution"]["kind"] for a in o["task"]["arguments"] if a["dtype"] == "i64"] == ["integers"]'
@@ -86,8 +88,9 @@ fill(11, ROWS=rows, COLUMNS=columns)
 batch, rows, columns = shape("level1_13_Mean_Of_Columns")
 fill(13, BATCH=batch, ROWS=rows, COLUMNS=columns)
 END
-# On a machine with other work a verdict may blame the machine, calls of microseconds may have no time, and a process may wake late enough to be accused of
-# it (runner.early). Those tasks are judged anew; the others count as they are known.
+# On a busy machine, a verdict may blame the machine, short calls may get no time, and a process may
+# wake so late that it is accused (runner.early). These tasks are judged again. The others keep
+# their verdicts.
 judged() {
     for _ in {1..8}; do
         "$program" bench "$@" --device cpu --seconds 0.05 --once --json >out 2>err
@@ -119,14 +122,16 @@ expect 0 bench report last
 says "KernelBench would say"
 says "1 of 11 problems were not judged and count as unsolved of all: 1 refused by the import"
 
-# Without KernelBench's protocol only kforge's verdict is there, in the bench and in one that goes on with it; and what building and judging took.
+# Without KernelBench's protocol, a bench and its continuation hold only kforge's verdict, and the
+# times to build and judge.
 expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --anew --no-protocol --store plain.db --json
 json 'len(o["problems"][0]["samples"]) == 2 and not any("kernelbench" in s for s in o["problems"][0]["samples"])'
 json 'all(s["build_seconds"] >= 0 and s["judge_seconds"] > 0 for s in o["problems"][0]["samples"])'
 expect 0 bench --resume last --store plain.db --device cpu --json
 json 'not any("kernelbench" in s for s in o["problems"][0]["samples"])'
 
-# Against torch.compile, what is known is not judged again; where it can't run, the report says so by name. And times that somebody else has measured.
+# Compared with torch.compile, known samples are not judged again. If it can't run, the report names
+# it. Then times measured elsewhere.
 echo '{"level1": {"2_ReLU.py": {"mean": 0.0154, "hardware": "somebody else'"'"'s"}}}' >times.json
 expect 0 bench made --only level1_2_ReLU --solutions runs --device cpu --seconds 0.05 --once --against compiled --against unknown --baseline-times times.json --json
 json '[s["speedup"] for s in o["problems"][0]["samples"]] == [s["speedup"] for p in json.load(open("report.json"))["problems"] if p["task"] == "level1_2_ReLU" for s in p["samples"]]'
@@ -134,7 +139,8 @@ json '[(a["baseline"], a["measured_here"]) for a in o["against"]] == [("compiled
 json 'o["against"][0]["known"] == 1 or any(word in o["problems"][0]["against"][0]["why"] for word in ("torch.compile", "compiler"))'
 json '[a.get("why") for a in o["problems"][0]["against"][1:]] == ["its task has no baseline of this name", "its shapes are scaled, so it is a different problem"]'
 
-# A release like CUDA-L1's: a problem imported from it, its claims beside what is verified.
+# A release like CUDA-L1's: imports a problem from it, and compares its claims with the verified
+# speedups.
 python3 - "$root" <<'END'
 import json, sys
 text = open(sys.argv[1] + "/tests/kernelbench/level1/2_ReLU.py").read()
@@ -154,7 +160,7 @@ json '0 < o["claims"]["ratio"] < 1e-3 and [o["claims"][k] for k in ("count", "ju
 expect 0 bench report last
 says "claimed and verified"
 
-# One that folds its weights is correct, and says that it does.
+# A solution that folds its weights is correct and gets a flag.
 python3 - "$root" <<'END'
 import json, sys
 read = lambda name: open(sys.argv[1] + "/tests/" + name).read()

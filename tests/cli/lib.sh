@@ -81,7 +81,8 @@ complains() {
     [ "$(wc -l <"$work/err")" = 1 ] || fail "not one line: $err"
 }
 
-# json EXPRESSION: python on the output as `o`; fails unless it is true, and says what the left side of its comparisons is.
+# json EXPRESSION: evaluates a Python expression on the output as `o`. Fails unless it is true, and
+# prints the left sides of its comparisons.
 json() {
     local why
     why=$(python3 - "$work/out" "$1" 2>&1 <<'END'

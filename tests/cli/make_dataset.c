@@ -1,8 +1,8 @@
-/* make_dataset FILE TASKS [NAME…]: a store with a run on each of the named tasks of the folder
- * TASKS (axpy, gemv, row_softmax), in which a model answered: replies that are correct, wrong,
- * cheating, odd or empty of code; near-duplicates; a verdict that is the machine's fault; secrets
- * and places in prompts. For the tests of `export`. Sources are the tasks' baselines with a mark,
- * so they compile. */
+/* make_dataset FILE TASKS [NAME…]: writes a store for the tests of `export`. It has a run on each
+ * of the named tasks of the folder TASKS (axpy, gemv, row_softmax). Its replies are correct, wrong,
+ * cheating, odd or without code. It also has near-duplicates, a verdict with the machine's fault,
+ * and prompts with secrets and file paths. The sources are the tasks' baselines with a mark, so
+ * they compile. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static kf_verdict *verdict_of(const kf_task *task, const proposal *p)
                                "test", NAN, NAN, "what went wrong");
     kf_verdict_conclude(verdict);
     verdict->reverified = p->twice;
-    /* The combined figure is the geometric mean; what the tests count with is simpler. */
+    /* kforge's combined figure is the geometric mean. The tests use a simpler one. */
     if (p->status == KF_CORRECT)
         verdict->speedup = (kf_interval){p->speedup, p->speedup * 0.99, p->speedup * 1.01};
     return verdict;

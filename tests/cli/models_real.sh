@@ -1,6 +1,7 @@
 #!/bin/bash
-# A real model: llama.cpp's server with a small model, asked by doctor and by a whole run through streaming chat. Skipped (77) where the packages are
-# not installed; $KFORGE_TEST_PYTHON names a Python that has them, $LLAMA_GGUF another model.
+# A real model: llama.cpp's server with a small model. doctor and a whole run call it through
+# streaming chat. Skipped (77) without the packages. $KFORGE_TEST_PYTHON names a Python that has
+# them, $LLAMA_GGUF another model.
 python=${KFORGE_TEST_PYTHON:-python3}
 "$python" "$(dirname "$0")/../llm/llama.py" --check || exit 77
 source "$(dirname "$0")/lib.sh"

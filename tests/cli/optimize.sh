@@ -12,7 +12,8 @@ has_ended() {
     case $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in '' | Z | X) ;; *) return 1 ;; esac
 }
 jobs_begun() { [ "$(wc -l <"$FAKE_LOG")" -ge "$1" ]; }
-# round DIR: a worker reads the folder once; asked DIR, filled DIR, replied DIR: the model was asked, jobs wait there, its reply is among them.
+# round DIR: a worker reads the folder once. asked DIR, filled DIR, replied DIR: true if the model
+# was called, if jobs wait there, if its reply is among them.
 round() { "$fake" --spool "$1" --once; }
 asked() { round "$1" && [ -e "$1.asked" ]; }
 filled() { [ "$(find "$1/jobs" -name '*.json' | wc -l)" -ge 2 ]; }
@@ -87,7 +88,7 @@ expect 0 optimize "$task" --workers "$fake" --model "exec:sh $work/free.sh" --bu
 expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/axpy.jsonl" --cost 1 --store replayed.db
 [ "$(told)" = 0 ] || fail "said of recorded replies, which cost nothing: $err"
 
-# What can't be done is said in one line.
+# Impossible requests get an error of one line.
 expect 2 optimize
 complains "TASK"
 expect 2 optimize nowhere
@@ -107,7 +108,8 @@ case $err in *"kforge: "*"status 9: broken"*) ;; *) fail "$err" ;; esac
 expect 4 optimize "$task" --workers "$fake" --candidates 1 --store one.db
 says "no correct candidate"
 
-# A place that can't be written is told before anything is done for it: no model is asked, no store made, and what is there stays.
+# An output that can't be written is an error at the start. No model is called, no store is made,
+# and existing files stay.
 echo mine >kept.cu
 mkdir taken
 for place in kept.cu/best.cu taken taken/ "kept.cu/more/best.cu" /proc/nowhere/best.cu; do
@@ -198,13 +200,14 @@ printf '```cuda\n// fake: speed 7\n#include <stdint.h>\n#include <cuda_runtime.h
     --store between.db >out 2>err &
 pid=$!
 await asked between  # baseline and seeds
-await filled between # then points, beside a call that takes its time
+await filled between # then points, during a slow call
 touch answer
 await replied between # and does not wait behind the tuner
 kill -INT $pid
 wait $pid
 
-# The last reply that a budget pays for is judged, however long that takes; only the tuner's points are taken back.
+# The last reply within the budget is judged, however long that takes. Only the tuner's points are
+# cancelled.
 mkdir -p paid/workers
 cp between/workers/it.json paid/workers/ 2>/dev/null || echo '{"schema":"kforge-hello/1","device":"cpu","hardware":"cpu test"}' >paid/workers/it.json
 "$program" optimize "$task" --workers "spool:paid*4" --model "exec:touch paid.asked; while [ ! -e pay ]; do sleep 0.02; done; cat reply" --calls 3 --strategy sample \

@@ -1,6 +1,7 @@
 #!/bin/bash
-# kforge export --format package: which winners are in it, without secrets and places; builds with kforge-cpucc and passes its own tests; compiles and
-# installs with nvcc where there is one; nothing half-written under its name.
+# kforge export --format package: it holds the right winners, without secrets and file paths. It
+# builds with kforge-cpucc and passes its own tests. It compiles and installs with nvcc if nvcc is
+# installed. Its name never shows a partial package.
 source "$(dirname "$0")/lib.sh"
 "$bin/../tests/make_dataset" d.db "$root/tasks" >/dev/null || fail make_dataset
 export KFORGE_STORE=$work/d.db
@@ -34,7 +35,7 @@ complains "exists already"
 expect 2 export --format package
 complains "is a folder"
 
-# What selects is honoured …
+# The selecting options apply …
 expect 0 export --format package -o package --force --held-out row_softmax --held-out elementwise --json
 tasks 'sorted(t) == ["gemv"]'
 json 'o["tasks"] == 1 and o["held_out"] == 2 and o["kernels"] >= 1'
@@ -72,7 +73,8 @@ expect 2 export --format cassette --only faster -o refused.jsonl
 complains "--only has no effect on --format cassette"
 [ -z "$(compgen -G 'refused*')" ] || fail "left behind: $(ls -d refused*)"
 
-# Secrets and places: in sources, flags and descriptions; a kernel that was changed by that is marked.
+# Secrets and file paths in sources, flags and descriptions. A kernel that scrubbing changed is
+# marked.
 cp d.db secret.db
 change secret.db <<'END'
 note = b"\n// of /home/jane/kernels; sk-proj-abcdefghijklmnop0123456789, and MY-OWN-SECRET\n"
@@ -89,7 +91,8 @@ tasks 'all(k["source_sha256"] == __import__("hashlib").sha256(open("package/src/
 grep -q '"as_judged": false' package/README.md || fail "the README says nothing of it: $(cat package/README.md)"
 grep -q "/home/user \* / and \[key\]" package/include/kforge_kernels.h || fail "$(cat package/include/kforge_kernels.h)"
 
-# Two tasks of one name or entry can't be in one library; what failed leaves the old package alone.
+# Two tasks with the same name or entry can't be in one library. A failed export leaves the old
+# package unchanged.
 cp d.db twice.db
 change twice.db <<'END'
 c.execute("update task set bundle = (select bundle from task where name = 'axpy') where name = 'gemv'")
@@ -116,7 +119,8 @@ grep -q "if (n == 262144) return axpy_" package/src/axpy.cu || fail "no dispatch
 grep -q "Verified for: main (n = 524288); small (n = 262144)" package/include/kforge_kernels.h || fail "$(cat package/include/kforge_kernels.h)"
 cmake -G Ninja -S package -B cpu -DKFORGE_CPUCC="$bin/kforge-cpucc" >log 2>&1 && cmake --build cpu >>log 2>&1 && ctest --test-dir cpu >>log 2>&1 || fail "cpucc: $(tail -20 log)"
 grep -q "The figures of 1 of the entries come from kforge's CPU device" package/README.md || fail "$(cat package/README.md)"
-# What a GPU measured comes first, however fast others are on the CPU device, and is compiled for that GPU.
+# A kernel measured on a GPU comes first, however fast others are on the CPU device. It is compiled
+# for that GPU.
 cp d.db gpu.db
 change gpu.db <<'END'
 c.execute("insert into device (name) values ('NVIDIA H200')")
@@ -157,7 +161,8 @@ expect 2 export none.db --format package -o nothing
 complains "nothing to package"
 [ ! -e nothing ] || fail "left behind"
 
-# A folder that no export made is not replaced; a full disk leaves the old package; a killed export is cleared away by the next.
+# An export replaces only folders made by exports. A full disk leaves the old package. The next
+# export deletes the files of a killed one.
 mkdir mine
 echo dear >mine/letter
 expect 2 export --format package -o mine --force
@@ -184,7 +189,8 @@ done
 expect 0 export --format package -o killed --force
 [ "$(compgen -G 'killed*')" = killed ] || fail "left over: $(compgen -G 'killed*')"
 
-# Ctrl-C: not a file more, nothing left behind, an older package stays. interrupted N MOST ARGUMENT…: at the N-th file; MOST are synced in all
+# Ctrl-C stops at once, leaves no files, and keeps an older package. interrupted N MOST ARGUMENT…:
+# interrupts at the N-th file. At most MOST files are synced in all.
 mkdir temporary
 interrupted() {
     : >synced

@@ -5,7 +5,8 @@ task=$root/tasks/axpy
 fake=$bin/../tests/fake_worker
 export FAKE_SLEEP=0.03
 
-# Models that think for a while, so that the tuner works meanwhile; what they say depends on chance, so that nobody could say it again.
+# The models take some time, so that the tuner works meanwhile. Their replies are random, so that no
+# later call could give the same reply.
 cat >model.py <<'END'
 import random, sys, time
 prompt = sys.stdin.read()
@@ -88,7 +89,7 @@ killed 7 optimize "$task" "${three[@]}" --seed 5 --model "exec:python3 model.py"
 expect 0 optimize --resume last "${three[@]}"
 expect 0 optimize --model "replay:$(run_in)" "${three[@]}"
 
-# What can't be repeated says so.
+# A run that can't be repeated gives an error.
 expect 2 optimize "$task" --model replay:nosuchrun --workers "$fake" --store one.db
 complains "no run nosuchrun"
 expect 0 optimize "$task" --workers "$fake" --candidates 3 --store none.db --json

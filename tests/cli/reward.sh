@@ -29,7 +29,8 @@ try:
 except ValueError as error:
     assert "nonesuch" in str(error)
 END
-# With one that says what the source tells it to: "say WORD…", the first word at the first try
+# With a fake judge that takes its answer from the source: "say WORD…" gives the first word at the
+# first try, and so on.
 cat >judge <<'END'
 #!/usr/bin/env python3
 import json, os, re, sys
@@ -51,7 +52,7 @@ import os
 import kforge_reward as k
 say = lambda words: "```cuda\n// say %s\n```" % words
 tries = lambda words: len(open("tries-" + "_".join(words.split()).replace(".", "_")).read())
-# TRL: faults are judged again, then left out; the others keep their places
+# TRL: jobs with a machine's fault are judged again, then left out. The others keep their places.
 words = ["2.0", "fault fault 3.0", "fault", "cheats", "nothing 1.5", "task", "judge", "1.0"]
 assert k.kforge_reward([say(w) for w in words], ["t"] * len(words)) == [2.3, 3.3, None, 0.0, 1.8, None, None, 1.3]
 assert [tries(w) for w in words] == [1, 3, 3, 1, 2, 3, 3, 1]
@@ -73,7 +74,7 @@ except k.Unjudged:
     pass
 assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": 1.1, "low": 0.9, "high": 1.2}}) == 1.3
 assert k.kevin({"status": "correct", "blame": "nobody", "speedup": {"value": "nan", "low": "nan", "high": "nan"}}) == 0.3
-# Whatever a model writes is a source
+# Any text of a model is a source.
 assert k.code_of("```\r\nint a;\r\n```") == "int a;\r\n" and k.code_of("```CUDA \nx\n```") == "x\n" and k.code_of("``` unclosed") is None
 assert k.kforge_reward([say("8.0 \ud800 \0 \U0001f680")], ["t"]) == [8.3]
 assert sorted(k.free.queue) == ["one", "two"]

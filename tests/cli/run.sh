@@ -1,6 +1,6 @@
 #!/bin/bash
-# ./run and packages that are missing: root gets them installed and is told which; without root the command that does is printed.
-# The tools that it asks are played by scripts, so that nothing is installed here.
+# ./run and missing packages. As root, it installs and names them. Otherwise, it prints the command
+# to install them. Scripts stand in for its tools, so that the test installs nothing.
 source "$(dirname "$0")/lib.sh"
 mkdir tools tree
 cp "$root/run" tree/run
@@ -57,7 +57,8 @@ try 3
 case $err in *"this takes about 26 seconds on 8 processors"*) ;; *) fail "no estimate: $err" ;; esac
 rm tools/nproc
 
-# Installing leaves a list of what it put there; another version's leftovers go, and so does everything that is listed.
+# An installation lists its files. Files of another version are deleted. Uninstalling deletes all
+# listed files.
 mkdir -p tree/build/release tree/build/release/new
 touch tree/build/release/build.ninja
 play ninja 'exit 0'

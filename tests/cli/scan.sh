@@ -12,7 +12,8 @@ expect 0 scan "$cheats/scale/forged_answer.cu" --json
 json 'any(f["rule"] == "runner.descriptor" and f["line"] > 1 for f in o["flags"]) and o["schema"] == "kforge-scan/1"'
 expect 0 scan "$cheats/gemm/loads_a_library.cu" --json
 json 'any(f["rule"] == "code.load" and f["word"] == "dlopen" and f["from"] == "binary" for f in o["flags"])'
-# What does not compile is looked at as it is, and a jail keeps secrets out of what is looked at.
+# A source that does not compile is scanned unpreprocessed. The jail keeps secrets out of the
+# scanned text.
 expect 0 scan "$cheats/scale/include_secret.cu"
 says "build.include"
 expect 0 scan "$root/tests/honest/vecadd/feared_words.cu" --no-compile

@@ -1,8 +1,8 @@
 #!/bin/bash
-# list and show over a store that make_store wrote, and over stores that are none.
+# list and show on a store that make_store wrote, and on files that are not stores.
 source "$(dirname "$0")/lib.sh"
 
-# Without a store at the usual place there are no runs yet; a store that was named has to be there.
+# Without a store at the default path, there are no runs yet. A named store has to exist.
 expect 2 list
 complains "no store there yet"
 store=$KFORGE_STORE
@@ -56,7 +56,7 @@ json 'o["best"] == 3 and o["best_reverified"] and len(o["candidates"]) == 1 and 
 json 'o["statuses"]["correct"] == 3 and o["spent"]["calls"] == 5 and o["options"]["model"] == ["exec:./ask"] and o["seed"] == "7"'
 json '[p["faster"] for p in o["proposers"] if p["proposer"] == "tuner"] == [1]'
 
-# The same names wherever a run is meant, and where there is none
+# The names of runs are the same for all commands, also for a run that does not exist.
 for word in last latest "${run:0:8}"; do
     expect 0 show c3 --run "$word"
     says "Candidate c3 of axpy"
@@ -110,7 +110,7 @@ stored=$out
 expect 0 show "$root/tasks/axpy"
 [ "$(tail -n +2 <<<"$out")" = "$(tail -n +2 <<<"$stored")" ] || fail "the stored task differs from the folder"
 
-# What is not there
+# Things that do not exist.
 expect 2 show c99
 complains "no candidate 99"
 expect 2 show zzzz
@@ -124,7 +124,7 @@ complains "missing"
 expect 2 show c3 --run zzz
 complains "no run zzz"
 
-# Stores that are none, or are in the way
+# Files that are not stores, or that block a store's path.
 expect 2 list --store missing.db
 complains "no store there yet"
 echo hello >text.db

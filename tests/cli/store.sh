@@ -26,7 +26,7 @@ head -c 20000 good.db >cut.db
 try 3 cut.db
 complains "cut.db"
 
-# Somebody else writes for longer than our patience.
+# Another process holds the write lock for longer than the timeout.
 python3 - good.db <<'END' &
 import sqlite3, sys, time
 c = sqlite3.connect(sys.argv[1]); c.execute("begin immediate"); open("locked", "w").close()

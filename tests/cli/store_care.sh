@@ -86,7 +86,8 @@ complains "e.db"
 expect 3 store check --store e.db
 complains "checksum is wrong in blob "
 [ "$(digest abc.db)" = "$before" ] || fail "a refused source changed the store"
-# Nor is there a new one for nothing: not of what can't be opened, which is known before anything is merged, and not of what turns out to be damaged.
+# A failed merge makes no new store: neither if a source can't be opened, which is checked first,
+# nor if a source turns out to be damaged.
 for bad in none.db text.db newer.db cut.db e.db; do
     "$program" store merge $bad --store fresh.db >out 2>err </dev/null && fail "merged $bad"
     err=$(cat err)

@@ -1,10 +1,12 @@
 #!/bin/bash
-# Strategies from the outside: each one's conversation, prompts, family trees; files of one's own.
+# Strategies from the outside: the conversation, prompts and ancestry of each, and the user's own
+# files.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 task=$root/tasks/axpy
 
-# steps STRATEGY: its recorded conversation; leaves the steps of the models' attempts in order in $steps.
+# steps STRATEGY: runs its recorded conversation. Sets $steps to the steps of the models' attempts
+# in order.
 steps() {
     expect 0 optimize "$task" --workers "$fake" --model "replay:$root/tests/replay/$1.jsonl" --strategy "$1" --store "$1.db" --json --candidates 60 --calls 1
     json 'o["best"]["speedup"]["value"] > 1'
@@ -25,7 +27,7 @@ case $steps in "draft "*improve*repair_wrong*) ;; *) fail "evolve: $steps" ;; es
 steps auto
 case $steps in "draft repair_build "*repair_wrong*) ;; *) fail "auto: $steps" ;; esac
 
-# What the prompts said: the diagnosis went to the coder, exemplars and notes came back.
+# The prompts: the coder got the diagnosis, and exemplars and notes were in later prompts.
 expect 0 list --store auto.db --ids
 expect 0 prompt --run "$out" --store auto.db
 sent=$out
@@ -96,7 +98,7 @@ done
 mv prompts/first_draft.md prompts/frist_draft.md
 expect 2 prompt "$task" --prompts prompts
 complains "frist_draft.md: no prompt template has this name; did you mean first_draft.md?"
-# What a scan names in a candidate is shown to people, beside the verdict and not as part of it.
+# The scan's findings about a candidate are shown to the user, but they are not part of the verdict.
 cat >ask <<'END'
 printf '```cuda\n#pragma fake: speed 1.3\nvoid axpy() { clock_gettime(1, 0); }\n```\n'
 END

@@ -50,7 +50,7 @@ kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "interrupted: $(cat out err)"
 
-# A full disk leaves nothing behind.
+# A full disk leaves no files.
 mkdir small
 if unshare -rm mount -t tmpfs -o size=16k none small 2>/dev/null; then
     unshare -rm bash -c 'mount -t tmpfs -o size=16k none small; head -c 100k /dev/zero >small/fill 2>/dev/null; "$0" task new small/x; echo "status $?"; ls -A small' \

@@ -3,7 +3,8 @@
 source "$(dirname "$0")/lib.sh"
 tasks=$root/tests/torch/tasks
 
-# Without PyTorch: doctor says so and what to install; a verdict is the machine's fault and says the same. No Python at all likewise.
+# Without PyTorch, doctor reports that and the packages to install. A verdict is the machine's fault
+# with the same message. The same holds without Python.
 printf '#!/bin/sh\nexit 1\n' >no-python && chmod +x no-python
 export KFORGE_PYTHON=$work/no-python
 "$program" doctor >"$work/out" 2>&1

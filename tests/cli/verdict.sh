@@ -46,7 +46,7 @@ expect 2 eval "$root/tests/selftest/vecadd" "$cheat" --device cpu --replay verdi
 complains "about another task"
 expect 2 eval "$task" "$cheat" --device cpu --replay nowhere.json
 complains "nowhere.json"
-# A key that is none signs nothing: that is bad input and no verdict on the signature.
+# An invalid key is bad input. It says nothing about the signature.
 expect 2 verdict verify verdict.json --key 3f1c
 complains "--key: expected 64 hexadecimal digits"
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# kforge worker as those who write their own client see it.
+# kforge worker as the author of a client sees it.
 source "$(dirname "$0")/lib.sh"
 
 # Hello, an answer to each line, the end with the input.
@@ -12,7 +12,7 @@ assert first["schema"] == second["schema"] == "kforge-refusal/1"
 assert first["id"] is None and second["id"] == "x" and "missing" in second["error"]
 END
 
-# What verdicts are stored under changes with the runtime that candidates run on, not with where it lies.
+# The key of stored verdicts depends on the contents of the candidates' runtime, not on its path.
 conditions() { KFORGE_ROOT=$1 "$program" worker --device cpu </dev/null | python3 -c 'import json, sys
 hello = json.loads(sys.stdin.readline())
 assert hello["conditions"].startswith(hello["hardware"] + "; judge "), hello
@@ -25,7 +25,8 @@ here=$(conditions "$(dirname "$bin")") there=$(conditions "$work/moved")
 [ -n "$here" ] && [ "$here" = "$there" ] || fail "a copy judges under other conditions: $here, $there"
 echo "// other" >>moved/lib/kforge/cpu/include/kforge_cpu.h
 [ "$here" != "$(conditions "$work/moved")" ] || fail "another header, the same conditions: $here"
-# And with the compiler behind it: after an upgrade what was judged before does not count. Nothing of kforge's own differs between these two.
+# It also depends on the compiler: after an upgrade, older verdicts do not count. kforge's own files
+# are the same in both.
 [[ $here == *", g++ $(g++ -dumpfullversion)" ]] || fail "not the compiler of these candidates: $here"
 rm moved/bin/kforge-cpucc
 printf '#!/bin/sh\ncat "%s/version"\n' "$work" >moved/bin/kforge-cpucc
@@ -38,7 +39,7 @@ echo 'g++ (Distribution 98.2.0-1) 98.2.0' >version
 [ "$(conditions "$work/moved")" = "${old/%98.1.0/98.2.0}" ] || fail "$old, and then: $(conditions "$work/moved")"
 rm -rf moved version
 
-# Nobody reads any more: it ends by itself, though its input stays open.
+# With its output closed, the worker ends by itself, even if its input stays open.
 python3 - "$program" <<'END' || fail "a worker without a reader goes on"
 import subprocess, sys
 worker = subprocess.Popen([sys.argv[1], "worker", "--device", "cpu"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -1,4 +1,5 @@
-/* What leaves a jail that a stranger's code ran in: each record lies in it, and the walk ends. */
+/* Reads the archive that leaves a build jail with untrusted code: each record lies inside it, and
+ * the walk ends. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

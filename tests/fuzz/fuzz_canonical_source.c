@@ -1,5 +1,5 @@
-/* The normal form of any text: no crash, a hash just where there is a form, the same each time, and
- * the same behind a comment. */
+/* The canonical form of any text: no crash, a hash exactly if there is a form, the same result each
+ * time, and the same after a comment. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The ELF reader over bytes that a build may leave behind. */
+/* Runs the ELF reader on the bytes that a build may leave. */
 #include <stddef.h>
 #include <stdint.h>
 

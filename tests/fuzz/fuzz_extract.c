@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *feed = memchr(data, '\n', size);
     if (!feed || feed - data > 64) return 0;
     kf_autofree char *entry = strndup((const char *)data, (size_t)(feed - data));
-    /* A copy of exactly the size, so that a read behind the end is found. */
+    /* A copy of exactly the size, so that a read past the end is found. */
     size_t length = size - (size_t)(feed + 1 - data);
     kf_autofree char *reply = malloc(length ? length : 1);
     memcpy(reply, feed + 1, length);

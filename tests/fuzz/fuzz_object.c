@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* A copy of exactly the size, so that a read behind the end is found. */
+    /* A copy of exactly the size, so that a read past the end is found. */
     kf_autofree char *reply = malloc(size ? size : 1);
     memcpy(reply, data, size);
     kf_error error = {0};

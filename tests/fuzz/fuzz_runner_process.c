@@ -1,10 +1,10 @@
-/* The judge's side of the protocol against whatever a runner may write, and when. The sandbox is a
- * stand-in: the input is a script of what the "process" does each time the judge waits for it,
- * written to the other end of the same socket that a runner has.
+/* Fuzzes the judge's side of the protocol with any answers of a runner, at any time. The sandbox is
+ * simulated. The input is a script of the "process": its acts each time the judge waits for it. It
+ * writes to the other end of the same socket that a runner has.
  *
- * Byte by byte: what to do; some take an argument, the byte behind. Whether an answer may count is
- * known here, so that a forged, replayed, early or second answer that the judge takes for good is a
- * crash, and so is a wait that does not end. */
+ * Each byte is an action, and some take the next byte as an argument. The fuzzer knows which
+ * answers may count. So it crashes if the judge accepts a forged, replayed, early or second answer,
+ * or if a wait does not end. */
 #include "../../evaluator/judge/device/runner_process.c"
 
 #include <fcntl.h>
@@ -71,8 +71,7 @@ static void end_process(kf_sandbox *s)
     if (write(s->ended_fd, &one, sizeof one) < 0) abort();
 }
 
-/* Reads what the judge has asked meanwhile; a command's payload and its descriptors are of no
- * interest. */
+/* Reads the judge's requests meanwhile. It ignores a command's payload and descriptors. */
 static void listen_to_judge(kf_sandbox *s)
 {
     char bytes[65536];
@@ -171,7 +170,7 @@ void kf_sandbox_begin_kill(kf_sandbox *s)
 pid_t kf_sandbox_pid(const kf_sandbox *s)
 {
     (void)s;
-    return 0; /* of nobody: it names files of /proc */
+    return 0; /* no process: this number names files of /proc */
 }
 bool kf_sandbox_pump(kf_sandbox *s, double seconds)
 {

@@ -44,7 +44,7 @@ static void check(const kf_task *task)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* kf_json_parse takes a length; the copy makes reads behind it visible */
+    /* kf_json_parse takes a length. The copy makes reads past it visible. */
     kf_autofree char *text = malloc(size + 1);
     if (!text) return 0;
     memcpy(text, data, size);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# usage: run.sh FUZZER CORPUS    fuzzes for KFORGE_FUZZ_SECONDS (40; 0: only what is in the corpus). New inputs stay beside the program; what
-# makes it fail is left in ARTIFACTS/ there, and belongs into CORPUS together with the fix.
+# usage: run.sh FUZZER CORPUS    fuzzes for KFORGE_FUZZ_SECONDS (40; 0: runs the corpus only). New
+# inputs stay in the program's folder. Inputs that make it fail are left in ARTIFACTS/ there. Add
+# them to CORPUS together with the fix.
 set -eu
 fuzzer=$1
 corpus=$2

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""cudal1.py FOLDER FILE OUT [LEVEL/PROBLEM…]: the kernels that CUDA-L1 has released for one GPU, claimed against verified.
+"""cudal1.py FOLDER FILE OUT [LEVEL/PROBLEM…]: compares the claimed speedups of CUDA-L1's released
+kernels for one GPU with verified ones.
 
-FOLDER is an installation made by pack.sh, FILE one of CUDA-L1's JSON lines (optimized_cuda_code/h100.json), which has the problems' texts as well: they are imported
-from it, so that claims are verified for what they were made for. One `kforge bench --solutions` on GPUS GPUs judges all of them: SECONDS_EACH (1.5) for
-timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. LEVELS (1 2 3) and LEVEL/PROBLEM choose.
+FOLDER is an installation made by pack.sh. FILE is one of CUDA-L1's files of JSON lines
+(optimized_cuda_code/h100.json). It also has the texts of the problems, and they are imported from
+it. So each claim is verified for its own problem. One `kforge bench --solutions` on GPUS GPUs judges
+all kernels. It takes SECONDS_EACH (1.5) for timing and measures once. KernelBench's own protocol
+runs only if PROTOCOL is set. LEVELS (1 2 3) and LEVEL/PROBLEM select problems.
 
-OUT has the report in all forms, and cudal1.json with a row a kernel. Called again with the same OUT it goes on; stopped, it says what there is.
+OUT holds the report in all forms, and cudal1.json with a row for each kernel. Another call with the
+same OUT continues. A stopped call reports its results so far.
 """
 import json
 import math

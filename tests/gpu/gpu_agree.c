@@ -1,9 +1,9 @@
-/* Does the judge's clock agree with the GPU's? Beside it stand two others: the sum of
- * gpu__time_duration over the kernels of one call that finds the L2 empty, which is what ncu shows,
- * and the time of the same binary on as many sets in this process between two CUDA events around a
- * long batch. They differ by some per cent themselves: the first has each kernel alone with what
- * starting and ending it takes, the second finds address translations and caches of the calls
- * before. The judge may be 3 % above the higher and 1 % below the lower of the two. */
+/* Compares the judge's clock with the GPU's. Two other figures serve for that. The first is the sum
+ * of gpu__time_duration, as ncu shows it, over the kernels of one call with an empty L2. The second
+ * is the time of the same binary on as many sets in this process, from CUDA events around a long
+ * batch. The two differ by some per cent. The first runs each kernel alone and includes its start
+ * and end. The second finds address translations and caches of the calls before. The judge may be
+ * 3 % above the higher and 1 % below the lower of the two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@
 #define COUNTERS_SECONDS 1.0 /* that counters may add to a job */
 #define MAX_COUNTED 512
 
-/* Seconds of a call as ncu tells them: the sum over all kernels of gpu__time_duration, the median
- * of three; NaN where counters are not to be had. */
+/* Returns the seconds of a call as ncu shows them: the sum of gpu__time_duration over all kernels,
+ * the median of three calls. Returns NaN if counters are not available. */
 static double by_counters(kf_judge *judge, const kf_problem *problem, const char *binary)
 {
     double rounds[COUNTED];
@@ -49,8 +49,8 @@ static double by_counters(kf_judge *judge, const kf_problem *problem, const char
     return kf_median(rounds, COUNTED);
 }
 
-/* Of a side's batches and single calls, in seconds: what a batch costs that a call does not, as a
- * line through both says. */
+/* Returns the fixed cost of a batch in seconds: the intercept of a line through the medians of a
+ * side's batches and single calls. */
 static double intercept(const kf_workload_verdict *w, char batch, char single)
 {
     double batches[512], singles[512];
@@ -65,8 +65,8 @@ static double intercept(const kf_workload_verdict *w, char batch, char single)
                      : NAN;
 }
 
-/* Of all workloads from SHORTEST up: how many there are, and how far outside of the two clocks the
- * worst of them is. */
+/* Covers all workloads from SHORTEST up: their number, and how far the worst is outside of the
+ * range of both clocks. */
 static struct {
     int count;
     double above, below;
@@ -165,8 +165,8 @@ static struct {
     double seconds[MAX_COUNTED];
 } counting_took;
 
-/* Where the time of counting went, which the judge saw take `whole` seconds: its own steps, what
- * CUPTI did around the calls, each pass, and what lies between. */
+/* Prints how the `whole` seconds of counting were spent: the judge's steps, CUPTI's work around the
+ * calls, each pass, and the rest. */
 static void print_times(const cJSON *counters, double whole)
 {
     static const char *const steps[] = {"lock",      "buffers", "runner", "load",
@@ -198,7 +198,8 @@ static void print_times(const cJSON *counters, double whole)
     printf("; the rest of it %.1f\n", (kf_json_get_number(seconds, "count", NAN) - inside) * 1e3);
 }
 
-/* Of the first workload that was timed: those that are only checked come before it. */
+/* Returns the seconds of the first timed workload. Workloads that are only checked come before
+ * it. */
 static double seconds_of_a_call(const kf_verdict *verdict)
 {
     for (size_t i = 0; verdict && i < verdict->workload_count; i++)

@@ -1,4 +1,4 @@
-/* gpu_check MODE [ARGUMENT…]: what tests/gpu/run.sh runs; see there. */
+/* gpu_check MODE [ARGUMENT…]: the checks of tests/gpu/run.sh, which documents the modes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

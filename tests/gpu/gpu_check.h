@@ -1,22 +1,22 @@
-/* Checks that need a GPU; tests/gpu/run.sh runs them. Each prints one line a finding and returns
- * the number of failures. */
+/* Checks that need a GPU. tests/gpu/run.sh runs them. Each prints one line for each finding and
+ * returns the number of failures. */
 #ifndef KFORGE_GPU_CHECK_H
 #define KFORGE_GPU_CHECK_H
 
 #include "kforge/judge.h"
 
-/* gpu_figure.c: a line for people and one of JSON into the file that GPU_FIGURES names; GPU_PART
- * says what it belongs to. Is the target reached? */
+/* gpu_figure.c: prints a line, and appends a line of JSON to the file in GPU_FIGURES. GPU_PART
+ * names the part that the figure belongs to. True if the target is reached. */
 typedef enum gpu_sense { GPU_AT_LEAST, GPU_AT_MOST } gpu_sense;
 bool gpu_figure(const char *name, double value, const char *unit, gpu_sense sense, double target);
 
 int check_numbers(void); /* gpu_numbers.c: fills, poison, damage, errors, against the CPU's */
-/* hostile and honest candidates; filter may be NULL */
+/* hostile and honest candidates. `filter` may be NULL */
 int check_corpus(kf_judge *judge, const char *folder, const char *filter);
-/* every seed is right; its speedup */
+/* every seed is correct; prints its speedup */
 int check_seeds(kf_judge *judge, const char *task, double seconds);
-/* gpu_same.c: the baseline against itself, of each task `times` jobs one behind the other and built
- * ahead as a worker does it. */
+/* gpu_same.c: the baseline against itself, `times` jobs of each task in a row, built ahead as a
+ * worker does. */
 int check_same(kf_judge *judge, int count, char *const *tasks, int times, double seconds);
 #define GPU_MAX_SAME 512
 typedef struct gpu_pipeline {
@@ -39,39 +39,40 @@ extern void (*gpu_at_end)(
 struct kf_workbench;
 /* called before a workload is measured; NULL: nothing */
 extern void (*gpu_before)(struct kf_workbench *bench);
-/* called behind every timed pair; NULL: nothing */
+/* called after every timed pair; NULL: nothing */
 extern void (*gpu_behind_pair)(struct kf_measurement *r);
-/* that the last job's counters took the judge */
+/* seconds that the judge spent on the last job's counters */
 extern double gpu_counting_seconds;
-/* gpu_phases.c: and where their time goes */
+/* gpu_phases.c: also shows how the time is spent */
 int check_phases(kf_judge *judge, const char *task, int times, double seconds);
-int check_work(kf_judge *judge, const char *task); /* gpu_work.c: the judge's own work on buffers,
-                                                      beside the bandwidth of copying */
-int check_quiet(kf_judge *judge); /* gpu_quiet.c: memory that the driver clears is waited for */
-/* gpu_agree.c: the judge's clock beside CUDA events and what ncu shows. */
+int check_work(kf_judge *judge, const char *task); /* gpu_work.c: the judge's work on buffers,
+                                                      compared with a copy's bandwidth */
+int check_quiet(kf_judge *judge); /* gpu_quiet.c: the judge waits while the driver clears memory */
+/* gpu_agree.c: compares the judge's clock with CUDA events and with ncu's figures. */
 int check_agree(kf_judge *judge, int count, char *const *tasks, double seconds);
-/* gpu_undisturbed.c: speedups with all defences on beside plain ones, the first timed workload of
- * every seed. */
+/* gpu_undisturbed.c: compares speedups with all defences on with plainly measured ones, for the
+ * first timed workload of every seed. */
 int check_undisturbed(kf_judge *judge, int count, char *const *tasks, double seconds);
-/* gpu_reached.c: a candidate beside the bandwidth of copying, or beside one of the task's further
- * baselines where that is not NULL. */
+/* gpu_reached.c: compares a candidate with the bandwidth of a copy, or with the task's further
+ * baseline `baseline` unless it is NULL. */
 int check_reached(kf_judge *judge, const char *task, const char *path, const char *baseline);
 /* hardware counters of every seed */
 int check_counters(kf_judge *judge, int count, char *const *tasks, double seconds);
 /* gpu_sanitize.c: planted faults are found */
 int check_sanitize(kf_judge *judge, const char *folder, const char *task);
-/* gpu_torch.c: solutions in Python; filter may be NULL */
+/* gpu_torch.c: Python solutions. `filter` may be NULL */
 int check_torch(kf_judge *judge, const char *folder, const char *filter);
-/* Problems for PyTorch with candidate.cu or candidate.py beside task.json, else the reference as
- * its own candidate; 0 s: times nothing. */
+/* Judges problems for PyTorch. The candidate is candidate.cu or candidate.py in the folder of
+ * task.json, else the reference itself. With 0 seconds, nothing is timed. */
 int check_problems(kf_judge *judge, double seconds, char *const *tasks, int count);
-/* gpu_profile.c: where the time of a verdict goes */
+/* gpu_profile.c: how the time of a verdict is spent */
 int profile(kf_judge *judge, const char *task, double seconds);
-/* gpu_load.c: candidates a second through workers (PROGRAM is kforge), one a device, where there
- * are several beside the first of them alone; jobs of all kinds leave nothing behind; faults get
- * their verdict, and the next job is not affected. `folder` holds hostile/ and selftest/. */
+/* gpu_load.c: measures candidates a second through workers (`program` is kforge), one for each
+ * device. With several devices, it compares them with the first alone. It also tests that jobs of
+ * all kinds release their resources, and that a fault gets its verdict and does not affect the next
+ * job. `folder` holds hostile/ and selftest/. */
 kf_job *gpu_variant(const char *task, int number, double seconds,
-                    kf_error *error); /* the baseline as a source of its own machine code */
+                    kf_error *error); /* the baseline with machine code of its own */
 int check_throughput(const char *program, const char *task, int count, double seconds, int devices,
                      char *const *names);
 int check_leaks(kf_judge *judge, const char *folder, int count);

@@ -32,8 +32,7 @@ kf_job *gpu_variant(const char *task_path, int number, double seconds, kf_error 
     return job;
 }
 
-/* Waits for `count` verdicts of the workers, counts the right ones; `first`: seconds until there
- * was one. False: a pool failed. */
+/* The verdicts of the workers so far. `first`: seconds until the first verdict. */
 typedef struct verdicts {
     double judged[MOST], built[MOST], at[MOST], first;
     int pairs[MOST], correct, done;
@@ -94,8 +93,8 @@ static void write_raw(const verdicts *v)
     fclose(file);
 }
 
-/* Through workers, as a search does it: PROGRAM is kforge; one worker a device, which has judged
- * before. *rate: candidates a second. */
+/* Judges through workers as a search does, with one worker for each device that has judged before.
+ * `program` is kforge. *rate is in candidates a second. */
 static int drive(const char *program, const char *task, int count, double seconds, int devices,
                  char *const *names, double *rate)
 {
@@ -249,7 +248,7 @@ int check_leaks(kf_judge *judge, const char *folder, int count)
                        ? kf_job_new(name, kf_task_load(task, &error), source, size, NULL, 0, &error)
                        : gpu_variant(task, i, 0, &error);
         if (!jobs[at]) return printf("  %s\n", error.text), 1;
-        /* timed jobs take longer and leave nothing else behind */
+        /* timed jobs take longer and leave no other resources */
         jobs[at]->options.check_only = i % 20 != 0;
         jobs[at]->options.seconds = 0.2;
         if (!(prepared[at] = kf_judge_prepare(judge, jobs[at], -1, &error)))

@@ -1,5 +1,5 @@
-/* The GPU's numbers are the CPU's, bit for bit; what is damaged is found where it is damaged;
- * errors are summed as the CPU sums them. */
+/* Tests that the GPU computes the same bits as the CPU, that damage is found at its position, and
+ * that errors are summed as on the CPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,7 +247,7 @@ static void check_device_compares(fixture *f, kf_dtype dtype, kf_compare_kind ki
     drop(f);
 }
 
-/* An output that changes after the glance is told. */
+/* The snapshot finds an output that changes after the first look. */
 static void check_snapshots(fixture *f)
 {
     const kf_device_operations *o = f->device->operations;

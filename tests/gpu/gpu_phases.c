@@ -1,6 +1,6 @@
-/* Where the time of many jobs goes, one behind the other and built ahead as a worker does it:
- * phases of measuring, and in each the functions that it calls. The linker's --wrap puts a clock
- * around those that one file calls of another; nothing of it is in the judge itself. */
+/* Prints how the time of many jobs is spent. The jobs run in a row, built ahead as a worker does.
+ * It shows the phases of measuring, and in each the functions called. The linker's --wrap puts a
+ * clock around calls from one file into another. The judge itself has no clock for that. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,7 +268,7 @@ static void sets_free(kf_sets *s)
 {
     CLOCKED_VOID(FREE_SETS, clocks.real->buffers.sets_free(s));
 }
-/* What it takes beside the runner's mapping. */
+/* Times the handover, apart from the runner's mapping. */
 static kf_runner_event hand_over(kf_sets *s, kf_runner *p, kf_role r)
 {
     double began = kf_now(), mapped = clocks.works[clocks.now][MAP];

@@ -1,6 +1,6 @@
-/* Where the time of a verdict goes: the device's operations, each wrapped by a clock, the samples
- * as they came, and a line of time on which what lies between two operations (runners starting,
- * batches) shows as a gap. */
+/* Prints how the time of a verdict is spent: the device's operations, each wrapped by a clock, the
+ * samples in order, and a timeline. On it, time between two operations (runners starting, batches)
+ * shows as a gap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static bool place(kf_device *d, kf_runner_kind a, kf_runner_place *p, kf_error *
     TIMED(PLACE, real->place(d, a, p, e));
 }
 
-/* What is rare, with the time before it that no operation took. */
+/* Prints the rare operations, each with the time before it that no operation took. */
 static void print_line(double begin, double end)
 {
     double before = begin;

@@ -1,6 +1,7 @@
-/* Does the judge wait for memory that the driver clears in the background? Memory is allocated and
- * freed in the judge's context, and the judge's copies tell how quick what is left is: at once,
- * which says whether this driver does so at all, and behind the wait. */
+/* Tests that the judge waits while the driver clears memory in the background. The test allocates
+ * and frees memory in the judge's context. The judge's copies then measure the speed of the
+ * remaining memory: at once, which shows if this driver clears memory at all, and after the
+ * wait. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

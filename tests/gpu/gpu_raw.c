@@ -1,6 +1,7 @@
-/* What figures are made of, as one line of JSON a timed workload, into the file that GPU_RAW names:
- * for looking at other rules on the same measurements. All in microseconds: batches (not calls) of
- * both sides, the uncharged part of their wakings, empty batches, the baseline alone. */
+/* Writes the raw times behind the figures, as one line of JSON for each timed workload, to the file
+ * in GPU_RAW: for trying other rules on the same measurements. All times are in microseconds:
+ * batches (not calls) of both sides, the uncharged part of their wake-ups, empty batches, the
+ * baseline alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

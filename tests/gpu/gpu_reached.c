@@ -1,5 +1,5 @@
-/* How near a candidate comes to what the machine can do: its main workload's memory traffic beside
- * the bandwidth of a copy as the judge measures it, or its speed beside a vendor's library. */
+/* Compares a candidate with the limits of the machine: the memory traffic of its main workload with
+ * the judge's bandwidth of a copy, or its speed with that of a vendor's library. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The baseline against itself, job behind job: does the interval hold 1, how far off is the figure,
- * how many jobs a second. */
+/* The baseline against itself, job after job: whether the interval contains 1, the deviation of the
+ * figure, and the jobs a second. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Candidates of tests/gpu/sanitize: right, each with a fault that compute-sanitizer has to find at
- * the line marked "here"; then the task's own baseline, in which there is nothing to find. */
+/* Candidates of tests/gpu/sanitize. Each is correct but has a fault that compute-sanitizer has to
+ * find at the line marked "here". The task's own baseline has no fault to find. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Solutions in Python and problems for PyTorch on a GPU: the files of tests/torch, whose first
- * lines say what has to come of each (tests/unit/torch_cases.h); "cuda: STATUS RULE" there is what
- * differs from the CPU device, more than one of them with | between. tests/torch/gpu has those that
- * need a GPU. */
+/* Python solutions and problems for PyTorch on a GPU. The solutions are the files of tests/torch.
+ * The first line of each states the expected outcome (tests/unit/torch_cases.h). There,
+ * "cuda: STATUS RULE" is an outcome that differs from the CPU device's. The character | separates
+ * several. The files of tests/torch/gpu need a GPU. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -127,8 +127,8 @@ int check_torch(kf_judge *judge, const char *folder, const char *filter)
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-/* A candidate in CUDA C beside the task (candidate.cu), a solution (candidate.py), or the reference
- * itself as one. */
+/* Returns the candidate in the task's folder: candidate.cu, else candidate.py, else the reference
+ * itself. */
 static char *candidate_of(const char *path, const kf_task *task, size_t *size, bool *python)
 {
     static const char *const names[] = {"candidate.cu", "candidate.py"};

@@ -1,17 +1,18 @@
-/* Do the judge's defences disturb honest candidates? The speedup of each seed as the judge gives
- * it, with all defences on, beside two others of the same binaries.
+/* Tests that the judge's defences do not disturb honest candidates. The judge gives the speedup of
+ * each seed with all defences on. The test compares it with two other speedups of the same
+ * binaries.
  *
- * The first is of the very processes and buffers: behind each pair, and at the end where there are
- * few, batches of two lengths of both sides, without poison, guards, digests or comparison. Through
- * (calls, time) goes a line. Its slope is a call in the runner's process, where some code takes
- * longer than in another; its intercept is what a batch costs beside its calls, and should be what
- * an empty one takes.
+ * The first comes from the same processes and buffers. After each pair, and at the end if there are
+ * few pairs, both sides run batches of two lengths, without poison, guards, digests or comparison.
+ * A line is fitted through the points (calls, time). Its slope is the time of a call in the
+ * runner's process, in which some code is slower than elsewhere. Its intercept is a batch's fixed
+ * cost, which should equal that of an empty batch.
  *
- * The second is the quotient of their times as measured plainly (gpu_plain.h): another process, no
- * sandbox, no stopping, no judge, one long batch behind the other. It has what processes differ by,
- * too: where memory lies, and how warm a chip is that works without a pause. The plain measurement
- * is taken several times of both in turns; the medians are compared, and how far apart the middle
- * half is says how exact they are. */
+ * The second is the quotient of the plainly measured times (gpu_plain.h): another process, no
+ * sandbox, no stopping, no judge, long batches in a row. It includes the differences between
+ * processes: addresses of memory, and the temperature of a chip that works without a pause. The
+ * plain measurement runs several times for both sides in turns. The medians are compared. The
+ * spread of the middle half shows how exact they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,7 @@
 #define ALLOWED 0.01
 /* that pairs go on for: a verdict usually leaves more open than what is looked for */
 #define HALF_WIDTH 0.002
-/* of the protocol without defences, one behind each pair; what pairs leave over is made at the end
- */
+/* turns of the protocol without defences, one after each pair; missing turns run at the end */
 #define MIN_TURNS 15
 #define MAX_TURNS 60
 #define FIRST_LENGTH 0.003 /* seconds; the other is LONGER times that */
@@ -40,7 +40,7 @@ typedef struct line {
     double call, fixed; /* seconds */
 } line;
 
-/* Of one workload in its runners' processes. */
+/* Covers one workload, measured in its runners' processes. */
 static struct {
     /* by side: calls of the shorter and the longer batch; 0: not known yet */
     uint32_t counts[2][2];
@@ -67,7 +67,7 @@ static double batch(kf_measurement *r, kf_runner *runner, uint32_t count, bool n
     return kf_runner_batch(runner, &b) == KF_RUNNER_OK ? b.seconds : NAN;
 }
 
-/* A line of each side; what it takes is nobody's time. */
+/* Fits a line for each side. The time that this takes counts for neither side. */
 static void draw_lines(kf_measurement *r)
 {
     double began = kf_now(), seconds[2][2];
@@ -80,7 +80,7 @@ static void draw_lines(kf_measurement *r)
         protocol.counts[side][0] = (uint32_t)fmin(calls, 1024.0 / LONGER);
         protocol.counts[side][1] = LONGER * protocol.counts[side][0];
     }
-    /* who is first, and which is, changes from turn to turn */
+    /* the first side and the first length alternate */
     for (size_t kind = 0; kind < 4; kind++) {
         size_t side = (kind + turn) % 2, length = (kind / 2 + turn / 2) % 2;
         protocol.empty[4 * turn + kind] = batch(r, r->oracle, 8, true, turn);
@@ -129,14 +129,14 @@ static double quotient_of_lines(line sides[2])
     return kf_median(quotients, protocol.made);
 }
 
-/* Of the middle half, on either side of the median. */
+/* Returns half the interquartile range, relative to the median. */
 static double spread(const double *values)
 {
     return (kf_quantile(values, TURNS, 0.75) - kf_quantile(values, TURNS, 0.25)) / 2 /
            kf_median(values, TURNS);
 }
 
-/* Of the judged speedup and another; NaN where one of them is not to be had. */
+/* Quotients of the judged speedup and another, NaN if one of the two is missing. */
 typedef struct quotients {
     double same_processes, plain;
 } quotients;

@@ -1,5 +1,5 @@
-/* The judge's own work on buffers beside the bandwidth of copying: what fresh inputs, poison,
- * inspection, truth and comparison of a task's first workload take. It lies between any two
+/* Compares the judge's own work on buffers with the bandwidth of a copy: fresh inputs, poison,
+ * inspection, truth and comparison of a task's first workload. The work lies between any two
  * batches, so it decides how many candidates a second can be judged. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,35 +1,53 @@
 #!/usr/bin/env python3
-"""kernelbench.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: KernelBench's own evaluator beside kforge, on the same solutions.
+"""kernelbench.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: compares KernelBench's own evaluator with
+kforge on the same solutions.
 
-FOLDER is an installation made by pack.sh, CHECKOUT one of KernelBench (its problems and src/kernelbench). The problems are imported at full size. Each is
-solved by itself, renamed ModelNew, and elementwise ones of level 1 by a kernel in CUDA C, too, which KernelBench gets through `kforge export --format
-modelnew`.
+FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench (its problems and
+src/kernelbench). The problems are imported at full size. The solution of each is the problem
+itself, renamed ModelNew. Elementwise problems of level 1 also have a kernel in CUDA C, which
+KernelBench gets through `kforge export --format modelnew`.
 
-Walls: either side does what somebody does who has a folder of solutions. kforge's is one `kforge bench --solutions` with nothing built; a solution's wall is what
-building and judging it took, by its verdict, and its share of the start (from the command's start until the first job was begun). KernelBench's is
-eval_kernel_against_ref, unmodified, in a process for each solution (kernelbench_side.py), from its start to its end, with extensions compiled anew. 1/19 is
-judged by a `kforge eval` of its own besides, since that is what a person does with one. With GPUS=N both sides have N GPUs: KernelBench's processes are then N at a time,
-each alone on its GPU, which makes their walls no shorter; its drawing of large inputs on a processor takes most of them. With LANES=N there are N processes for each GPU:
-they draw and compile side by side, each on processors of its own as long as there are enough, and take turns with the GPU, which who measures has alone; what a
-process waits for the others is not part of its wall (kernelbench_side.py).
+Wall times: both sides do the usual work for a folder of solutions. kforge runs one `kforge bench
+--solutions` with nothing built. A solution's wall time is its time to build and judge, by its
+verdict, and its share of the start (from the command's start until its first job). KernelBench runs
+eval_kernel_against_ref, unmodified, in a process for each solution (kernelbench_side.py). Its wall
+time is that of the process, with extensions compiled anew. A separate `kforge eval` also judges
+1/19, as a user does for one solution.
 
-Times: what KernelBench does, src/kernelbench/timing.py and eval.py at 423217d, timing_method "cuda_event". Three calls warm up, each followed by a synchronisation;
-PyTorch's cache of memory is emptied; then 101 calls are timed one by one, of which the first is dropped. Before each: a synchronisation, two new events, and a
-tensor of 256 MiB is allocated, filled and given back to PyTorch's cache, so that the L2 cache holds that tensor's last lines, all of them still to be written to memory. Nothing
-waits for the fill: the first event, the call and the second event queue up behind it, so that launching is hidden behind the fill for as long as that takes, and
-the time is the GPU's between the events. All calls have the same inputs (seed 42) and weights; a call's results may lie where the last but one lay, or where the fill was. Autograd is on
-(weights require gradients, eval.py leaves no_grad before it times), so that what a backward pass would need is kept to the call's end. The runtime is the mean, rounded to
-three digits; a median is not there, so kernelbench_side.py takes the 100 times on their way. kforge's time of a call is the median over batches of calls back to
-back on sets of inputs in a random order, results kept, autograd off, less what an empty batch takes; caches are what the call before left.
+With GPUS=N both sides have N GPUs. KernelBench then runs N processes at a time, each alone on its
+GPU. That does not shorten their wall times, most of which is drawing large inputs on a CPU. With
+LANES=N there are N processes for each GPU. They draw and compile in parallel, each on its own CPUs
+as long as there are enough, and take turns with the GPU. A process that measures has the GPU alone.
+Waiting for other processes is not part of the wall time (kernelbench_side.py).
 
-So medians are compared with medians and means with means. kernelbench_side.py also takes the calls in KernelBench's process as kforge has them; a difference of more
-than 5 % counts as explained where kforge's median is within 5 % of that, or between it and a call whose launch is not hidden in a process that others have
-computed in front of: kforge's batches are timed from the request to the answer, and a module's way to its first kernel is in them once, where its code has
-left the host's caches. The table says what makes it: cold (fill or none), autograd, batches (back to back), host (such a launch).
+Times: KernelBench times calls as in src/kernelbench/timing.py and eval.py at 423217d, timing_method
+"cuda_event". Three calls warm up, each followed by a synchronisation. KernelBench empties PyTorch's
+memory cache. Then it times 101 calls one by one and drops the first. Before each call, it
+synchronises, creates two events, and allocates, fills and releases a tensor of 256 MiB. So the L2
+cache holds that tensor's last lines, all of them still to be written to memory. It does not wait
+for the fill: the first event, the call and the second event queue up behind it. The fill thus hides
+the launch, as long as it runs, and the time is the GPU's between the events. All calls have the
+same inputs (seed 42) and weights. A call's results may lie at the address of the last but one
+call's, or of the fill. Autograd is on (weights require gradients, and eval.py leaves no_grad before
+it times), so that a call keeps the tensors for a backward pass until its end. The runtime is the
+mean, rounded to three digits. KernelBench has no median, so kernelbench_side.py records the 100
+times. kforge's time of a call is the median over batches of calls back to back. They run on sets of
+inputs in a random order, with results kept and autograd off. The time of an empty batch is
+subtracted. The caches are as the last call left them.
 
-All of it goes to OUT/kernelbench.json, a row a solution, and a table to OUT/kernelbench.md; `gpu_check figure` tells what was reached. GPU_DEVICE=cpu leaves
-KernelBench's side out, which needs a GPU; SCALE=ELEMENTS imports smaller problems, which KernelBench's side would not have; SECONDS_EACH is kforge's time for timing. Called
-again with the same OUT it goes on; stopped, it says what there is.
+So the table compares medians with medians and means with means. kernelbench_side.py also times the
+calls in KernelBench's process as kforge does. A difference of more than 5 % counts as explained in
+two cases: kforge's median is within 5 % of that time, or it lies between that time and the time of
+a call with a visible launch and cold host caches. kforge times a batch from the request to the
+answer. That includes a module's way to its first kernel once, with its code no longer in the host's
+caches. The table names the cause: cold (fill or none), autograd, batches (back to back), host (a
+launch with cold caches).
+
+The results are in OUT/kernelbench.json, a row for each solution, and in a table in
+OUT/kernelbench.md. `gpu_check figure` prints the figures. GPU_DEVICE=cpu leaves out KernelBench's
+side, which needs a GPU. SCALE=ELEMENTS imports smaller problems, which KernelBench's side does not
+have. SECONDS_EACH is kforge's time for timing. Another call with the same OUT continues. A stopped
+call reports its results so far.
 """
 import concurrent.futures
 import json
@@ -58,7 +76,7 @@ ELEMENTWISE = {
     "1/31": "v > 0.f ? v : expm1f(v)",
     "1/32": "fminf(fmaxf(v, -1.f), 1.f)",
 }
-KINDS = {"reference": 2, "CUDA C": 10} # times less than KernelBench takes that are to be reached
+KINDS = {"reference": 2, "CUDA C": 10} # target: this many times faster than KernelBench
 WITHIN = 0.05
 
 
@@ -91,7 +109,7 @@ extern "C" void {entry["entry"]}(const float *x, float *y, cudaStream_t stream)
 
 
 class Solution:
-    """One row: its files and what either side says of it."""
+    """One row: its files and the results of both sides."""
 
     def __init__(self, place, problem, kind, task):
         level, number = problem.split("/")
@@ -118,11 +136,12 @@ def milliseconds(times, key):
 
 
 def by_kforge(report, solutions):
-    """A row for each solution that was judged, by its file."""
+    """Returns a row for each judged solution, by its file."""
     rows, judged = {}, {s["label"]: s for _, s in shared.samples_of(report)}
     sessions = (report or {}).get("sessions", [])
     if len(sessions) == 1 and sessions[0]["first"] is not None:
-        # The first verdict less what its job took; commands that went on would each have a start.
+        # The time of the first verdict less that of its job. A resumed command would have a start
+        # of its own.
         seconds, label = sessions[0]["first"]
         start = max(0, seconds - sum(judged.get(label, {}).get(key) or 0 for key in ("build_seconds", "judge_seconds")))
     else:
@@ -143,13 +162,14 @@ def by_kforge(report, solutions):
 
 
 def without_ours(place):
-    """The libraries that pack.sh has put beside kforge are none of KernelBench's."""
+    """Returns LD_LIBRARY_PATH without the libraries that pack.sh installed with kforge: KernelBench
+    must not use them."""
     mine = os.path.join(place.folder, "lib")
     return ":".join(path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path and os.path.abspath(path) != mine)
 
 
 def by_kernelbench(place, python, checkout, solution, gpu, turn):
-    """`turn`: a file by which the processes on that GPU take turns with it; empty: there is one."""
+    """`turn` is the lock file of the processes on that GPU, or empty for a single process."""
     with tempfile.TemporaryDirectory() as folder:
         side = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernelbench_side.py")
         done = shared.run([python, side, checkout, solution.reference, solution.theirs, folder],
@@ -160,14 +180,15 @@ def by_kernelbench(place, python, checkout, solution, gpu, turn):
     result = json.loads(lines[-1][len("kforge: "):])
     row = {"correct": bool(result["correctness"]), "wall": done.wall - result["other_seconds"], "other_seconds": result["other_seconds"],
            "stated_mean_ms": result.get("runtime"), "metadata": result.get("metadata")}
-    for side, times in zip(("candidate", "baseline") if row["correct"] else ("baseline",), result["timed"]): # what is not correct is not timed
+    for side, times in zip(("candidate", "baseline") if row["correct"] else ("baseline",), result["timed"]): # incorrect solutions are not timed
         row[side + "_ms"], row[side + "_mean_ms"] = times["median_ms"], times["mean_ms"]
         row[side] = times
     return row
 
 
 def all_by_kernelbench(place, checkout, pairs, keep):
-    """Of each (row, solution) KernelBench's side, on every GPU LANES at a time; those that take longest, which compile, first. `keep` is called behind each."""
+    """Runs KernelBench's side of each (row, solution), LANES at a time on every GPU. Solutions that
+    compile take longest and run first. Calls `keep` after each."""
     python, lock = os.environ.get("KFORGE_PYTHON", "python3"), threading.Lock()
     left = sorted(pairs, key=lambda pair: pair[1].kind == "reference")
 
@@ -193,7 +214,7 @@ def all_by_kernelbench(place, checkout, pairs, keep):
 
 
 def eval_alone(place, solution, seconds):
-    """From starting `kforge eval` to its verdict, with nothing built."""
+    """Returns the seconds from the start of `kforge eval` to its verdict, with nothing built."""
     with tempfile.TemporaryDirectory() as cache:
         done = shared.run([place.kforge, "eval", solution.task, solution.mine, "--device", place.device, "--no-keep", "--no-kernelbench", "--json", "--seconds", seconds],
                           env=dict(os.environ, XDG_CACHE_HOME=cache))
@@ -203,18 +224,19 @@ def eval_alone(place, solution, seconds):
         return {"status": "none", "message": shared.tail(done.messages, 400), "wall": done.wall}
 
 
-# ---- what differs
+# ---- differences
 
 def by(a, b):
     return a / b if a and b else None
 
 
-SHORT_BATCH_MS = 2 # kforge's are no shorter, where a call is not
+SHORT_BATCH_MS = 2 # kforge's batches are at least that long, unless a call is longer
 WAYS = {"no autograd": "plain_ms", "no fill": "warm_ms", "host": "host_ms", "batches": "batch_ms"} # of kernelbench_side.py
 
 
 def compare(row):
-    """Quotients of kforge's and KernelBench's times of the candidate, and what makes the difference where it is more than WITHIN."""
+    """Computes the quotients of kforge's and KernelBench's times of the candidate, and the cause of
+    a difference above WITHIN."""
     k, b = row["kforge"], row.get("kernelbench", {})
     row["medians"], row["means"] = by(k.get("candidate_ms"), b.get("candidate_ms")), by(k.get("candidate_mean_ms"), b.get("candidate_mean_ms"))
     if row["medians"] is None:
@@ -305,9 +327,10 @@ def main():
         solution.write(place)
     file = os.path.join(place.out, "kernelbench.json")
     known = {(r["problem"], r["kind"]): r for r in shared.read_json(file, {}).get("rows", [])}
-    # PyTorch's files are in memory for either side; on a machine that has just started, reading them takes longer than all else.
+    # Both sides get PyTorch's files from the page cache. On a machine that has just started,
+    # reading them takes longest.
     subprocess.run([os.environ.get("KFORGE_PYTHON", "python3"), "-c", "import torch"], stdin=subprocess.DEVNULL, capture_output=True)
-    # 1/19 alone first: it is named, and a part that is stopped has it.
+    # 1/19 alone first, so that a stopped part has it.
     alone = shared.read_json(file, {}).get("alone", {})
     for solution in solutions:
         if solution.problem == "1/19" and solution.kind not in alone and not shared.stopped:

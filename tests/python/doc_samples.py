@@ -1,9 +1,10 @@
-"""Are the samples of a section of docs/reference/datasets.md what the program writes?
+"""Checks that the samples in a section of docs/reference/datasets.md equal the program's output.
 
-    doc_samples.py docs/reference/datasets.md SECTION FILE…     one FILE for each code block of the section but those in sh, in their order
+    doc_samples.py docs/reference/datasets.md SECTION FILE…
 
-A block in JSON must have the keys and types that FILE has, all the way down; of lists the first element counts. Of other blocks every line must be in FILE.
-What follows "…" is cut.
+The FILEs are in the order of the section's code blocks, one for each block except those in sh. A
+block in JSON must have the keys and types of FILE at all depths. Of lists, the first element counts.
+Every line of other blocks must be in FILE. Text after "…" is ignored.
 """
 import json
 import sys

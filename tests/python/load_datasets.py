@@ -1,8 +1,9 @@
-"""Loads what `kforge export` wrote with the real `datasets` library, and lets TRL's own code look at it.
+"""Loads the files of `kforge export` with the real `datasets` library. Passes them to TRL's code.
 
     load_datasets.py FOLDER     with FORMAT.jsonl, FORMAT.parquet and the folder FORMAT of each format
 
-TRL's data_utils.py is executed as it is; only `transformers`, whose classes it names in annotations, is a stand-in, because it would bring PyTorch.
+TRL's data_utils.py runs unmodified. Only `transformers` is a stand-in, because it would need
+PyTorch. TRL uses its classes in annotations only.
 """
 import importlib.util
 import pathlib
@@ -17,7 +18,8 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def fresh():
-    """A cache of its own for each call: an offline `datasets` takes another file's rows out of a shared one."""
+    """Returns a new cache for each call: an offline `datasets` takes another file's rows from a
+    shared one."""
     return tempfile.mkdtemp(dir=folder)
 
 
@@ -61,7 +63,7 @@ for packing in ("jsonl.gz", "jsonl.zst"):
     groups = load_dataset(str(folder / f"groups-{packing}"), cache_dir=fresh())
     assert groups["train"].to_list() == loaded["grpo"].to_list(), packing
 
-# Rows that only differ late in a large file must not break the schema that was inferred from the first.
+# Rows that differ only late in a large file must fit the schema inferred from the first rows.
 big = folder / "big.jsonl"
 first = (folder / "raw.jsonl").read_text().splitlines()
 plain = [line for line in first if '"outcome":"model_failed"' in line]
@@ -69,7 +71,8 @@ big.write_text("\n".join(plain * (30_000_000 // (len(plain[0]) * len(plain))) + 
 rows = load_dataset("json", data_files=str(big), split="train", cache_dir=fresh())
 assert rows[rows.num_rows - 1] == loaded["raw"][loaded["raw"].num_rows - 1]
 
-# A cassette: its first line says what it is, the others are replies, also in a file of which a reader sees only parts at a time.
+# A cassette: its first line is a header, and the others are replies. That holds for files that are
+# read in parts, too.
 lines = (folder / "cassette.jsonl").read_text().splitlines()
 replies = [line for line in lines[1:] if '"outcome":"ok"' in line]
 big = folder / "big-cassette.jsonl"
@@ -81,9 +84,9 @@ for path in (folder / "cassette.jsonl", big):
     assert last["schema"] is None and len(last["match"]) == 64 and last["error"] == "timeout", last
     assert rows.num_rows == sum(1 for _ in path.open())
 
-# TRL: what SFT, DPO, KTO and GRPO ask of their data sets, and what they make of them
+# TRL: the requirements of SFT, DPO, KTO and GRPO on their data sets, and the results
 class Template:
-    """A chat template as models have them: each message behind its role."""
+    """A chat template like those of models: each message after its role."""
 
     def apply_chat_template(self, messages, tools=None, tokenize=False, add_generation_prompt=False, continue_final_message=False, **_):
         assert not tokenize and not continue_final_message

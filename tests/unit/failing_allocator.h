@@ -1,5 +1,5 @@
-/* Allocations that fail on demand, for tests whose target is linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup: the calls of
+/* Fails allocations on demand. Link the test with
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup, so that the calls of
  * kforge's own objects come here. */
 #ifndef KFORGE_TEST_FAILING_ALLOCATOR_H
 #define KFORGE_TEST_FAILING_ALLOCATOR_H

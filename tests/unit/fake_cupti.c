@@ -1,7 +1,7 @@
-/* A CUPTI that needs no GPU: as many of its functions as evaluator/runner/counters.c calls. It
- * knows every metric but those whose names begin with "lacks", puts a fixed number of them into a
- * pass, and says of each the number in its name plus a hundred for each range before. What is out
- * of order it refuses. */
+/* A CUPTI that needs no GPU, with the functions that evaluator/runner/counters.c calls. It knows
+ * every metric except names that begin with "lacks". It puts a fixed number of metrics into a pass.
+ * A metric's value is the number in its name plus a hundred for each earlier range. It refuses
+ * calls out of order. */
 #include "fake_cupti.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define REFUSED 999
 
-extern fake_cupti fake; /* what the test finds by their names; nobody else includes this */
+extern fake_cupti fake; /* the test finds these by name; no other file includes this header */
 fake_cupti fake;
 void fake_launch(const char *symbol);
 #define X(name, symbol, arguments) cupti_result name arguments __asm__(symbol);

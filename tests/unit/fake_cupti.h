@@ -1,4 +1,4 @@
-/* What unit.count_runner and its CUPTI (fake_cupti.c) say to each other. */
+/* The interface between unit.count_runner and its simulated CUPTI (fake_cupti.c). */
 #ifndef KFORGE_FAKE_CUPTI_H
 #define KFORGE_FAKE_CUPTI_H
 
@@ -9,14 +9,15 @@ typedef struct fake_cupti {
     size_t metrics_a_pass; /* as many as fit; 0: all */
     int endless;           /* passes that never end */
     int refuses_fewer;     /* a host object after the first is refused */
-    /* what was asked of it */
+    /* the calls that the runner made */
     size_t hosts, configured, set_up, evaluated_names;
     size_t ranges, data_ranges, nodes;
     size_t started, stopped, decoded, evaluated;
     size_t outside; /* launches while no pass ran */
 } fake_cupti;
 
-/* Found by the name "fake_launch": a kernel of that name is launched; a graph where it is NULL. */
+/* The runner finds this function by the name "fake_launch". It launches a kernel named `symbol`, or
+ * a graph if `symbol` is NULL. */
 typedef void (*fake_launch_function)(const char *symbol);
 
 #endif

@@ -71,7 +71,7 @@ __attribute__((unused)) static void model_server_end(void *context, const kf_htt
     model_server_done = true;
 }
 
-/* The requests of a scenario; cJSON_Delete. */
+/* Returns the requests of a scenario. Free them with cJSON_Delete. */
 __attribute__((unused)) static cJSON *model_server_log(const model_server *server,
                                                        const char *scenario)
 {

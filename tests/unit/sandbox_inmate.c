@@ -340,7 +340,7 @@ static int end_at_once(void *unused)
     return 0;
 }
 
-/* Of a thread without a thread's storage, which what returns would take for its own. */
+/* Ends a thread that has no thread-local storage. A return would use the parent's storage. */
 static int end_thread(void *unused)
 {
     (void)unused;
@@ -369,7 +369,8 @@ static void try_own_descriptors(void)
                  CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL));
 }
 
-/* What may work on in the kernel for longer than anybody waits. None of these would. */
+/* Tries calls that can keep the kernel busy for very long. These calls would not, but the sandbox
+ * has to deny them, too. */
 static void try_endless_calls(void)
 {
     unsigned char page;
@@ -417,8 +418,8 @@ static int do_syscalls(char **arguments)
         attack("fork", fork_and_end());
         attack("vfork",
                clone(end_at_once, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
-        /* Whoever waits for it can't be stopped. It would end at once: a thread must not outlive
-         * this. */
+        /* The sandbox can't stop a caller that waits for this thread. The thread would end at once:
+         * it must not outlive this function. */
         attack("a thread that is waited for like vfork",
                clone(end_thread, stack + sizeof stack,
                      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
@@ -547,8 +548,8 @@ static int do_wake(char **arguments) /* timers that continue the process while i
     _Atomic uint64_t *slots = shared_counters();
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     signal(SIGCONT, ignore); /* the kernel holds back the timer of an ignored signal */
-    /* Many, since the stop discards the one that is pending, and for good; a busy machine may stop
-     * us late. */
+    /* Many stops, since a stop discards a pending signal for good, and a busy machine may stop this
+     * process late. */
     for (int i = 0; i < 1000; i++) {
         struct itimerspec once = {.it_value = {i / 100, 10000000 * (i % 100 + 1) - 1}};
         timer_t timer;

@@ -1,5 +1,5 @@
-/* The bandit: who is tried first, who wins in the long run, what cost and weight change, and that
- * it repeats itself. */
+/* Tests of the bandit: the order of first tries, the winner in the long run, the effect of cost and
+ * weight, and repeatable results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void each_is_tried_first_the_heaviest_before(void **state)
     assert_int_equal(kf_bandit_choose(arms, 0, &rule, 0), -1);
 }
 
-/* Plays `rounds`; counts how often each arm was chosen in the second half. */
+/* Plays `rounds` rounds and counts how often each arm was chosen in the second half. */
 static void play(kf_bandit_arm *arms, const double *good, const double *cost, size_t count,
                  int rounds, int *late)
 {

@@ -107,9 +107,9 @@ static void json_refuses(void **state)
     assert_int_equal(error.code, KF_ERROR_LIMIT);
 }
 
-/* Every beginning of a text with all kinds of tokens, in a buffer that ends where the text does
- * (AddressSanitizer sees a byte read behind it): refused, and never in the words for something
- * else. */
+/* Parses every prefix of a text with all kinds of tokens, in a buffer that ends with it, so that
+ * AddressSanitizer finds reads past the end. Each prefix is refused, and never with another token's
+ * message. */
 static void json_reads_no_byte_behind_the_end(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void assert_place(const char *directory, const char *name, kf_error_code 
     if (code && *name) assert_non_null(strstr(error.text, path));
 }
 
-/* What the answer is good for: the file can be written, and until then nothing is there. */
+/* The answer means that the file can be written. The check leaves no file. */
 static void places_for_files_are_tried_without_a_trace(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static void places_for_files_are_tried_without_a_trace(void **state)
     assert_true(kf_directory_remove(directory, &error));
 }
 
-/* As in a sandbox without a mount namespace, which denies every change of a mode. */
+/* Simulates a sandbox without a mount namespace, which denies every change of a mode. */
 static int write_without_chmod(const char *path)
 {
     struct sock_filter filter[] = {
@@ -315,7 +315,7 @@ static void hash_is_sha256(void **state)
     assert_string_not_equal(hex, other);
 }
 
-/* Who has said all it has to say is not waited for. */
+/* kf_run_capture() stops once it has the whole answer. */
 static void asking_ends_with_the_answer(void **state)
 {
     (void)state;

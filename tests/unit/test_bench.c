@@ -195,7 +195,7 @@ static void solutions_are_found(void **state)
                                         "level_2_problem_7_sample_0_kernel.cu",
                                         "level_2_problem_7_sample_1_kernel.cu"};
     for (size_t i = 0; i < 6; i++) assert_string_equal(found.items[i].file, files[i]);
-    /* the task is none for PyTorch */
+    /* the task is not for PyTorch */
     assert_true(found.items[2].language == KF_LANGUAGE_PYTHON && found.items[2].why);
     assert_true(found.items[0].task == 0 && found.items[3].task == 1 && !found.items[3].why);
     kf_bench_solutions_clear(&found);
@@ -220,7 +220,8 @@ static void solutions_are_found(void **state)
     kf_directory_remove(folder, NULL);
 }
 
-/* A release as one object of its levels; and what its solutions were written for. */
+/* A release as one object of its levels, and the problem texts that its solutions were written
+ * for. */
 static void releases_say_what_they_were_written_for(void **state)
 {
     (void)state;
@@ -350,8 +351,8 @@ static void texts_stay_texts(void **state)
     drop(&result);
 }
 
-/* Solutions that are the baseline under another name come out above 1 half of the time, and that is
- * no success: what an interval holds 1 of is told apart. */
+/* A copy of the baseline measures above 1 half of the time, which is no success. Speedups with an
+ * interval that contains 1 are counted apart. */
 static void what_is_faster_by_chance_is_told_apart(void **state)
 {
     (void)state;

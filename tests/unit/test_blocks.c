@@ -1,4 +1,4 @@
-/* The bookkeeping behind a GPU runner's cudaMalloc, against a table of bytes. */
+/* Tests the bookkeeping of a GPU runner's cudaMalloc against a table of bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void only_what_was_taken_comes_back(void **state)
     kf_blocks_free(&blocks);
 }
 
-/* Nothing is handed out twice, whatever the order. */
+/* No block is handed out twice, in any order of calls. */
 static void at_random(void **state)
 {
     (void)state;

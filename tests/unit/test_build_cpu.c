@@ -1,5 +1,5 @@
-/* Limits of a build, with compilers that are scripts in a root of their own: whose fault is one
- * that does not end? */
+/* Limits of a build. The compilers are scripts in a root of their own. The tests check the
+ * verdict's blame for a build that does not end. */
 #include <libgen.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,8 +61,8 @@ static void a_build_that_waits_is_the_machines_fault(void **state)
     kf_build_free(&result);
 }
 
-/* Where others leave it less than a tenth of a processor the machine is at fault, and rightly so:
- * then once more. */
+/* If other programs leave it less than a tenth of a CPU, the machine is correctly blamed. Then the
+ * test tries again. */
 static void expect_too_much(const char *script, double seconds)
 {
     kf_build result = build(script, seconds);
@@ -75,8 +75,8 @@ static void expect_too_much(const char *script, double seconds)
     kf_build_free(&result);
 }
 
-/* In the driver, in a program that it starts, and in many that it starts one after the other, none
- * of which takes long. */
+/* The time passes in the driver, in a program that it starts, and in many short programs in a
+ * row. */
 static void a_build_that_computes_is_the_sources_fault(void **state)
 {
     (void)state;
@@ -87,8 +87,8 @@ static void a_build_that_computes_is_the_sources_fault(void **state)
         1);
 }
 
-/* A compiler that gives up over this source and no other was brought to it by the source, whatever
- * it says of itself. */
+/* If a compiler crashes on this source only, the source is to blame, whatever the compiler
+ * prints. */
 static void what_only_one_source_brings_about_is_its_fault(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void what_only_one_source_brings_about_is_its_fault(void **state)
     kf_build_free(&result);
 }
 
-/* It is no better when the source is the task's: nobody can mend a task that the machine does not
+/* The same holds for a task's source: a user cannot repair a task that the machine fails to
  * build. */
 static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
 {
@@ -129,8 +129,8 @@ static void a_tasks_build_that_waits_is_the_machines_fault(void **state)
     assert_non_null(strstr(verdict->findings[0].text, "processor time"));
 }
 
-/* The compiler is a script, the runner is only looked for (nothing gets as far as running), the
- * rest is the build's own. */
+/* The compiler is a script. The runner only has to exist, since no test gets as far as running. The
+ * rest is the real build. */
 static int make_root(void **state)
 {
     (void)state;

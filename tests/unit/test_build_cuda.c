@@ -1,5 +1,5 @@
-/* nvcc in the build jail, where there is one (no GPU is needed to compile): whose lines the
- * messages name, and what the report says. */
+/* Tests of nvcc in the build jail, if nvcc is installed (compiling needs no GPU): the lines that
+ * messages name, and the content of the report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +127,7 @@ static void the_host_compiler_is_named_beside_nvcc(void **state)
     before ? setenv("CUDA_HOME", before, 1) : unsetenv("CUDA_HOME");
     kf_directory_remove(toolkit, NULL);
     assert_string_equal(words, "nvcc 13.0.88, gcc 4.5.6");
-    /* what the cache keeps was built with it, too */
+    /* the cache key contains the compiler, too */
     assert_non_null(strstr(toolchain, "gcc 4.5.6"));
 }
 

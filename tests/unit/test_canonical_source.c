@@ -169,7 +169,8 @@ static void a_source_that_looks_at_itself_has_none(void **state)
     }
 }
 
-/* Time is linear in what is hostile, too; nothing is read past the end (with a sanitizer). */
+/* Hostile texts take linear time, too, and no byte past the end is read (checked by a
+ * sanitizer). */
 static void hostile_texts_take_little_time(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Comparison: NaN never passes for a number, honest sums in another order pass beside lowered
- * precision that does not, and mismatches are described by where they are. */
+/* Tests of the comparison. NaN never passes for a number. Honest sums in another order pass, and
+ * lower precision fails. Mismatches are described by their position. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,8 +190,8 @@ static void honest_orders_pass_and_tf32_does_not(void **state)
     }
 }
 
-/* Where PyTorch may take tf32, operands in tf32 pass and are told, in any order of sums; fewer bits
- * do not, and f32 is not accused of it. */
+/* If PyTorch may use tf32, operands in tf32 pass and get a flag, in any order of summation. Fewer
+ * bits fail. f32 results do not get the flag. */
 static void tf32_passes_where_it_is_welcome(void **state)
 {
     (void)state;
@@ -246,8 +246,8 @@ static void half_accumulators_do_not_pass(void **state)
     }
 }
 
-/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, err by 2.4 and 1.7
- * u of the scale; one more rounding by 0.6. */
+/* Sums of 8 and 16 exact products in f16, as tensor cores make them at K = 1024, have errors of 2.4
+ * and 1.7 u of the scale. One more rounding adds 0.6 u. */
 static void one_rounding_is_not_multiplied(void **state)
 {
     (void)state;
@@ -284,8 +284,8 @@ static void cut_to_tf32(float *values, int64_t count)
     }
 }
 
-/* tf32 tasks take tf32 operands, whether rounded or cut off, beside a full f32 baseline; also where
- * one product is nearly all of a sum, so that nothing averages out. */
+/* tf32 tasks accept tf32 operands, rounded or truncated, with a full f32 baseline. That holds even
+ * if one product dominates the sum, so that rounding errors do not average out. */
 static void tf32_passes_where_declared(void **state)
 {
     (void)state;
@@ -316,8 +316,8 @@ static void tf32_passes_where_declared(void **state)
     assert_true(coarser < 20);
 }
 
-/* Small integers: the baseline makes no error at all, and neither may hurt an honest candidate nor
- * excuse a wrong one. */
+/* Small integers: the baseline makes no error at all. That must neither fail an honest candidate
+ * nor excuse a wrong one. */
 static void exact_baseline(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void exact_baseline(void **state)
     assert_false(kf_compare_output(&y, out, expected, &baseline, &f, NULL));
     assert_int_equal(f.first_index, 500);
     assert_string_equal(f.pattern, "element 500");
-    /* All zeros expected: zeros, and what flushes to zero, are right. */
+    /* All expected values are zero: zeros pass, and so do values that flush to zero. */
     kf_error_sums broken = baseline;
     broken.max = broken.sum_square = (double)NAN; /* a limit that is no number lets nothing pass */
     assert_false(kf_compare_output(&y, out, expected, &broken, &f, NULL));

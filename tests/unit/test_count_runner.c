@@ -1,6 +1,6 @@
-/* The runner's half of counting, with a CUPTI that is made up (fake_cupti.c): what is counted when
- * time is short, and that every pass is one call. Each case has a process of its own, as each
- * runner has. */
+/* Tests the runner's side of counting, with a simulated CUPTI (fake_cupti.c): the metrics counted
+ * if time is short, and that every pass is one call. Each case runs in its own process, as each
+ * runner does. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -182,7 +182,7 @@ static void levels_where_there_are_some(void **state)
         {"m1,m2,m3;m4,m5,m6;m7,m8,m9;m10", 1, 3, 1, 2},
         /* another chip: the first level stays, though it takes two */
         {"m1,m2,m3,m4;m5,m6;m7,m8;m9;m10", 1, 4, 2, 3},
-        /* and one on which six would fit: no further try is made for these */
+        /* and a row in which six would fit: the runner does not try them */
         {"m1,m2;m3,m4;m5,m6;m7,m8,m9,m10", 2, 4, 2, 2},
         /* one level */
         {"lacks1,m2;lacks3,m4,m5;m6,m7,m8;m9,m10", 2, 6, 2, 20},
@@ -206,7 +206,7 @@ static void levels_where_there_are_some(void **state)
     }
 }
 
-/* What the chip lacks is no matter of time, and takes no place. */
+/* Metrics that the chip lacks do not count as left out for time, and take no place in a pass. */
 static void what_lacks_and_what_is_left_out(void **state)
 {
     (void)state;
@@ -242,10 +242,10 @@ static void room_for_what_a_call_launches(void **state)
         {1, 1, 0, 128, 5},   /* 1 + 0 + 4 */
         {1, 10, 0, 128, 19}, /* 10 + 5 + 4 */
         {1, 60, 0, 128, KF_COUNT_LAUNCHES},
-        {1, 1, 1, 128, KF_COUNT_LAUNCHES}, /* a graph: nobody knows how many */
+        {1, 1, 1, 128, KF_COUNT_LAUNCHES}, /* a graph: the number of its launches is unknown */
         {0, 1, 0, 128, KF_COUNT_LAUNCHES}, /* no call ahead */
         {1, 0, 0, 128, KF_COUNT_LAUNCHES}, /* kernels that come by a way that is not looked at */
-        /* nothing is repeated: what was launched may have been a constructor's */
+        /* no repetition: the launch may have been a constructor's */
         {1, 1, 0, 1, KF_COUNT_LAUNCHES},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

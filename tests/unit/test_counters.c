@@ -80,7 +80,7 @@ static void names_of_kernels(void **state)
         assert_string_equal(name, rows[i].name);
     }
     char tiny[8];
-    /* what does not fit is left out, nothing is overrun */
+    /* a name that does not fit is cut, and no byte past the buffer is written */
     kf_kernel_name("_ZN9abcdefghi9abcdefghiEv", tiny, sizeof tiny);
     assert_true(strlen(tiny) < sizeof tiny);
 }
@@ -148,7 +148,7 @@ static void launches_are_folded(void **state)
     free(launches);
 }
 
-/* What there was no time for is told apart from what the chip lacks, and said. */
+/* Metrics left out for lack of time and metrics that the chip lacks are reported apart. */
 static void what_was_left_out(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static void passes_there_is_time_for(void **state)
                      kf_counters_passes(rows[i].call), rows[i].passes);
 }
 
-/* How many passes the first `count` metrics of "all" take on a GH100; CUPTI says so without a GPU.
- */
+/* Returns the number of passes that the first `count` metrics of "all" take on a GH100. CUPTI
+ * computes it without a GPU. */
 static size_t passes_of_first(const kf_cupti *cupti, size_t count)
 {
     const char *const *names;
@@ -245,8 +245,8 @@ static size_t passes_of_first(const kf_cupti *cupti, size_t count)
     return passes.passes;
 }
 
-/* What says what bounds a kernel takes one pass, and no metric that costs nothing more waits for a
- * later pass: the order of the table, as CUPTI counts. */
+/* The metrics that show a kernel's bound take one pass. A metric at no extra cost is never left for
+ * a later pass. CUPTI checks the order of the table. */
 static void the_first_cost_least(void **state)
 {
     (void)state;
@@ -403,7 +403,8 @@ static void what_bounds(void **state)
     assert_int_equal(words.size, 0);
 }
 
-/* Where the units' throughputs were left out, the parts of them that were not say what bounds. */
+/* If the units' throughputs were left out, the bound follows from those of their parts that were
+ * counted. */
 static void bounds_of_the_first_pass(void **state)
 {
     (void)state;

@@ -32,7 +32,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds that threads with that policy have had of a processor; NAN: there is none. */
+/* Returns the CPU seconds that threads with the idle policy have used, or NAN without such a
+ * thread. */
 static double idle_threads_had(void)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -70,7 +71,7 @@ static bool rests(void)
     return !computes_within(SHORTLY);
 }
 
-/* Some container runtimes let nobody have that policy. */
+/* False in container runtimes that forbid the policy. */
 static bool has_policy(void)
 {
     const struct sched_param none = {0};

@@ -1,9 +1,10 @@
-/* The first touch of a candidate's thread-local storage (threadIdx and its like, __shared__) on a
- * thread. The C library then allocates it, inside what the compiler takes for a load that changes
- * one register; before version 2.40 it does not keep the vector registers of x86-64 meanwhile
- * (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). Nothing of a candidate may be alive in
- * one at that time: an honest kernel would read from addresses that are none, whenever the
- * allocator happens to take a path that uses them. Here it always does. */
+/* Tests a thread's first use of a candidate's thread-local storage (threadIdx and the like,
+ * __shared__). The C library then allocates it, inside an access that the compiler takes for a load
+ * that changes one register. Before version 2.40, the C library does not save the vector registers
+ * of x86-64 meanwhile (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). No value of a
+ * candidate may be in such a register at that time. Otherwise an honest kernel would read from
+ * invalid addresses whenever the allocator uses these registers. Here the allocator always uses
+ * them. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -71,9 +72,9 @@ __attribute__((visibility("default"))) void *malloc(size_t size)
     return result;
 }
 
-/* Arguments that wait in vector registers until the loop over threads begins, in each kind of
- * kernel; so much storage that the loader has to allocate it; and a function of the host that has
- * storage, too. */
+/* Three cases: arguments that stay in vector registers until the loop over threads begins, in each
+ * kind of kernel; storage so large that the loader has to allocate it; a host function with
+ * storage. */
 static const char source[] =
     "#include <cuda_runtime.h>\n"
     "#define N 4096\n"

@@ -1,6 +1,5 @@
-/* A device that is lost in the middle of a job: whatever the runners say then, and however they
- * end, is no verdict. The CPU device stands for one that can be lost: what it answers when the
- * judge looks is decided here. */
+/* A device fails in the middle of a job. Then no verdict comes from the runners' answers or exits.
+ * The CPU device stands for a failing GPU: this test decides its answers to the judge. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +30,7 @@ static bool lost(kf_device *device, const volatile int *stop, kf_error *error)
     return gone;
 }
 
-/* Judges that candidate of the task scale, its correctness alone, on a device that is gone or not.
- */
+/* Judges `candidate` of the task scale, for correctness only, on a device that is lost or not. */
 static kf_verdict *judged(const char *text, bool device_gone, kf_error *error)
 {
     kf_task *task = kf_task_load(KFORGE_SOURCE_DIR "/tests/selftest/scale", error);
@@ -71,8 +69,8 @@ static void how_a_candidate_ends_on_a_lost_device_is_not_its_fault(void **state)
     }
 }
 
-/* Nothing was on the device, or all went well there: nobody has to look, which would wait for
- * others and disturb them. */
+/* If nothing ran on the device, or all runs succeeded, the judge does not check it. A check would
+ * wait for other processes and disturb them. */
 static void nobody_looks_without_need(void **state)
 {
     (void)state;
@@ -90,8 +88,8 @@ static void nobody_looks_without_need(void **state)
     }
 }
 
-/* The driver's own word for who may count (a note for `doctor`, never a failure: cli.gpu_faults).
- */
+/* Reads the driver's setting for access to counters. It is a note for `doctor`, never a failure
+ * (cli.gpu_faults). */
 static void who_may_count_is_read(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What needs no GPU of results on a GPU: how large an arena is, and what the ledger says of a
- * result and remembers of it. */
+/* Tests of the result pools of a GPU that need no GPU: the size of a pool, and the entries of the
+ * output directory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,12 +48,12 @@ static void an_arena_leaves_room_for_what_follows(void **state)
     assert_true(candidate >= 8 * one && candidate + one * 3 < free_bytes);
     assert_true(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200) <=
                 free_bytes / 2);
-    /* It tries at least, whatever there is. */
+    /* A pool has its least size even if less memory is free. */
     assert_int_equal(kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, GIB, &h200),
                      kf_cuda_device_pool_least(&large, 3));
     assert_true(kf_cuda_device_pool_least(&large, 3) > 3 * GIB);
-    /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12) and some for contexts
-     * are gone; both sides and the oracle find room. */
+    /* 4096 x 393216 on 140 GiB: three sets (36 GiB), the truth of one (12 GiB) and contexts take
+     * memory. Both sides and the oracle still find room. */
     large = problem_of(4096, 393216);
     free_bytes = 90 * GIB;
     uint64_t baseline = kf_cuda_device_pool_bytes(&large, KF_ROLE_BASELINE, free_bytes, &h200);
@@ -63,9 +63,10 @@ static void an_arena_leaves_room_for_what_follows(void **state)
                 baseline + candidate + 24 * GIB < free_bytes);
 }
 
-/* 1/30 of KernelBench, x / (1 + |x|) over 4096 x 393216, has two results and two temporaries at a
- * time in an arena (24 GiB), the oracle four values in float64 (48, of which 36 at a time): they
- * fit into what 140 GiB leave, if nobody is given what another one needs. */
+/* Problem 1/30 of KernelBench, x / (1 + |x|) over 4096 x 393216, holds two results and two
+ * temporaries at a time in a pool (24 GiB). Its oracle holds four values in float64 (48 GiB, of
+ * which 36 GiB at a time). All fit into 140 GiB if no process takes memory that another one
+ * needs. */
 static void what_temporaries_take_is_shared_out(void **state)
 {
     (void)state;
@@ -77,14 +78,15 @@ static void what_temporaries_take_is_shared_out(void **state)
     uint64_t left = free_bytes - baseline;
     uint64_t candidate = kf_cuda_device_pool_bytes(&softsign, KF_ROLE_CANDIDATE, left, &h200);
     assert_true(candidate >= needs &&
-                candidate + oracle <=
-                    left -
-                        GIB); /* blocks of 12 GiB that just fit do not: contexts have some, too */
-    /* nobody has more room for workspaces */
+                candidate + oracle <= left -
+                                          /* blocks of 12 GiB that just fit do not suffice: contexts
+                                           * need memory, too */
+                                          GIB);
+    /* both sides have equal room for workspaces */
     assert_true(candidate >= baseline - GIB && candidate <= baseline + GIB);
 
-    /* 1/63: 1 GiB in, 8 out. Three sets with all their truths (75 GiB) would leave 63 for two
-     * arenas of 24 and the oracle. */
+    /* 1/63: inputs of 1 GiB, a result of 8 GiB. Three sets with all their truths (75 GiB) would
+     * leave 63 GiB for two pools of 24 GiB and the oracle. */
     convolution = problem_of(4096, 65536);
     convolution.arguments[1].bytes = convolution.arguments[1].elements * 32;
     convolution.arguments[1].elements *= 8;
@@ -94,8 +96,8 @@ static void what_temporaries_take_is_shared_out(void **state)
                      2 * kf_cuda_device_pool_least(&softsign, 3) + 36 * GIB);
 }
 
-/* 48 MiB in, 1 GiB / 4 out on a GPU of 80 GiB: 22 of its 40 sets have their memory, so that what is
- * free is not put aside for them once more, and the results of a batch find room. */
+/* Inputs of 48 MiB and a result of 256 MiB on a GPU of 80 GiB: 22 of its 40 sets have their memory.
+ * The free memory is not reserved for them again, so the results of a batch find room. */
 static void sets_that_are_there_are_counted_once(void **state)
 {
     (void)state;
@@ -111,15 +113,15 @@ static void sets_that_are_there_are_counted_once(void **state)
     h100.sets = 22;
     assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) >
                 batch);
-    h100.sets = 1000; /* more than there can be: no arena is larger than what is free */
+    h100.sets = 1000; /* more sets than fit: no pool is larger than the free memory */
     assert_true(kf_cuda_device_pool_bytes(&pointwise, KF_ROLE_CANDIDATE, free_bytes, &h100) <=
                 free_bytes);
 }
 
-/* 1/38 and 1/39 of KernelBench, norms over 32768 x 65535: with three sets (48 GiB) and a truth (16)
- * the oracle and two arenas for three results each find no room on an H200. With two sets they do:
- * a batch is one call, whose arena has its result, a temporary as large and, until it is forgotten,
- * the result before. */
+/* Problems 1/38 and 1/39 of KernelBench are norms over 32768 x 65535. Three sets (48 GiB), a truth
+ * (16 GiB), the oracle and two pools for three results each do not fit on an H200. With two sets
+ * they fit: a batch is then one call. Its pool holds its result, a temporary of the same size and,
+ * until it is released, the previous result. */
 static void the_largest_problems_have_two_sets(void **state)
 {
     (void)state;
@@ -131,7 +133,7 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_int_equal(kf_cuda_first_sets(&softsign, h200.device_bytes), 3);
     assert_int_equal(kf_cuda_first_sets(&small, h200.device_bytes), 3);
     static kf_problem between;
-    /* 13 GiB: three results and a temporary would be more than an arena can have */
+    /* 13 GiB: three results and a temporary exceed the largest pool */
     between = problem_of(4096, 425984);
     assert_int_equal(kf_cuda_first_sets(&between, h200.device_bytes), 2);
     assert_int_equal(kf_cuda_first_sets(&small, 4 * GIB), 3);
@@ -146,10 +148,10 @@ static void the_largest_problems_have_two_sets(void **state)
     assert_true(candidate >= needs && candidate + oracle <= left);
 }
 
-/* What lies between is not known before. 1/94: of two inputs of 4 GiB the oracle makes 16, their
- * difference, and its square. 3/17: 4 GiB of results at the end of a network, whose oracle wanted 8
- * more where it had 12. 3/31: 16 MiB, between which eager attention had 16 GiB of an arena of 24
- * and wanted 8 more. */
+/* The size of intermediate values is not known in advance. 1/94: from two inputs of 4 GiB, the
+ * oracle makes 16 GiB, their difference and its square. 3/17: a network ends in a result of 4 GiB,
+ * and its oracle had 12 GiB and needed 8 GiB more. 3/31: results of 16 MiB, but eager attention
+ * used 16 GiB of a pool of 24 GiB and needed 8 GiB more. */
 static void what_lies_between_has_what_is_there(void **state)
 {
     (void)state;
@@ -180,8 +182,8 @@ static void what_lies_between_has_what_is_there(void **state)
     }
 }
 
-/* Those that fit an H200 and no GPU of 80 GiB are told by their size, so that nobody takes them for
- * a machine that fails. */
+/* Problems that fit on an H200 but on no GPU of 80 GiB are refused by their size. The error must
+ * not look like a failing machine. */
 static void what_is_too_large_for_a_device(void **state)
 {
     (void)state;
@@ -196,7 +198,7 @@ static void what_is_too_large_for_a_device(void **state)
     assert_true(kf_cuda_least_bytes(&matrix, h100) < h100);
 }
 
-/* A baseline's runner goes on to another task with the arena that it has. */
+/* A baseline's runner keeps its pool for the next task. */
 static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
 {
     (void)state;
@@ -207,11 +209,12 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
              of_large = kf_cuda_device_pool_wanted(&large, &a_gpu);
     assert_true(kf_cuda_device_pool_suits(of_small, &small, &a_gpu));
     assert_true(kf_cuda_device_pool_suits(of_large, &large, &a_gpu));
-    /* its results would not find room */
+    /* its results would not fit */
     assert_false(kf_cuda_device_pool_suits(of_small, &large, &a_gpu));
-    /* it would have what others need */
+    /* it would take memory that other processes need */
     assert_false(kf_cuda_device_pool_suits(of_large, &small, &a_gpu));
-    /* Where there is plenty it has from the start what most problems want, and serves them all. */
+    /* If memory is plentiful, a pool starts at the size that most problems need, and serves all of
+     * them. */
     uint64_t common = kf_cuda_device_pool_common(h200.device_bytes),
              given = kf_cuda_device_pool_bytes(&small, KF_ROLE_BASELINE, 100 * GIB, &h200);
     assert_true(common > of_small && given == common);
@@ -222,8 +225,8 @@ static void an_arena_is_kept_for_a_problem_of_its_size(void **state)
     static kf_problem huge;
     huge = problem_of(8192, 65536); /* 2 GiB each way */
     assert_false(kf_cuda_device_pool_suits(given, &huge, &h200));
-    /* And so has a solution: 2/67 has 64 MiB of inputs and a result of 32 KiB, and a convolution of
-     * 2 GiB and its GELU between them. */
+    /* A solution's pool, too: 2/67 has inputs of 64 MiB and a result of 32 KiB, but a convolution
+     * of 2 GiB and its GELU in between. */
     assert_int_equal(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 100 * GIB, &h200),
                      common);
     assert_true(kf_cuda_device_pool_bytes(&small, KF_ROLE_CANDIDATE, 8 * GIB, &h200) >= of_small);
@@ -282,8 +285,8 @@ static void a_ledger_says_where_a_result_lies(void **state)
     assert_false(kf_output_directory_locate(output_directory, 2, 0, out, 1, &place, &fault));
     assert_string_equal(fault.rule, "output.shape");
 
-    /* What was remembered stays, whatever the runner writes afterwards, until the ledger is
-     * cleared. */
+    /* Remembered entries stay until the output directory is cleared, whatever the runner writes
+     * afterwards. */
     const uint32_t list[] = {0};
     assert_true(kf_output_directory_remember(output_directory, list, 1));
     write_record(memory, 0, entry_at(0x5000, 8, 4, 4, 1));

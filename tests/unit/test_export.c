@@ -1,6 +1,5 @@
-/* Exports as a library: what is taken out of texts, when two sources are the same, rows from
- * threads against rows from one. The formats are tested through the command (tests/cli/export.sh).
- */
+/* Tests of the export library: scrubbed texts, equal sources, and rows from several threads
+ * compared with rows from one. tests/cli/export.sh tests the formats through the command. */
 #include <sched.h>
 
 #include "export_internal.h"
@@ -156,7 +155,7 @@ static void export_raw(kf_store *store, kf_export_only only, rows *taken)
     assert_ok(&error, kf_export(store, &options, take, taken, &report, &error));
 }
 
-/* The text behind "NAME": of a row. */
+/* Returns the text after "NAME": in a row. */
 static const char *field_of(const char *row, const char *name)
 {
     char key[64];
@@ -228,8 +227,8 @@ static void test_numbers(void **state)
     kf_buffer_free(&all.text);
 }
 
-/* Parents stay with their attempts when others are left out; verdicts outside runs come after all
- * attempts, each once; what JSON readers get back is the scrubbed text. */
+/* Parents stay with their attempts if other attempts are left out. Verdicts outside runs come after
+ * all attempts, each once. JSON readers get the scrubbed text. */
 static void test_rows(void **state)
 {
     fixture *f = *state;
@@ -327,7 +326,7 @@ static void test_threads(void **state)
     assert_int_equal(first.text.size, second.text.size);
     assert_memory_equal(first.text.data, second.text.data, first.text.size);
     assert_memory_equal(&many, &one, sizeof many);
-    /* A sink that fails ends it, threads and all. */
+    /* An export ends with all its threads if its sink fails. */
     assert_fails(&error, KF_ERROR_IO, "enough",
                  kf_export(f->store, &options, take, &third, &many, &error));
     assert_int_equal(third.count, 700);

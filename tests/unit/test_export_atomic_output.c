@@ -95,7 +95,7 @@ static bool make(const char *path, bool is_folder, const char *text, kf_error *e
     return good && kf_atomic_output_commit(place, error);
 }
 
-/* Does `path` hold all of `text`? */
+/* True if `path` holds all of `text`. */
 static bool holds(const char *path, bool is_folder, const char *text)
 {
     kf_autofree char *inner = is_folder ? kf_path_join(path, "src/text") : strdup(path);
@@ -144,14 +144,14 @@ static void killed_at_every_call(bool is_folder, bool replaces)
         assert_int_equal(waitpid(child, &status, 0), child);
         if (WIFEXITED(status)) break;
         calls++;
-        /* Whatever has the name is whole; only where names can't be exchanged may it be free for a
-         * moment, … */
+        /* A file under the final name is complete. It may be missing for a moment only if the file
+         * system can't exchange names. */
         bool there = access(path, F_OK) == 0;
         if (there && !holds(path, is_folder, "old") && !holds(path, is_folder, "new"))
             fail_msg("half an export after call %d", n);
         if (replaces && !there) assert_true(no_exchange && is_folder);
         sweep(path, is_folder);
-        /* … and the next export puts the old one back before anything else. */
+        /* The next export then first restores the old file. */
         if (replaces) assert_true(holds(path, is_folder, "old") || holds(path, is_folder, "new"));
         if (names("export.") != 0) fail_msg("left over after call %d and another export", n);
         seen_new |= holds(path, is_folder, "new");
@@ -201,7 +201,8 @@ static void whole_or_nothing(void **state)
     no_exchange = false;
 }
 
-/* A part that somebody is writing stays; once he is killed the next export removes it. */
+/* The partial file of a running process stays. Once the process is killed, the next export removes
+ * the file. */
 static void parts_of_the_living_stay(void **state)
 {
     (void)state;
@@ -230,7 +231,7 @@ static void parts_of_the_living_stay(void **state)
     for (int i = 0; i < 2; i++) close(ready[i]), close(end[i]);
 }
 
-/* What only looks like a part is nobody's business. */
+/* Files that only resemble partial files stay. */
 static void names_of_others_stay(void **state)
 {
     (void)state;

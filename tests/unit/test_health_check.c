@@ -1,5 +1,5 @@
-/* A worker whose jobs the machine fails with, one after the other: it asks whether the machine
- * judges at all. The judge is made up. */
+/* A worker on a machine that fails its jobs one after the other: the worker tests whether the
+ * machine can judge at all. The judge is simulated. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,8 +70,8 @@ size_t kf_judge_jobs(const kf_judge *judge)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Judges one after the other, as whoever hands out jobs counts them. The number of those after
- * which the worker was given up; 0: it was not. */
+/* Judges `count` jobs in a row and counts them as the caller of workers does. Returns the number of
+ * jobs after which the worker was given up, or 0. */
 static int judge_all(int count, const char *source)
 {
     kf_job_queue hand;

@@ -1,5 +1,5 @@
-/* What one thread of a device computes is what the CPU's vectorised loops compute, bit for bit:
- * every distribution, type and variation. */
+/* Tests that one device thread computes the same bits as the CPU's vectorised loops, for every
+ * distribution, type and variation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

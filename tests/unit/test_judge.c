@@ -14,9 +14,9 @@ static const kf_finding *first_finding(const kf_verdict *verdict)
     return verdict->finding_count ? &verdict->findings[0] : NULL;
 }
 
-/* What rounds of these statuses come to: "i" interference, "m" impossible, "e" early, "c" correct,
- * "w" wrong, "g" cheating of another kind; how many of them are made where each takes so many
- * seconds of 60. */
+/* Simulates rounds with these statuses: "i" interference, "m" impossible, "e" early, "c" correct,
+ * "w" wrong, "g" cheating of another kind. Returns the number of rounds if each takes `seconds` of
+ * 60 s. */
 static int rounds_made(const char *statuses, double seconds)
 {
     kf_rounds rounds = {0};
@@ -60,8 +60,8 @@ static void what_is_disturbed_is_measured_again(void **state)
     assert_int_equal(rounds_made("ii", 20.5), 2);
 }
 
-/* What only the clock says has to be said three times, and its contrary as often then; what a
- * candidate did is said once. */
+/* A finding from the clock alone has to repeat three times, and so has its opposite. A finding
+ * about the candidate's acts counts at once. */
 static void the_clock_alone_convicts_nobody_at_once(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void the_clock_alone_convicts_nobody_at_once(void **state)
     assert_int_equal(rounds_made("m", 31), 1); /* no time for more: it stands */
 }
 
-/* Which function of a library a call reaches is told by the file's relocations, not by its code. */
+/* The relocations of a file, not its code bytes, show which library function a call reaches. */
 static void another_function_is_other_code(void **state)
 {
     (void)state;
@@ -107,11 +107,11 @@ static void another_function_is_other_code(void **state)
     assert_string_equal(hashes[1], hashes[2]);
 }
 
-/* As a GPU whose memory holds the truth of one set only: each is computed right before its set is
- * compared. */
+/* Simulates a GPU with memory for the truth of one set only: each truth is computed right before
+ * its set is compared. */
 static struct {
     const kf_device_operations *real;
-    uint32_t set; /* whose truth is there */
+    uint32_t set; /* the set of the truth in memory */
     int prepared, looked_at;
 } one_truth;
 
@@ -348,8 +348,8 @@ static kf_verdict *judged_slowly(const char *oracle_seconds, const char *candida
     return judged(job);
 }
 
-/* What is left of a job's time may be less than any call needs: who is waited for then is not to
- * blame for where the rest has gone. */
+/* The time left in a job may be shorter than any call. Then the running process is not to blame for
+ * the time that was used before. */
 static void what_is_left_of_the_time_is_no_limit(void **state)
 {
     (void)state;
@@ -362,8 +362,8 @@ static void what_is_left_of_the_time_is_no_limit(void **state)
     assert_string_equal(kf_status_name(endless->status), "timeout");
 }
 
-/* A candidate that is slow in one workload, and hangs in the next so that the job's time ends
- * there, where hardly any of it was the candidate's yet. */
+/* A candidate is slow in one workload and hangs in the next, so that the job's time runs out. By
+ * then the candidate had used hardly any of that workload's time. */
 static void the_time_of_earlier_workloads_counts(void **state)
 {
     (void)state;
@@ -387,7 +387,8 @@ static void the_time_of_earlier_workloads_counts(void **state)
     assert_int_equal(verdict->blame, KF_BLAME_CANDIDATE);
 }
 
-/* What a worker asks whose machine seems to fail (health_check.h). */
+/* Judges the health check, the job that a worker runs if its machine seems to fail
+ * (health_check.h). */
 static void the_judge_works(void **state)
 {
     (void)state;

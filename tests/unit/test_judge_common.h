@@ -49,7 +49,8 @@ static inline int open_judge(void **state)
 {
     (void)state;
     kf_error error = {0};
-    /* The cache of trusted builds stays; all else that a judge writes is to be gone in the end. */
+    /* The cache of trusted builds stays. All other files of the judge have to be gone at the
+     * end. */
     folder = kf_directory_temporary("judge", &error);
     if (!folder || setenv("TMPDIR", folder, 1) != 0) fail_msg("%s", error.text);
     before = kf_leak_snapshot_take(folder, &error);

@@ -427,8 +427,8 @@ static const void *bring_output(kf_sets *sets, uint32_t set, int argument, kf_er
     return kf_cpu_output(sets, set, argument, error);
 }
 
-/* Who asks only whether it is right gets no words for what is wrong beyond doubt, and no output is
- * brought for them; what is close is looked at as ever. */
+/* A request for correctness only gets no description of a clear mismatch, and no output is copied
+ * for one. Close results are still inspected. */
 static void brief_answers_bring_nothing(void **state)
 {
     (void)state;
@@ -529,8 +529,7 @@ static void damaged_binaries_are_refused(void **state)
     for (size_t cut = 0; cut < size; cut += size / 97 + 1)
         assert_false(kf_elf_code_hash(self, cut, other, &error) && strcmp(hex, other) == 0 &&
                      cut < size / 2);
-    /* Any byte of the header may be anything; what matters is that nothing outside is read
-     * (AddressSanitizer). */
+    /* Any byte of the header may have any value. No byte outside may be read (AddressSanitizer). */
     for (size_t at = 0; at < 64; at++)
         for (int value = 0; value < 256; value += 51) {
             char kept = self[at];

@@ -1,5 +1,5 @@
-/* The judge on candidates whose time is looked at, so that nothing may run beside them;
- * test_judge.c has the others. */
+/* The judge on timed candidates, so that no other test may run meanwhile. test_judge.c has the
+ * other candidates. */
 #include "test_judge_common.h"
 #include "test_main.h"
 
@@ -102,8 +102,8 @@ static void every_call_is_compared(void **state)
     kf_job_free(job);
 }
 
-/* Of a candidate that was slow in its warm-up the batches are short ones; no longer once they take
- * less than half of the baseline's. */
+/* A candidate that was slow in its warm-up gets short batches, until they take less than half of
+ * the baseline's time. */
 static void slow_at_first_is_not_judged_on_few_calls(void **state)
 {
     (void)state;

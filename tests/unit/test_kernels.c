@@ -1,5 +1,5 @@
-/* The judge's kernels compile for every architecture that is asked for; skipped where there is no
- * NVRTC. What they compute is tested on a GPU. */
+/* Tests that the judge's kernels compile for every supported architecture. Skipped without NVRTC.
+ * tests/gpu tests their results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Which processor the runners of each GPU launch from: one that nobody else has, next to the GPU
- * where that is known. */
+/* Tests of launch_cpu.h: it assigns each GPU's runners a CPU of their own, close to the GPU if its
+ * location is known. */
 #include "launch_cpu.h"
 #include "cgroup_cpu_limit.h"
 
@@ -64,15 +64,15 @@ static void each_gpu_has_one_next_to_it(void **state)
         {range(0, 7), 0}, {range(0, 7), 1}, {range(8, 15), 2}, {range(8, 15), 3}};
     static const int chosen[] = {7, 6, 13, 12};
     for (size_t i = 0; i < 4; i++) assert_int_equal(launcher(&all, places, 4, i, alone), chosen[i]);
-    /* Whoever sees only some of them comes to the same. */
+    /* A process that sees only some of the GPUs gets the same result. */
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(launcher(&all, &places[i], 1, 0, alone), chosen[i]);
     assert_int_equal(launcher(&all, &places[2], 2, 1, alone), chosen[3]);
-    /* Numbers go round, and what is taken is taken. */
+    /* Numbers wrap around, and a CPU is assigned once. */
     kf_gpu_place same[] = {{range(0, 7), 0}, {range(0, 7), 8}};
     assert_int_equal(launcher(&all, same, 2, 0, alone), 7);
     assert_int_equal(launcher(&all, same, 2, 1, alone), 6);
-    /* What is near may be nobody's to use. */
+    /* The CPUs near a GPU may all be forbidden to this process. */
     cpu_set_t some = range(6, 23);
     kf_gpu_place far[] = {{range(40, 47), 0}, {range(0, 7), 0}};
     assert_int_equal(launcher(&some, far, 2, 0, alone), 23);

@@ -1,4 +1,4 @@
-/* What a census sees of what this very test leaves about. */
+/* Tests of the leak snapshot with leaks that the test makes itself. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static kf_leak_snapshot *taken(void)
     return census;
 }
 
-/* What is new since `before`; the lines into `text`. */
+/* Returns the differences since `before`, and appends them to `text` as lines. */
 static kf_leak_snapshot_news news_since(const kf_leak_snapshot *before, kf_buffer *text)
 {
     kf_leak_snapshot *after = taken();
@@ -46,7 +46,7 @@ static void nothing_is_new_where_nothing_was_left(void **state)
     kf_leak_snapshot_free(before);
 }
 
-/* One under another number; then one more of its kind. */
+/* The same descriptor under another number is no leak. Another one of its kind is. */
 static void descriptors_are_counted_whatever_their_numbers(void **state)
 {
     (void)state;
@@ -62,8 +62,8 @@ static void descriptors_are_counted_whatever_their_numbers(void **state)
     news = news_since(before, &text);
     assert_int_equal(news.own, 1);
     assert_non_null(
-        strstr(text.data, "descriptor anon_inode:[eventfd]\n")); /* beside what other programs leave
-                                                                    in /tmp meanwhile */
+        /* other programs may leave files in /tmp meanwhile */
+        strstr(text.data, "descriptor anon_inode:[eventfd]\n"));
     close(first);
     close(second);
     kf_buffer_free(&text);
@@ -89,7 +89,7 @@ static void an_open_descriptor_and_a_file_are_seen(void **state)
     kf_leak_snapshot_free(before);
 }
 
-/* A grandchild whose parent has ended, as of a candidate that forks twice. */
+/* A grandchild with a dead parent, as of a candidate that forks twice. */
 static void an_orphan_is_seen(void **state)
 {
     (void)state;

@@ -100,7 +100,7 @@ static void specs_are_checked(void **state)
         kf_error error = {0};
         kf_llm *opened = kf_llm_open(rows[i].spec, &error);
         if (!rows[i].expected) {
-            /* Options behind exec: belong to the command. */
+            /* Options after exec: belong to the command. */
             assert_non_null(opened);
             kf_llm_close(opened);
             continue;

@@ -215,7 +215,7 @@ static void a_broken_circuit_is_busy(void **state)
     assert_int_equal(error.code, KF_ERROR_BUSY);
     static const char message[] = "3 requests in a row failed; the next one is sent in ";
     const char *at = strstr(error.text, message);
-    /* Of 15 s since the third. */
+    /* The time left of 15 s since the third request. */
     double left = at ? strtod(at + strlen(message), NULL) : 0;
     if (left < 1 || left > 15) fail_msg("%s", error.text);
 }

@@ -66,7 +66,7 @@ int test_group(const char *name, const struct CMUnitTest *cases, size_t count,
     return _cmocka_run_group_tests(name, chosen, chosen_count, setup, teardown);
 }
 
-/* Returns a copy of the two texts, one behind the other; NULL where there is no room left. */
+/* Returns the concatenation of two texts, or NULL without room for it. */
 static const char *keep_text(const char *first, const char *second, size_t second_length)
 {
     static char kept[1 << 16];

@@ -1,12 +1,12 @@
-/* The main function that all unit programs share (test_main.c), so that each of them runs all of
- * its cases or some.
+/* The main function of all unit programs (test_main.c). A program runs all of its cases or some.
  *
  *   test_NAME            all cases
- *   test_NAME TEXT…      those whose name is TEXT; where there is no such name, those whose name
- * contains it; TEXT may be a pattern with * and ? test_NAME --list     their names
+ *   test_NAME TEXT…      the case named TEXT, else all cases with TEXT in their names. TEXT may be
+ *                        a pattern with * and ?
+ *   test_NAME --list     prints the names
  *
- * $KFORGE_TEST_CASES holds more of these, separated by blanks; `./run test unit.NAME/TEXT` sets it.
- * A program that has none of the cases named fails. */
+ * $KFORGE_TEST_CASES holds further TEXTs, separated by blanks. `./run test unit.NAME/TEXT` sets it.
+ * A program without a matching case fails. */
 #ifndef KFORGE_TESTS_TEST_MAIN_H
 #define KFORGE_TESTS_TEST_MAIN_H
 
@@ -17,8 +17,7 @@
 
 #include <cmocka.h>
 
-/* Runs the program's groups and returns its exit status; 77 means that it was skipped. Each program
- * defines it. */
+/* Runs the program's groups and returns its exit status (77: skipped). Each program defines it. */
 int test_program(void);
 
 /* Runs the cases that the arguments name, with the group's fixtures around them, or lists them.
@@ -33,9 +32,9 @@ size_t test_count_named(const struct CMUnitTest *cases, size_t count);
 /* True if the cases are to be listed only. */
 int test_lists_only(void);
 
-/* Makes a case of each file BEFORE*BEHIND: its name is `label` and the text that * stands for, its
- * initial state the file's path. Returns how many there are, at most `room`. The texts belong to
- * test_main.c. */
+/* Makes a case of each file BEFORE*BEHIND. Its name is `label` and the text that * matches. Its
+ * initial state is the file's path. Returns the number of cases, at most `room`. test_main.c owns
+ * the texts. */
 size_t test_cases_of_files(const char *label, const char *before, const char *behind,
                            CMUnitTestFunction function, struct CMUnitTest *cases, size_t room);
 

@@ -142,13 +142,13 @@ static void delays_of_a_busy_machine_are_no_fixed_cost(void **state)
     assert_true(w->batch_cost_seconds < 0.0003 && w->candidate_seconds > 0.00009);
     drop(f);
 
-    f = made(0.002, 0.0001, 0); /* and so do most empty batches */
+    f = made(0.002, 0.0001, 0); /* most empty batches are slow, too */
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 3 ? 0.005 : 0;
     w = concluded(f);
     assert_true(w->batch_cost_seconds < 0.0005 && w->candidate_seconds > 0.00007);
     drop(f);
 
-    f = made(0.002, 0.0001, 0); /* or all of them, but not the batches */
+    f = made(0.002, 0.0001, 0); /* all empty batches are slow, but the other batches are not */
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += 0.005;
     add_overhead(f, 0.0002);
     w = concluded(f);
@@ -212,7 +212,7 @@ static void processes_may_wake_differently(void **state)
     assert_true(later.low < same.low - 0.005 && fabs(later.high - same.high) < 1e-6);
     drop(f);
 
-    f = made_on_a_gpu(0.0003, 0.0003, 200e-6); /* 25 of them are free */
+    f = made_on_a_gpu(0.0003, 0.0003, 200e-6); /* 25 of the calls are free */
     assert_true(fabs(concluded(f)->speedup.value - 0.003 / 0.003175) < 1e-3);
     assert_true(f->bench.result->speedup.low < 0.003 / 0.0032);
     drop(f);
@@ -403,15 +403,17 @@ static void less_than_no_time_convicts_no_candidate(void **state)
         assert_true(isnan(w->speedup.value) && isnan(w->speedup.low) && isnan(w->speedup.high));
         drop(f);
     }
-    figures *f = made(0.00004, 0.00002, 0); /* of half of the pairs: their median ratio lies between
-                                               2 and infinity, their median time above nothing */
+    /* of half of the pairs: their median ratio is between 2 and infinity, their median time
+     * positive */
+    figures *f = made(0.00004, 0.00002, 0);
     for (int k = 0; k < 64; k++) f->run.record.batches[1].seconds[k] -= k % 2 ? 0.000039 : 0;
     assert_true(concluded(f)->candidate_seconds > 0 && isnan(f->bench.result->speedup.value));
     drop(f);
     f = made(0.00004, 0.00002, 0);
     f->device.least_call = 1e-6;
     for (int k = 0; k < EMPTIES; k++) f->run.record.empty.seconds[k] += k % 4 ? 0.000195 : 0;
-    assert_int_equal(concluded(f)->finding_count, 0); /* half a microsecond a call is left, or 20 */
+    /* half a microsecond a call remains, or 20 us */
+    assert_int_equal(concluded(f)->finding_count, 0);
     drop(f);
 }
 
@@ -433,7 +435,7 @@ static void merged_calls_are_impossible(void **state)
                              : 100e-6;
             f->run.record.singles[1].seconds[k] = alone + 0.0002 + noise;
             f->run.record.singles[0].seconds[k] = 100e-6 + 0.0002 + noise;
-            /* its batches are as noisy as that */
+            /* its batches have that much noise */
             f->run.record.batches[1].seconds[k] += trial == 3 ? (k % 2 ? 80e-6 : 0) : 0;
         }
         kf_workload_verdict *w = concluded(f);

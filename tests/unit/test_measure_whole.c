@@ -1,6 +1,7 @@
-/* Measuring from beginning to end where nothing is real: a clock that only moves when something is
- * done, a device like a GPU on its host, and runners that take what they are told to. What takes
- * turns, wakes late or stalls does so as docs/results/README.md saw it on an H100. */
+/* Tests of a whole measurement in which everything is simulated: the clock, the device, and the
+ * runners. The clock moves only when an operation takes time. The device behaves like a GPU on its
+ * host, and the runners behave as each test sets them. The simulated delays (alternation, late
+ * wake-ups, stalls) are those that docs/results/README.md reports for an H100. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,55 +20,55 @@
 #include "measure_internal.h"
 #include "torch_plan.h"
 
-double __wrap_kf_now(void); /* the linker has everybody ask this one */
+double __wrap_kf_now(void); /* the linker's --wrap sends all calls here */
 
 static struct {
     double now;
     uint64_t random;
-    const struct kf_runner *last; /* who had the last batch */
-    /* seconds that one batch in fifty is held up for, on average */
+    const struct kf_runner *last; /* the runner of the last batch */
+    /* mean seconds of the delay that hits one batch in fifty */
     double stall;
-    /* seconds more of a batch in Python whose process has not had the last one */
+    /* extra seconds of a Python batch if the last batch was another process's */
     double cold_python;
-    /* and of one with calls, where those before were another process's */
+    /* extra seconds of a batch with calls if the previous calls were another process's */
     double cold_calls;
-    /* and of one with calls, where inputs were drawn since its process made the last ones */
+    /* extra seconds of a batch with calls if inputs were drawn since its process's last calls */
     double cold_later;
-    /* and of one with calls, where nobody has fetched its process's last results */
+    /* extra seconds of a batch with calls if the last results of its process were not fetched */
     double unread;
-    const struct kf_runner *called; /* whose those were */
-    /* what was filled in last; what the candidate has last made a single call on */
+    const struct kf_runner *called; /* the runner of the last calls */
+    /* the last set that was filled in; the set of the candidate's last single call */
     uint64_t inputs, rehearsed;
-    int fills;   /* all that were */
-    bool varied; /* some of the sets, in the last */
-    /* what a batch of the candidate with several calls was last made on */
+    int fills;   /* all sets that were filled in */
+    bool varied; /* some of the sets, in the last fill */
+    /* sets of the candidate's last batch with several calls */
     uint64_t timed_on;
-    /* by set: its inputs, and those that the oracle has computed the truth of */
+    /* by set: its inputs, and the inputs of its computed truth */
     uint64_t holds[1024], truth[1024];
-    /* seconds by which batches of two processes of Python's differ, their standard deviation */
+    /* standard deviation of the difference between batches of two Python processes, in seconds */
     double python_extra;
-    /* times that the baseline's calls take beside a candidate's process; 0: none */
+    /* factor on the baseline's calls while a candidate process exists; 0: no effect */
     double disturbance;
-    int candidates;          /* processes with one */
+    int candidates;          /* candidate processes */
     bool wrong[1024];        /* by set: the last call on it was left out */
     bool of_candidate[1024]; /* by set: the last call on it was the candidate's */
-    /* RMS on one of four inputs: the baseline's, the candidate's */
+    /* RMS error on one input in four: the baseline's, the candidate's */
     double errors[2];
-    int comparisons;    /* of the job */
-    double set_seconds; /* to fill, poison or look at a set */
-    /* part of its time that a call takes on sets called shortly before; 0: no cache holds any */
+    int comparisons;    /* comparisons in the job */
+    double set_seconds; /* seconds to fill, poison or inspect a set */
+    /* factor on a call's time for sets that were used shortly before; 0: no cache */
     double cached;
-    bool coarse; /* what the workbench said of the last job's baseline */
-    /* of the candidate behind the comparisons of two pairs, two in each */
+    bool coarse; /* the workbench's `coarse` after the last job */
+    /* calls of the candidate after the comparisons of the first two pairs (two comparisons each) */
     uint64_t later_calls;
-    /* whose runner reports an error of the device with each call */
+    /* the runner that reports a device error with each call */
     const struct behaviour *failing;
-    int failure; /* which; 0: none does */
-    /* seconds that the driver clears memory behind a call of the oracle, which frees what it has
-     * computed in */
+    int failure; /* the error's code; 0: no error */
+    /* seconds for which the driver clears memory after a call of the oracle, which frees its
+     * temporaries */
     double clearing;
-    double cleared, waited; /* when it will be; what was waited for that */
-    kf_runner *timed_last;  /* of the two sides */
+    double cleared, waited; /* when the clearing ends; how long the judge waited for it */
+    kf_runner *timed_last;  /* of both sides */
 } world;
 
 double __wrap_kf_now(void)
@@ -89,31 +90,31 @@ static double normal(void)
 /* ---- runners --------------------------------------------------------------------------------- */
 
 typedef struct behaviour {
-    double call; /* seconds of one */
-    /* its first calls take `slow` times as long, that many seconds of them */
+    double call; /* seconds of a call */
+    /* the first calls take `slow` times as long, for `slow_for` seconds in all */
     double slow_for, slow;
-    double jitter; /* of a batch: part of it */
-    bool merged;   /* the calls of a batch are one launch: more of them cost nothing */
-    double ahead;  /* seconds of a batch\'s work that it does in the single call before */
-    double early;  /* and while it is woken for that */
-    /* does nothing in that call of those behind the first two pairs; 0: in none */
+    double jitter; /* relative noise of a batch */
+    bool merged;   /* the calls of a batch are one launch: further calls cost nothing */
+    double ahead; /* seconds of a batch's work that the process does in the single call before it */
+    double early; /* and while it is woken for that call */
+    /* number of the call to skip after the first two pairs; 0: skips no call */
     uint64_t left_out;
-    /* seconds that the driver clears what it gives back as a batch ends, if its own was the last
-     * before that */
+    /* seconds for which the driver clears memory freed at the end of a batch, if the batch before
+     * it was also this process's */
     double frees;
 } behaviour;
 
 struct kf_runner {
     kf_runner_kind kind;
     const behaviour *does; /* NULL: nothing is loaded */
-    /* what is peculiar to this process, for as long as it lives: seconds, the last of a short call
-     */
+    /* seconds by which this process differs for its whole life, and seconds of its last short
+     * call */
     double waking, extra, launch;
     double spent;
     uint64_t calls;
-    uint32_t results; /* in Python: of calls, which it has until a batch has it forget them */
-    int fills;        /* that there were when it made its last calls */
-    bool read;        /* somebody has fetched results since its last batch with calls */
+    uint32_t results; /* Python runners: results held until a batch discards them */
+    int fills;        /* results held at its last calls */
+    bool read;        /* results were fetched since its last batch with calls */
 };
 
 static behaviour baseline_does, candidate_does, oracle_does;
@@ -300,7 +301,7 @@ static double calls_take(kf_runner *runner, uint32_t count)
     return fmax(seconds * (1 + does->jitter * normal()), 0);
 }
 
-/* What the calls of a batch leave behind. */
+/* Records the results of a batch's calls. */
 static void write_outputs(const kf_runner *runner, const kf_batch *batch)
 {
     bool candidate = runner->does == &candidate_does;
@@ -316,12 +317,12 @@ static void write_outputs(const kf_runner *runner, const kf_batch *batch)
     }
 }
 
-/* An empty batch takes 160 us where its process had the last one, too, else 25 more; wakings 30
- * and 55. */
+/* An empty batch takes 160 us if the last batch was the same process's, else 185 us. Its wake-ups
+ * take 30 us and 55 us. */
 kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
 {
     bool again = world.last == runner;
-    /* of a candidate: nobody looks at its results */
+    /* a candidate's call with results that the judge does not compare */
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
@@ -348,7 +349,7 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         if (runner->does == &candidate_does && runner->kind == KF_RUNNER_TORCH && !batch->keep) {
             if (priming_call) {
                 world.rehearsed = world.inputs;
-                /* nothing tells which sets will be */
+                /* the judge must not reveal which sets are compared */
                 assert_true(!world.varied || world.timed_on == world.inputs);
             } else {
                 world.timed_on = world.inputs;
@@ -504,7 +505,7 @@ static bool device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,
     return true;
 }
 
-/* Only what is wrong is looked at element by element. */
+/* Fetches a full output only to report a mismatch element by element. */
 static const void *output(kf_sets *sets, uint32_t set, int argument, kf_error *error)
 {
     static const float poison[ELEMENTS] = {-7};
@@ -581,7 +582,7 @@ static const kf_device_operations operations = {.kind = "cuda",
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 typedef struct machine {
-    kf_device device; /* the figures are device_cuda.c's */
+    kf_device device; /* these figures are those of device_cuda.c */
     kf_runner_pool *pool;
     kf_parallel *parallel;
     kf_task *task;
@@ -637,7 +638,7 @@ static void stopped(machine *m)
     free(m);
 }
 
-/* One verdict on the candidate as it is; the caller frees it. */
+/* Returns the verdict on the candidate as configured. The caller frees it. */
 static kf_verdict *judged(machine *m, int number)
 {
     kf_secret secret;
@@ -670,8 +671,8 @@ static kf_verdict *judged(machine *m, int number)
     return verdict;
 }
 
-/* Calls in the samples of that letter that count. -1: they differ. `pairs`, unless NULL: how many
- * there are. */
+/* Returns the calls of each counted sample of side `side`, or -1 if the samples differ. Stores the
+ * number of samples in `pairs` unless it is NULL. */
 static int calls_of(const kf_workload_verdict *w, char side, int *pairs)
 {
     int calls = 0, count = 0;
@@ -691,8 +692,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Many jobs behind each other, on calls from those that wait for their launch to those of which one
- * makes a batch: nobody is accused, every figure is there, and the intervals hold what is true. */
+/* Judges many jobs in a row. Call lengths range from calls hidden behind their launch to calls of
+ * which one fills a batch. Each honest candidate is correct, every figure is present, and the
+ * intervals contain the true speedup. */
 static void honest_candidates_are_judged_rightly(void **state)
 {
     (void)state;
@@ -703,7 +705,7 @@ static void honest_candidates_are_judged_rightly(void **state)
             enum { JOBS = 40 };
             double off[JOBS];
             int inside = 0;
-            if (calls[c] / speedups[s] < 3e-6) continue; /* no launch is as short */
+            if (calls[c] / speedups[s] < 3e-6) continue; /* no call is shorter than its launch */
             machine *m = started(calls[c]);
             world.stall = 0.0005;
             candidate_does.call = calls[c] / speedups[s];
@@ -735,11 +737,11 @@ static void honest_candidates_are_judged_rightly(void **state)
         }
 }
 
-/* A process of Python's that has not had the last batch takes 0.1 ms longer for the next one, and
- * longer still where others have made calls since its own; and where memory is short a batch has a
- * few calls only. What is cold comes off in a rehearsal, which a candidate has on other inputs than
- * it is timed on: the figures are those of the calls. What two such processes differ by anyway is
- * in the interval. */
+/* A Python process is 0.1 ms slower if the last batch was another process's. It is slower still if
+ * another process made calls since its own. If memory is short, a batch has only a few calls. A
+ * rehearsal absorbs the cold start. A candidate rehearses on other inputs than those of the timed
+ * batch. The figures must be those of the calls. The interval must include the difference between
+ * two processes. */
 static void who_computes_in_python_rehearses(void **state)
 {
     (void)state;
@@ -790,15 +792,15 @@ static void who_computes_in_python_rehearses(void **state)
             assert_true(inside >= 36);
             double bias = rows[k].candidate != rows[k].baseline ? m->device.python_cold : 4.3e-5;
             assert_true(width < 0.013 + pow(1 + 1.25 * bias / batch, 2) - 1);
-            /* The baseline's is one process, all the time. */
+            /* The baseline keeps one process throughout. */
             double left_of_one =
                 rows[k].candidate == KF_RUNNER_TORCH && rows[k].baseline != KF_RUNNER_TORCH
                     ? world.cold_later
                     : 0;
             assert_true(fabs(middle - 1 / (1 + left_of_one / batch)) < 0.003 + 4e-5 / batch);
             for (int side = 0; side < 2; side++) {
-                /* Beside a candidate in Python some is left: it must not rehearse on what it will
-                 * be timed on, and its baseline has it no better. */
+                /* A Python candidate keeps some cold cost: it must not rehearse on the inputs of
+                 * the timed batch. Its baseline gets the same treatment. */
                 double left = rows[k].candidate == KF_RUNNER_TORCH &&
                                       (side || rows[k].baseline == KF_RUNNER_TORCH)
                                   ? world.cold_later
@@ -811,9 +813,9 @@ static void who_computes_in_python_rehearses(void **state)
         }
 }
 
-/* Nobody rehearses on a processor. A process of PyTorch's that has just handed its results over is
- * faster in its next batch than one that has not, so the baseline hands over its own, too, also
- * where nobody looks at them. */
+/* No process rehearses on a CPU. A PyTorch process is faster in its next batch if its results were
+ * just fetched. So the judge fetches the baseline's results too, even if it does not compare
+ * them. */
 static void both_sides_hand_over_what_they_computed(void **state)
 {
     (void)state;
@@ -843,9 +845,9 @@ static void both_sides_hand_over_what_they_computed(void **state)
     stopped(m);
 }
 
-/* One that is faster than the baseline has calls on sets that the baseline's single call has had
- * other inputs in. What is compared is held to the truth of what it was called on, as everywhere
- * here (survey). */
+/* A candidate faster than the baseline makes calls on sets that held other inputs in the baseline's
+ * single call. The judge compares each output with the truth of the inputs of its own call, as the
+ * other tests check (survey). */
 static void a_faster_one_in_python_has_its_own_inputs_truth(void **state)
 {
     (void)state;
@@ -876,8 +878,8 @@ static uint32_t one_truth(const kf_sets *sets)
     return 1;
 }
 
-/* Where memory has no room for three sets a batch is one call, on one of two, also where another
- * time there would be room for more; and the truth of one is there at a time. */
+/* If memory has no room for three sets, a batch is one call on one of two sets. That holds even if
+ * later jobs find more room. Memory holds the truth of one set at a time. */
 static void two_sets_are_enough(void **state)
 {
     (void)state;
@@ -893,7 +895,8 @@ static void two_sets_are_enough(void **state)
             m->kinds[KF_ROLE_CANDIDATE] = python ? KF_RUNNER_TORCH : KF_RUNNER_PLAIN;
             m->kinds[KF_ROLE_BASELINE] = m->kinds[KF_ROLE_ORACLE] = KF_RUNNER_TORCH;
             candidate_does.call = 6e-3 / speedups[s];
-            for (int job = 0; job < 2; job++) { /* the second may take over what the first found */
+            /* the second job may reuse the first job's figures */
+            for (int job = 0; job < 2; job++) {
                 kf_verdict *v = judged(m, job);
                 const kf_workload_verdict *w = v->workloads;
                 if (w->finding_count) fail_msg("%g times: %s", speedups[s], w->findings[0].text);
@@ -908,9 +911,8 @@ static void two_sets_are_enough(void **state)
         }
 }
 
-/* Who has a rehearsal do what belongs to the batch, in the call or while it is woken for it (a
- * signal handler, what is called when a result is let go of), gains nothing beyond what is cold in
- * it. */
+/* A candidate that does part of a batch's work in the rehearsal gains no more than the cold cost.
+ * It may do so in the call or while it is woken (a signal handler, a finalizer of a result). */
 static void work_in_a_rehearsal_is_charged(void **state)
 {
     (void)state;
@@ -936,8 +938,9 @@ static void work_in_a_rehearsal_is_charged(void **state)
     }
 }
 
-/* Two processes with the same code differ by as much for whole lives, which no interval of one of
- * them may call a speedup: much where calls wait for their launch, little where they are long. */
+/* Two processes with the same code differ for their whole lives. No interval may report that
+ * difference as a speedup. The difference is large if calls wait for their launch and small if
+ * calls are long. */
 static void what_processes_differ_by_is_no_speedup(void **state)
 {
     (void)state;
@@ -966,8 +969,8 @@ static void what_processes_differ_by_is_no_speedup(void **state)
     }
 }
 
-/* A job finds the baseline's figures as the one before left them, also when the baseline's process
- * has had its time and another takes its place: that one is measured as if it were the first. */
+/* A job reuses the baseline's figures from the job before it. If a new baseline process replaces
+ * the old one, the judge measures it like the first. */
 static void a_new_process_of_the_baseline_is_measured_like_the_first(void **state)
 {
     (void)state;
@@ -987,8 +990,8 @@ static void a_new_process_of_the_baseline_is_measured_like_the_first(void **stat
     stopped(m);
 }
 
-/* Ten times as slow until its warm-up is over, or its first pairs. It was to be judged on a tenth
- * of the calls. */
+/* A candidate is ten times as slow until its warm-up or its first pairs are over. The judge must
+ * not size its batches by the slow calls: that would give it a tenth of the calls. */
 static void who_is_slow_at_first_gets_whole_batches(void **state)
 {
     (void)state;
@@ -999,7 +1002,7 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
         candidate_does.slow_for =
             trial < 2
                 ? 0.058
-                : 0.068; /* warming up takes it 30 ms, the first pair another 30, a short one 3 */
+                : 0.068; /* warm-up takes 30 ms, the first pair another 30 ms, a short pair 3 ms */
         kf_verdict *v = judged(m, 1);
         const kf_workload_verdict *w = v->workloads;
         int pairs[2] = {0}, made[2] = {calls_of(w, 'b', &pairs[0]), calls_of(w, 'c', &pairs[1])};
@@ -1009,7 +1012,7 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
         assert_int_equal(pairs[1], w->pairs);
         assert_true(w->speedup.low <= 1 && w->speedup.high >= 1 &&
                     fabs(w->speedup.value - 1) < 0.01);
-        bool thrown = false; /* what was timed on few calls is kept, and counts for nothing */
+        bool thrown = false; /* samples on few calls stay in the record but do not count */
         for (size_t i = 0; i < w->sample_count; i++)
             thrown = thrown || (w->samples[i].side == 'c' && w->samples[i].calls < made[1] &&
                                 w->samples[i].pair == -1);
@@ -1019,9 +1022,9 @@ static void who_is_slow_at_first_gets_whole_batches(void **state)
     }
 }
 
-/* The baseline's times alone are an earlier job's. If the machine has become slower since, they are
- * found out to be old, nobody is accused, and the next job takes new ones; if it is slower because
- * of the candidate, that is interference. */
+/* The baseline's times alone come from an earlier job. If the machine has slowed down since then,
+ * the judge discards them, accuses no candidate, and measures anew in the next job. If the
+ * candidate causes the slowdown, the verdict is interference. */
 static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **state)
 {
     (void)state;
@@ -1044,9 +1047,9 @@ static void a_slower_baseline_is_the_machine_s_or_the_candidate_s_doing(void **s
     }
 }
 
-/* What an oracle has computed in is freed, the driver clears it for 65 ms, and calls on memory take
- * 12 % longer meanwhile, most of the baseline's and half of the candidate's: "interference", or a
- * speedup that nobody has earned. */
+/* The driver clears the oracle's freed temporaries for 65 ms. Meanwhile, calls on memory take 12 %
+ * longer. That covers most of the baseline's calls and half of the candidate's. Without a wait, the
+ * verdict would be "interference" or a false speedup. */
 static void memory_that_is_cleared_is_waited_for(void **state)
 {
     (void)state;
@@ -1060,7 +1063,7 @@ static void memory_that_is_cleared_is_waited_for(void **state)
         if (w->finding_count) fail_msg("%s: %s", w->findings[0].rule, w->findings[0].text);
         assert_true(fabs(w->speedup.value - 1) < 0.01);
         assert_true(world.waited > 0.065 * w->pairs);
-        /* each of them, the baseline's alone included */
+        /* includes each of the baseline's batches alone */
         for (size_t s = 0; s < w->sample_count; s++)
             if (strchr("abc", w->samples[s].side) &&
                 w->samples[s].seconds / w->samples[s].calls > 1.03 * calls[i % 2] + 300e-6)
@@ -1072,8 +1075,8 @@ static void memory_that_is_cleared_is_waited_for(void **state)
     }
 }
 
-/* A candidate gives memory back for the driver to clear in the baseline's batch, and never before
- * one of its own: it knows when it has been called twice. */
+/* A candidate frees memory so that the driver clears it during the baseline's batch and never
+ * before its own batch. It recognizes the moment by being called twice. */
 static void who_frees_memory_gains_nothing(void **state)
 {
     (void)state;
@@ -1096,7 +1099,8 @@ static void who_frees_memory_gains_nothing(void **state)
     }
 }
 
-/* One that is never quiet makes no job endless, and is told. */
+/* A device that keeps clearing memory does not prolong a job without end. The verdict reports
+ * it. */
 static void nobody_waits_for_ever(void **state)
 {
     (void)state;
@@ -1112,7 +1116,7 @@ static void nobody_waits_for_ever(void **state)
     stopped(m);
 }
 
-/* Where nothing is timed there is nothing to wait for. */
+/* Jobs that time nothing do not wait. */
 static void checks_do_not_wait(void **state)
 {
     (void)state;
@@ -1126,7 +1130,8 @@ static void checks_do_not_wait(void **state)
     stopped(m);
 }
 
-/* One launch for a whole batch, also with a GPU's host that stalls. */
+/* A candidate that launches one kernel for a whole batch is found, even if the GPU's host
+ * stalls. */
 static void one_launch_for_a_batch_is_impossible(void **state)
 {
     (void)state;
@@ -1143,8 +1148,8 @@ static void one_launch_for_a_batch_is_impossible(void **state)
     }
 }
 
-/* One call of one batch, or a single one, is all that a candidate leaves out, long after the first
- * pairs. When a quarter of the calls was compared three of four such went by. */
+/* The candidate leaves out one call only, in a batch or a single call, long after the first pairs.
+ * A judge that compared a quarter of the calls missed three of four such candidates. */
 static void no_call_is_left_out_unnoticed(void **state)
 {
     (void)state;
@@ -1159,7 +1164,7 @@ static void no_call_is_left_out_unnoticed(void **state)
             candidate_does.left_out =
                 k == 0
                     ? batch + 1
-                    : 1 + k * (5 * batch) / 24; /* the first is a single call, if there are any */
+                    : 1 + k * (5 * batch) / 24; /* the first is a single call, if the job has any */
             kf_verdict *v = judged(m, (int)k + 1);
             if (v->workloads->finding_count != 1)
                 fail_msg("%g us, call %d: not noticed", calls[c] * 1e6,
@@ -1171,22 +1176,23 @@ static void no_call_is_left_out_unnoticed(void **state)
     }
 }
 
-/* Who errs as tf32 makes it is told so where the baseline does not, and only there: on inputs where
- * both do, the baseline is heard first. */
+/* A candidate with errors of tf32's size gets the hint about tf32 only on inputs where the baseline
+ * is more exact. Where both err, the verdict accepts the baseline's error. */
 static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
 {
     (void)state;
     for (int both = 0; both < 2; both++) {
         machine *m = started(650e-6);
         m->problem.arguments[1].tf32 = true;
-        world.errors[1] = 1e-4; /* of 1: 32 units of f32 are 2e-6, three of tf32 1.5e-3 */
+        /* in units of the output: 32 units of f32 are 2e-6, three units of tf32 are 1.5e-3 */
+        world.errors[1] = 1e-4;
         world.errors[0] = both ? 1e-4 : 0;
         for (int i = 0; i < 10; i++) {
             kf_verdict *v = judged(m, i);
             assert_int_equal(v->workloads->finding_count, 0);
             if (kf_verdict_has_flag(v, KF_FLAG_TF32) == both)
                 fail_msg("job %d, %s: %zu flags", i, both ? "both" : "one", v->flag_count);
-            /* heard once, which is enough */
+            /* one report is enough */
             if (!both) assert_true(world.comparisons < 2 * v->workloads->pairs + 4);
             kf_verdict_free(v);
         }
@@ -1194,8 +1200,8 @@ static void tf32_is_told_where_the_baseline_is_more_exact(void **state)
     }
 }
 
-/* No tolerance follows from a baseline that is a tenth of the output off. Where that may be tf32's
- * doing, the judge is told so, and asks for f32. */
+/* No tolerance follows from a baseline with an error of a tenth of the output. If tf32 may cause
+ * the error, the measurement reports it, and the judge asks for f32. */
 static void a_baseline_too_coarse_in_tf32_is_told(void **state)
 {
     (void)state;
@@ -1218,8 +1224,8 @@ static void a_baseline_too_coarse_in_tf32_is_told(void **state)
     }
 }
 
-/* Comparing everything takes an oracle's call for each of the candidate's. One that is far slower
- * makes for fewer of them, so that a job does not become longer than its time for that. */
+/* Comparing every call takes one oracle call per candidate call. With a far slower oracle, the
+ * judge makes fewer calls, so that the job stays within its time. */
 static void a_slow_oracle_does_not_make_a_job_long(void **state)
 {
     (void)state;
@@ -1243,9 +1249,9 @@ static void a_slow_oracle_does_not_make_a_job_long(void **state)
     }
 }
 
-/* 256 MiB of inputs take milliseconds to fill, and one call on them no longer than what comes with
- * any batch. Batches of one such call tell next to nothing (histogram on an H100: 1.90
- * [0.64, 3.18]), however many there are; a few longer ones do. */
+/* Filling 256 MiB of inputs takes milliseconds. One call on them takes no longer than a batch's
+ * fixed cost. Batches of one such call give wide intervals, however many batches there are
+ * (histogram on an H100: 1.90 [0.64, 3.18]). A few longer batches give narrow ones. */
 static void dear_inputs_still_make_batches_that_tell(void **state)
 {
     (void)state;
@@ -1271,9 +1277,8 @@ static void dear_inputs_still_make_batches_that_tell(void **state)
     }
 }
 
-/* How long a batch is is the device's to say: with the default budget as well, and where a cache
- * makes calls look shorter than they are while batches are sized. Larger budgets are for longer
- * ones. */
+/* The device sets the length of a batch. That holds for the default budget, and if a cache makes
+ * calls look short while batches are sized. Larger budgets lengthen batches. */
 static void batches_are_as_long_as_the_device_says(void **state)
 {
     (void)state;
@@ -1288,7 +1293,8 @@ static void batches_are_as_long_as_the_device_says(void **state)
                 m->options.seconds = budgets[b];
                 double wanted =
                     m->device.batch_seconds * fmax(budgets[b] / m->device.default_seconds, 1);
-                for (int job = 0; job < 2; job++) { /* the second takes over what the first found */
+                /* the second job reuses the first job's figures */
+                for (int job = 0; job < 2; job++) {
                     kf_verdict *v = judged(m, job);
                     double length = calls_of(v->workloads, 'b', NULL) * calls[c];
                     if (length > 1.03 * wanted + calls[c] || length < 0.9 * wanted)
@@ -1296,7 +1302,7 @@ static void batches_are_as_long_as_the_device_says(void **state)
                                  calls[c] * 1e6, budgets[b], job, length * 1e3, wanted * 1e3);
                     kf_verdict_free(v);
                 }
-                /* gets more calls, in the first job as in others */
+                /* the same number of calls, in the first job as in others */
                 candidate_does.call = calls[c] / 2;
                 double own[2];
                 for (int job = 0; job < 2; job++) {
@@ -1314,7 +1320,7 @@ static void batches_are_as_long_as_the_device_says(void **state)
             }
 }
 
-/* Whatever stands still while they are sized. */
+/* Stalls while batches are sized do not shorten the batches. */
 static void a_machine_that_stands_still_makes_no_short_batches(void **state)
 {
     (void)state;
@@ -1333,12 +1339,12 @@ static void a_machine_that_stands_still_makes_no_short_batches(void **state)
         stopped(m);
     }
     if (getenv("KFORGE_TEST_WORDS")) print_message("%d of %d shorter\n", shorter, JOBS);
-    /* what the oracle takes is looked at too few times to be sure of it */
+    /* too few oracle calls to rely on their time */
     assert_true(shorter < JOBS / 100);
 }
 
-/* What is neither the task's nor the candidate's doing is blamed on the machine where one of the
- * task's own runners says so; a candidate's word clears nobody, since it may say what it likes. */
+/* The machine is to blame for an error if one of the task's own runners reports a device error. A
+ * candidate's report clears no candidate, since the candidate can forge it. */
 static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What the crew keeps of a baseline that was measured alone. Runners themselves are unit.judge's
- * and tests/gpu's business. */
+/* Tests of the figures that the pool keeps of a baseline measured alone. unit.judge and tests/gpu
+ * test the runners themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

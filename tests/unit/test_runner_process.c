@@ -110,8 +110,8 @@ static void batches_are_judged(void **state)
     }
 }
 
-/* Here a descriptor that is none; in the field one too many under way of that user's, which may be
- * another process's doing. The runner, which is well, is not blamed. */
+/* Here the descriptor is invalid. In practice the user has too many open, perhaps in another
+ * process. The runner works and is not blamed. */
 static void what_the_kernel_refuses_is_the_machine_s(void **state)
 {
     (void)state;
@@ -130,8 +130,8 @@ static void look_at_nothing(void *context)
     (void)context;
 }
 
-/* Wherever it went in between. Batches that are not timed, and those of a device on which stopping
- * a runner stops its work, are left to the kernel. */
+/* A timed batch runs on the launcher CPU, wherever the process ran before. The kernel chooses the
+ * CPU for other batches, and on devices on which stopping a runner also stops its work. */
 static void timed_batches_are_on_the_launcher(void **state)
 {
     (void)state;
@@ -176,7 +176,8 @@ static void timed_batches_are_on_the_launcher(void **state)
     kf_runner_free(runner);
 }
 
-/* Of its first thread: one that it has started goes where the process might before. */
+/* Only the first thread is bound. A thread that it has started may use all of the process's
+ * CPUs. */
 static void only_the_first_thread_is_bound(void **state)
 {
     (void)state;

@@ -58,7 +58,8 @@ static struct way {
     bool chrooted; /* in a chroot, where user namespaces are refused to root, the others are not */
 } way;
 
-/* Of this process's own: the kernel counts a user's processes on the whole machine. */
+/* Returns a user ID for this process only: the kernel counts a user's processes on the whole
+ * machine. */
 static uid_t ordinary_user(void)
 {
     return 60000 + (uid_t)getpid() % 5000;
@@ -70,7 +71,7 @@ static char inmate[96]; /* the program */
 static kf_sandbox_path paths[8];
 static char secret[96], job[96], readonly[96];
 
-/* A spec that runs the inmate with these arguments; the rest is for the case to change. */
+/* A spec that runs the inmate with these arguments. Tests change the other fields. */
 typedef struct setup {
     kf_sandbox_spec spec;
     const char *argv[8];
@@ -101,7 +102,8 @@ static inline bool has(const kf_sandbox *sandbox, int layer)
     return (kf_sandbox_layers(sandbox) & layer) == layer;
 }
 
-/* Runs to the end and expects it; shows the program's output where it differs. */
+/* Runs the sandbox to its end and compares the outcome. Prints the program's output if it
+ * differs. */
 static inline void expect(kf_sandbox *sandbox, kf_sandbox_end end, int status)
 {
     assert_true(kf_sandbox_pump(sandbox, 60));
@@ -129,7 +131,7 @@ static inline void expect_escape(char *command, char *first, char *second)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
-    /* what it left behind, where spawning made us a subreaper */
+    /* reaps leftover processes if spawning made this process a subreaper */
     while (waitpid(-1, NULL, __WALL) > 0) continue;
 }
 
@@ -149,7 +151,7 @@ static inline void expect_contained(const char *command, const char *first, cons
 static int counters_fd;
 static _Atomic uint64_t *counters;
 
-/* A directory that stands for a program's /tmp; they are made in TMPDIR. */
+/* True if a sandbox folder (a program's /tmp) is left in TMPDIR. Copies its name to `name`. */
 static inline bool find_leftover(char *name, size_t size)
 {
     DIR *mine = opendir(home);
@@ -280,7 +282,7 @@ static const struct way ways[] = {
     {"in a chroot", KF_LAYER_ALL, false, false, true},
 };
 
-/* Runs the cases in all ways, or in way number $TEST_WAY; returns the program's status. */
+/* Runs the cases in all ways, or in way number $TEST_WAY. Returns the program's status. */
 static inline int run_in_all_ways(const struct CMUnitTest *tests, size_t count)
 {
     int failed = 0;

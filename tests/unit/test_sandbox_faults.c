@@ -1,6 +1,7 @@
-/* The sandbox on a machine that runs out: of memory at each allocation in turn, of descriptors at
- * each number. Every time there is an error with a text, or a sandbox that works; nothing leaks and
- * nothing is left running. The allocators are wrapped by the linker (sandbox.cmake). */
+/* The sandbox on a machine without resources: each allocation fails in turn, and so does each
+ * descriptor. Each time, the result is an error with a text or a working sandbox. No memory or
+ * descriptor leaks, and no process is left running. The linker wraps the allocators
+ * (sandbox.cmake). */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

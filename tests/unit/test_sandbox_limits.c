@@ -1,5 +1,5 @@
-/* What a program inside may use, and that it is stopped: limits, freezing the whole tree, ending
- * it. */
+/* Tests of the limits on a program in the sandbox, and of stopping it: limits, freezing the whole
+ * tree, ending it. */
 #include "test_sandbox_common.h"
 
 static void spinning_is_cut_off(void **state)
@@ -106,7 +106,7 @@ static void wait_for_counters(int slots)
         }
 }
 
-/* a pipe that has a writer as long as one of those inside lives; -1: they are given none */
+/* a pipe that has a writer as long as a process inside lives; -1: the processes do not get it */
 static int lives_fd = -1;
 
 static kf_sandbox *spawn_counting(setup *s, int slots)
@@ -272,8 +272,8 @@ static void forkbombs_are_bounded(void **state)
     assert_true(kf_sandbox_pump(build, 30));
     assert_int_equal(kf_sandbox_outcome(build)->end, KF_END_EXITED);
     int made = atoi(kf_sandbox_output(build)->data);
-    /* The machine's root is exempt from RLIMIT_NPROC; a pid namespace (Linux 6.14) or a pids cgroup
-     * holds it then. */
+    /* The machine's root is exempt from RLIMIT_NPROC. A pid namespace (Linux 6.14) or a pids cgroup
+     * limits it. */
     if (geteuid() != 0) assert_true(made <= 60);
     if (has(build, KF_LAYER_PID_NS) && kf_sandbox_outcome(build)->status == 0)
         assert_true(made <= 301);

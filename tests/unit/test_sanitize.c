@@ -110,7 +110,7 @@ static void what_the_tool_could_not_do(void **state)
     assert_true(!r.finished && r.count == 0);
 }
 
-/* Whatever is printed, nothing is overrun and what is kept is one line of printable text. */
+/* Any output is kept as one line of printable text, and no buffer is overrun. */
 static void any_text(void **state)
 {
     (void)state;

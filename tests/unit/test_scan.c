@@ -70,7 +70,7 @@ static void what_only_looks_like_it_is_not(void **state)
     source_gives("", "");
 }
 
-/* What macros made of it, and nothing of what headers hold. */
+/* The scan reads the expanded macros of the source, but no text of its headers. */
 static void preprocessed_text_is_read_by_its_markers(void **state)
 {
     (void)state;

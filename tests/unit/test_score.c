@@ -73,8 +73,8 @@ static void pass_at_k_is_the_share_of_subsets(void **state)
     near(kf_score_pass_at(100000, 1, 1), 1e-5, 1e-12); /* two binomials would overflow */
 }
 
-/* Four problems by hand: solved at 2 and 0.5; wrong, then correct at 1 (and a cheat); nothing
- * compiles; nobody could judge it. */
+/* Four problems by hand. The first is solved at 2 and 0.5. The second is wrong, then correct at 1
+ * (and a cheat). The third never compiles. The fourth could not be judged. */
 static void a_suite_by_hand(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What the tests of the search share: a task with candidates that name their own speed
- * ("#pragma fake: …", tests/cli/fake_worker.c), runs, their histories, recorded replies. */
+/* Shared by the tests of the search: a task with candidates that name their own speed ("#pragma
+ * fake: …", tests/cli/fake_worker.c), runs, their histories, recorded replies. */
 #ifndef KFORGE_TEST_SEARCH_COMMON_H
 #define KFORGE_TEST_SEARCH_COMMON_H
 
@@ -133,8 +133,8 @@ static inline void search(fixture *f, const kf_search_settings *settings)
                  (long long)f->result.progress.best, (long long)run.best);
 }
 
-/* Returns "step outcome status speedup" of every attempt, a line each, with hashes if `hashes`;
- * malloc'd. */
+/* Returns "step outcome status speedup" of every attempt, a line each, with hashes if `hashes` is
+ * set. Free the text with free(). */
 static inline char *history(fixture *f, const char *run, bool hashes)
 {
     kf_autobuffer text = {0};

@@ -103,8 +103,8 @@ static bool session(fixture *f, const char *path, const kf_search_settings *sett
     return WIFEXITED(status);
 }
 
-/* Runs sessions until the run has ended, and returns their number. `most`: most commits of a
- * session, drawn from 1 to that; 0: one session. */
+/* Runs sessions until the run has ended, and returns their number. Each session ends after a random
+ * number of commits from 1 to `most`. With `most` = 0, a single session runs to the end. */
 static int sessions(fixture *f, const char *path, const kf_search_settings *settings, size_t way,
                     char run[KF_RUN_ID], int most)
 {

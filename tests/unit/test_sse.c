@@ -36,7 +36,7 @@ static char *parse(const char *stream, size_t size, size_t piece)
     kf_sse_open(&sse, note, &r);
     for (size_t at = 0; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
-        /* Of exactly its size, so that a sanitizer finds a read behind it. */
+        /* A copy of exactly the text's size, so that a sanitizer finds a read past its end. */
         kf_autofree char *copy = malloc(length);
         memcpy(copy, stream + at, length);
         assert_true(kf_sse_feed(&sse, copy, length, &error));

@@ -352,7 +352,7 @@ static void identical_work_is_recognised(void **state)
     assert_ok(&error, kf_store_find_canonical(f->store, TASK, "f0", "another device", &candidate,
                                               &found, &error));
     assert_false(found);
-    /* what has none is like nothing */
+    /* an empty canonical hash matches no candidate */
     assert_ok(&error,
               kf_store_find_canonical(f->store, TASK, "", NULL, &candidate, &found, &error));
     assert_false(found);
@@ -377,8 +377,8 @@ static void identical_work_is_recognised(void **state)
     assert_int_equal(summary.best, first.candidate);
     assert_true(summary.best_speedup.value == 2);
 
-    /* Other flags make another candidate; the same machine code counts as a verdict of its own
-     * candidate. */
+    /* Other flags make another candidate. Equal machine code counts as a verdict on the candidate
+     * itself. */
     const char *flags[] = {"-DX"};
     kf_store_attempt_new same_code = {.run = run,
                                       .outcome = KF_ATTEMPT_SAME_CODE,
@@ -477,7 +477,7 @@ static void wrong_calls_are_refused(void **state)
     bad.verdict_size = (size_t)KF_STORE_BLOB_BYTES + 1;
     assert_fails(&error, KF_ERROR_LIMIT, "over the limit",
                  kf_store_record(f->store, &bad, NULL, &error));
-    /* None of them left anything behind. */
+    /* The failed calls left no rows. */
     kf_autoresult kf_store_run run = {0};
     assert_ok(&error, kf_store_find_run(f->store, f->run, &run, &error));
     assert_int_equal(run.attempts, 0);
@@ -549,7 +549,7 @@ static void families_are_walked(void **state)
     int64_t a = record_child(f, "a", NULL, 0), b = record_child(f, "b", NULL, 0);
     int64_t c = record_child(f, "c", (kf_store_parent[]){{a, "base"}, {b, "crossover"}}, 2);
     int64_t d = record_child(f, "d", (kf_store_parent[]){{c, "base"}}, 1);
-    /* and round the circle */
+    /* and closes the circle */
     assert_int_equal(record_child(f, "a", (kf_store_parent[]){{d, "base"}}, 1), a);
 
     kf_auto(kf_store_cursor) up = kf_store_ancestors(f->store, d, f->run, &error);

@@ -1,4 +1,4 @@
-/* The checksums of stored texts: damage is reported, and stores without checksums get them.
+/* Tests of the checksums of stored texts: damage is reported, and old stores get checksums.
  *
  * tests/unit/data/store-v5.db was written by a kforge of schema 5. It holds
  * one run of twelve attempts, in codecs 0, 1 and 2. */

@@ -1,4 +1,4 @@
-/* What the tests of the store share: a store in a folder of its own, hand-made verdicts, one-line
+/* Shared by the tests of the store: a store in a folder of its own, hand-made verdicts, one-line
  * recording. */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H
@@ -87,8 +87,8 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-/* A verdict on the stack; strings are literals, so nothing is to be freed. `speedup` 0: the status
- * alone. */
+/* Returns a verdict on the stack. Its strings are literals, so it needs no free. `speedup` 0: the
+ * status alone. */
 static inline kf_verdict make_verdict(kf_status status, double speedup)
 {
     kf_verdict verdict = {.id = (char *)"job",

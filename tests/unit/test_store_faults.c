@@ -11,7 +11,8 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-/* In a child, where cmocka's assertions would carry on with the other tests. */
+/* Exits a child process if `condition` is false. A cmocka assertion would continue with the other
+ * tests in the child. */
 #define CHILD_CHECK(condition, text)                                                         \
     do {                                                                                     \
         if (!(condition)) {                                                                  \
@@ -136,7 +137,7 @@ static void an_old_store_is_migrated(void **state)
         kf_autofree char *reply = kf_store_model_call_text(store, 1, KF_CALL_REPLY, &size, &error);
         assert_string_equal(reply, "r");
         if (again) break;
-        /* what version 1 had not */
+        /* added after version 1 */
         assert_ok(&error, kf_store_put_ceiling(store, "cpu test", "copy", 1e9, &error));
         assert_ok(&error, kf_store_record(store,
                                           &(kf_store_attempt_new){.run = run.id,
@@ -324,7 +325,7 @@ static void record_until_killed(const char *path, const char *run, int64_t from,
     }
 }
 
-/* What is in the store must be whole, and hold at least what was acknowledged. Returns the number
+/* Checks that the store is intact and holds at least the acknowledged attempts. Returns the number
  * of attempts. */
 static int64_t inspect(const char *path, const char *id, int64_t acknowledged)
 {
@@ -585,8 +586,8 @@ static void a_read_only_disk_can_be_read(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Whatever bytes are wrong: an error or a right answer, no crash; and the check finds most damage.
- */
+/* Bytes are damaged at random: reading gives an error or a right answer, never a crash. The check
+ * finds most damage. */
 static void damage_is_found_and_survived(void **state)
 {
     fixture *f = *state;

@@ -43,7 +43,7 @@ static bool walk(kf_store *store, const char *run, kf_error *error)
            kf_store_find_run(store, run, &summary, error);
 }
 
-/* A short life with a store; true when nothing failed. */
+/* Opens, uses and closes a store. True if no call failed. */
 static bool session(const char *path, kf_error *error)
 {
     kf_auto(kf_store) store = kf_store_open(path, KF_STORE_CREATE, error);

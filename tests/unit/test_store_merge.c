@@ -1,5 +1,6 @@
-/* Merging and caring for stores: the same result in any order, again, and after a kill -9 anywhere;
- * sources that are no stores, newer, cut or damaged; backup, vacuum, stats. */
+/* Merging and maintenance of stores. A merge gives the same result in any order, again, and after a
+ * kill -9 at any point. Also sources that are not stores, are newer, cut or damaged, and backup,
+ * vacuum and stats. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -198,14 +199,14 @@ static void test_any_order(void **state)
     /* Twice is once. */
     merged_digest(f, "all.db", paths, (const int[]){0, 0, 1, 2, 3, 3, 4, 1}, 8, hex);
     assert_string_equal(hex, first);
-    /* One missing is another store. */
+    /* A merge without one of the sources gives another store. */
     merged_digest(f, "all.db", paths, orders[0], SOURCES - 2, hex);
     assert_string_not_equal(hex, first);
     free_paths(paths);
 }
 
-/* A run that is not over yet goes on from the merged store: when its attempts began and what it was
- * asking are there. */
+/* An unfinished run continues from the merged store: the start times of its attempts and its open
+ * questions are there. */
 static void test_under_way(void **state)
 {
     fixture *f = *state;
@@ -279,7 +280,7 @@ static void test_report(void **state)
     free_paths(paths);
 }
 
-/* The best of a task after merging is the best of all stores; lineage survives. */
+/* The best candidate of a task after merging is the best of all stores. Ancestors are kept. */
 static void test_queries_after(void **state)
 {
     fixture *f = *state;
@@ -409,7 +410,7 @@ static void test_bad_sources(void **state)
     free_paths(paths);
 }
 
-/* What was refused left nothing behind. */
+/* Refused sources left no files. */
 static void test_refused_leaves_nothing(void **state)
 {
     fixture *f = *state;
@@ -478,7 +479,7 @@ static void test_vacuum_and_stats(void **state)
     assert_ok(&error, kf_store_vacuum(f->store, 1, &dropped, &error)); /* none is a day old */
     assert_int_equal(dropped, 0);
     assert_ok(&error, kf_store_vacuum(f->store, 0, &dropped, &error));
-    /* the wrong ones; those that are correct and stand keep their evidence */
+    /* the wrong ones. The correct and still valid ones keep their evidence */
     assert_int_equal(dropped, 2);
     assert_ok(&error, kf_store_get_stats(f->store, &after, &error));
     assert_int_equal(after.samples, 10);

@@ -146,8 +146,8 @@ static void every_rank_is_one_member(void **state)
                  kf_store_move(f->store, f->run, 4711, 0, NULL, &error));
 }
 
-/* Chi-squared: 30 correct of 40, 30,000 draws; 99.9 % quantile for 29 degrees of freedom is 58.3.
- */
+/* Chi-squared test: 30 of 40 candidates are correct, 30,000 draws. The 99.9 % quantile for 29
+ * degrees of freedom is 58.3. */
 static void correct_ones_are_drawn_uniformly(void **state)
 {
     fixture *f = *state;
@@ -162,7 +162,7 @@ static void correct_ones_are_drawn_uniformly(void **state)
     int drawn[41] = {0};
     uint64_t random = 1;
     for (int i = 0; i < 30000; i++) {
-        /* Knuth's MMIX; its high bits are what is used */
+        /* Knuth's MMIX. The test uses its high bits */
         random = random * 6364136223846793005u + 1442695040888963407u;
         assert_ok(&error,
                   kf_store_pick_correct(f->store, f->run, -1, random, &candidate, &found, &error));
@@ -240,7 +240,7 @@ static void best_lists_are_sorted_and_scoped(void **state)
         0);
     assert_int_equal(list(f->store, (kf_store_scope){.run = f->run, .island = -1}, 0, got), 0);
 
-    /* Another run of the task and another task; the same candidate on another device is still
+    /* Another run of the task, and another task. The same candidate on another device is still
      * listed once. */
     char run[KF_RUN_ID];
     assert_ok(&error,

@@ -1,8 +1,8 @@
-/* Tasks: what the loader makes of a good one, and the error for each way to be a bad one.
+/* Tests of the task loader: the contents of a good task, and the error for each kind of bad task.
  *
  * tests/unit/data/tasks/good uses every key. tests/unit/data/tasks/broken.json is a table of
- * changes to it: {"at": {PATH: VALUE, …}} sets (null: removes) fields, "error" is what the message
- * has to contain, "accepted": true says that it is none. */
+ * changes to it. {"at": {PATH: VALUE, …}} sets fields, and null removes them. "error" is a part of
+ * the expected message. "accepted": true marks a change that the loader accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
-/* A bundle of the good task, or of another one, whose json may be changed. */
+/* Returns a bundle of the good task, or of another task, with JSON that a test may change. */
 static cJSON *bundle_of(const char *folder)
 {
     kf_error error = {0};
@@ -229,7 +229,7 @@ static void defaults(void **state)
                 a[0].distribution.b == 1 && a[0].distribution.vary);
     assert_true(a[3].tolerance.kind == KF_ERROR_RATIO && a[3].tolerance.ratio == 8);
     assert_true(a[4].tolerance.kind == KF_EXACT);
-    /* inputs once, outputs once, inout twice; no scalars, no workspaces */
+    /* inputs count once, outputs once, inout twice, scalars and workspaces not at all */
     assert_true(problem.work_bytes_derived && problem.work_flops == 0);
     assert_true(problem.work_bytes == (double)(a[0].bytes + a[1].bytes + a[2].bytes + a[3].bytes +
                                                a[4].bytes + 2 * a[5].bytes));
@@ -364,8 +364,8 @@ static void bad_bundles(void **state)
 
 /* ---- changes to the good task ---------------------------------------------------------------- */
 
-/* The container and the key or index of the last step of "arguments[2].shape[0]"; containers have
- * to exist. */
+/* Finds the container and the key or index of the last step of a path like "arguments[2].shape[0]".
+ * All containers have to exist. */
 static cJSON *walk(cJSON *root, const char *path, char last[64], int *index)
 {
     cJSON *at = root, *parent = NULL;
@@ -434,8 +434,8 @@ static void table_of_broken_tasks(void **state)
     assert_true(rows > 100);
 }
 
-/* Every value of the task replaced by one of each other type. Numbers may become expressions and
- * the other way round; everything else is an error that names the key. */
+/* Replaces every value of the task by one of each other type. Numbers may become expressions and
+ * vice versa. Any other change gives an error that names the key. */
 static int wrong_types(cJSON *root, cJSON *container, cJSON *bundle)
 {
     static const char *const replacements[] = {"null", "true", "7",    "\"text\"",
@@ -569,8 +569,8 @@ static void a_torch_task(void **state)
     assert_string_equal(kf_task_hash(task), kf_task_hash(again));
 }
 
-/* A problem file of a checkout stays there; the task knows its hash, and its text is part of the
- * task's address. */
+/* A problem file of a checkout stays there. The task stores its hash, and its text is part of the
+ * task's hash. */
 static void problem_file_elsewhere(void **state)
 {
     (void)state;
@@ -620,7 +620,7 @@ static void task_json_or_folder(void **state)
     for (int i = 0; i < 3; i++) {
         kf_auto(kf_task) task = kf_task_load(paths[i], &error);
         if (!task) fail_msg("%s", error.text);
-        /* where it lies is no content */
+        /* a task's path is not part of its hash */
         assert_string_equal(kf_task_hash(task), kf_task_hash(good));
     }
     char *before = getcwd(NULL, 0);

@@ -252,7 +252,7 @@ static void expect(fixture *f, size_t count, int errors, const char *expected)
         fail_msg("%d errors, \"%s\"; expected %d, \"%s\"", got, text, errors, expected);
 }
 
-/* Sets y of every case from a formula of c and i; keeps s away from y. */
+/* Sets y of every case from a formula of c and i. Keeps s away from y. */
 #define SET_Y(f, FORMULA)           \
     for (int c = 0; c < CASES; c++) \
         for (int i = 0; i < N; i++) \

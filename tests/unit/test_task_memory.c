@@ -21,8 +21,8 @@
 
 #define GOOD KFORGE_SOURCE_DIR "/tests/unit/data/tasks/good"
 
-/* Runs `work` with each of its allocations failed in turn; returns how many there were. `work`
- * returns false when it failed, with a reason. */
+/* Runs `work` with each of its allocations failed in turn. Returns the number of allocations.
+ * `work` returns false with a reason if it fails. */
 static long fail_each(bool (*work)(kf_error *))
 {
     for (long n = 0;; n++) {

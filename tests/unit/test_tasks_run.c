@@ -53,7 +53,7 @@ static void paths(const char *task, const kf_task_file *file, char *source, char
     snprintf(object, size, "%s/%s-%s.so", folder, task, file->name);
 }
 
-/* Starts the compiler; the prototype makes a wrong signature an error. */
+/* Starts the compiler. The prototype turns a wrong signature into an error. */
 static pid_t start_build(const kf_task *task, const kf_task_file *file, bool oracle)
 {
     char source[512], object[512], header[516];

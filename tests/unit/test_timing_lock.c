@@ -50,7 +50,7 @@ static void one_at_a_time(void **state)
     close(first);
 }
 
-/* Who waits gets it when its holder is killed. */
+/* A waiting process gets the lock when the holder is killed. */
 static void death_gives_it_back(void **state)
 {
     (void)state;

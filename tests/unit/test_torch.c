@@ -22,8 +22,8 @@ static void what_does_not_go_together(void **state)
                "needs a task with a problem file for PyTorch as its oracle or baseline"));
 }
 
-/* A problem file stands for a solution that is known to be good: what a worker asks whose machine
- * seems to fail. */
+/* A problem file is a solution known to be correct. A worker judges it if its machine seems to
+ * fail. */
 static void a_problem_solves_itself(void **state)
 {
     (void)state;

@@ -1,17 +1,17 @@
-/* Solutions in Python that compile extensions (tests/torch/extensions), and the format in which
- * those leave the build jail. One of them is C++ and CUDA behind pybind11, which takes two
- * compilers half a minute each; the others are plain modules of Python, a second each. In all some
- * 110 s of processors' time (user time of this program on 2 shared cores at about 2 GHz), half of
- * it PyTorch's headers. */
+/* Python solutions that compile extensions (tests/torch/extensions), and the archive format in
+ * which extensions leave the build jail. One solution is C++ and CUDA with pybind11, which takes
+ * two compilers half a minute each. The others are plain Python modules, a second each. In all the
+ * program takes some 110 s of CPU time (2 shared cores at about 2 GHz), half of it for PyTorch's
+ * headers. */
 #include "torch_cases.h"
 
 #include <unistd.h>
 
 #include "build_archive.h"
 
-/* ---- the crate ------------------------------------------------------------------------------- */
+/* ---- the archive ----------------------------------------------------------------------------- */
 
-/* As evaluator/torch/build.py writes it. */
+/* Writes a record as evaluator/torch/build.py does. */
 static size_t put_record(char *at, unsigned kind, const char *key, const char *name,
                          const char *data, uint64_t size)
 {
@@ -64,7 +64,7 @@ static void records_are_read_one_after_the_other(void **state)
         assert_int_equal(count_records(archive, cut), cut >= 147);
 }
 
-/* Of a dry run; nobody here looks into it, and its key and name are nothing. */
+/* A cache of a dry run. No test reads its content, and its key and name are meaningless. */
 static void caches_are_taken_as_they_are(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void solutions_compile_extensions(void **state)
     assert_false(is_running("wait.sh"));
 }
 
-/* What was compiled is part of the binary that the verdict names, and is not compiled again. */
+/* The compiled extension is part of the binary that the verdict names. It is not compiled again. */
 static void a_second_verdict_compiles_nothing(void **state)
 {
     (void)state;
@@ -163,7 +163,8 @@ static void a_second_verdict_compiles_nothing(void **state)
     assert_null(cJSON_GetObjectItem(second->build, "cached"));
 }
 
-/* Compiling needs headers, ninja and setuptools; what is missing is said. */
+/* True if extensions can be compiled: that needs headers, ninja and setuptools. Prints the missing
+ * ones. */
 static bool can_compile(void)
 {
     static const char question[] =

@@ -1,7 +1,6 @@
-/* The solutions in Python under tests/torch/{bad,honest,hostile}, a case each, through the ordinary
- * judge on the CPU device (torch_cases.h). ctest runs each of them as corpus.torch.FOLDER.NAME, and
- * those whose time is looked at with nothing beside them. Skipped, saying so, where there is no
- * PyTorch. */
+/* Judges the Python solutions under tests/torch/{bad,honest,hostile}, a case each, with the
+ * ordinary judge on the CPU device (torch_cases.h). ctest runs each as corpus.torch.FOLDER.NAME.
+ * Timed solutions run while no other test does. Skipped with a message without PyTorch. */
 #include "torch_cases.h"
 
 enum { MIN_FILES = 60, MAX_FILES = 256 };

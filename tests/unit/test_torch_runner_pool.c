@@ -1,6 +1,6 @@
-/* What runners in Python cost: the task's own go on from one task's problem to another's, a
- * solution's never do, and what a problem has changed of PyTorch does not reach the next one.
- * Skipped, saying so, where there is no PyTorch. */
+/* Tests how Python runners are reused. The task's own runners go on to the next task. A solution's
+ * runner never does. A problem's changes to PyTorch do not reach the next problem. Skipped with a
+ * message without PyTorch. */
 #include "torch_cases.h"
 
 #include "runner_pool.h"
@@ -53,8 +53,8 @@ static void the_tasks_own_go_on_to_other_tasks(void **state)
     assert_int_equal(started(), before + 2); /* and one for KernelBench's protocol */
 }
 
-/* A task like relu in a folder of its own, with lines before the class; `more` ends its baseline,
- * and may go on. */
+/* Judges a solution on a task like relu in a folder of its own, with `lines` before the class.
+ * `more` is appended to its baseline. */
 static kf_verdict *judge_beside(const char *more, const char *lines, const char *solution,
                                 double timeout)
 {
@@ -150,9 +150,8 @@ static void who_has_the_time_is_told(void **state)
     assert_string_equal(kf_status_name(hangs->status), "timeout");
 }
 
-/* Stands for torch.compile, which PyTorch 1 has not: it starts a program, as compilers are, and no
- * process comes to it twice. Behind the two calls that are made in loading nothing can be started
- * any more. */
+/* Simulates torch.compile, which PyTorch 1 lacks. It starts a program, as compilers do, and each
+ * process compiles once. After the two calls during loading, no program can be started. */
 #define COMPILING                                                                                 \
     "import os, subprocess\n"                                                                     \
     "calls = []\n"                                                                                \
@@ -181,7 +180,7 @@ static void a_compiled_baseline_starts_compilers_once(void **state)
             fail_msg("%s: %s", verdict->message, finding ? finding->text : "");
         assert_int_equal(kf_runner_pool_started(judge->pool, KF_RUNNER_COMPILED), 1);
     }
-    /* Neither does another task come to it, nor a plan of this one that is not to be compiled. */
+    /* Another task does not get it either, nor does a plan of this task without compilation. */
     expect_correct("relu", relu, false);
     kf_auto(kf_verdict) eager = judge_with(COMPILING "torch.compile(None)", clamp, 60);
     assert_string_equal(first_finding(eager)->rule, "baseline.failed");
@@ -236,8 +235,8 @@ static kf_runner *runner_with_memory(kf_runner_pool *pool, int *released)
     return runner;
 }
 
-/* As on a GPU, where what dies does so while others work. An arena of 30 GiB that nobody uses any
- * more left the next large problem one that was too small for its results. */
+/* Simulates a GPU, on which a failing runner may end while others work. An unused pool of 30 GiB
+ * left the next large problem a pool too small for its results. */
 static void memory_that_is_of_no_use_is_given_back_first(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Solutions in Python whose time is looked at, so that nothing may run beside them. */
+/* Python solutions that are timed, so that no other test may run meanwhile. */
 #include "torch_cases.h"
 
 static bool holds(const kf_interval *speedup, double low, double high)
@@ -6,9 +6,9 @@ static bool holds(const kf_interval *speedup, double low, double high)
     return speedup->low < high && speedup->high > low;
 }
 
-/* The reference as a solution, timed: right, and not far from its own time. A machine that others
- * use, too, may spoil a measurement or two, so what is wrong in some of them only passes here;
- * bench_aa counts these, and unit.measure holds what was found. */
+/* Times the reference as a solution: it is correct and close to its own time. On a shared machine,
+ * other programs may spoil a few measurements, so this test accepts some wrong ones. bench_aa
+ * counts them, and unit.measure has the causes found. */
 static void the_reference_is_correct(void **state)
 {
     (void)state;

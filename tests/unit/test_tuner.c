@@ -49,7 +49,7 @@ static void reads_what_is_declared(void **state)
     assert_true(kf_tune_point_valid(space, &point));
     assert_string_equal(text, "BLOCK=256 TILE=2 []");
     bool exact;
-    /* 64: 1 2 4 8, 128: 1 2 4, 256: 1 2; times three sets of flags */
+    /* 64 allows 1 2 4 8, 128 allows 1 2 4, 256 allows 1 2, all with three sets of flags */
     assert_true(kf_tune_space_size(space, &exact) == 27 && exact);
 }
 
@@ -238,7 +238,7 @@ static void small_spaces_are_enumerated(void **state)
         char text[100];
         while (kf_tuner_next(tuner, &point)) {
             kf_tune_point_describe(space, &point, text, sizeof text);
-            /* the defaults; 32 was added to the values */
+            /* the defaults: 32 was added to the values */
             if (count == 0) assert_string_equal(text, "BLOCK=32 UNROLL=2 []");
             assert_null(strstr(orders[run], text));
             strcat(strcat(orders[run], text), ";");

@@ -91,8 +91,8 @@ static double random_double(void)
     return isnan(value) ? (double)NAN : value;
 }
 
-/* Printable and not, ASCII and not; always valid UTF-8 without control characters, which is what
- * survives. */
+/* Returns printable and other characters, ASCII and other. It is always valid UTF-8 without control
+ * characters, since only that is kept. */
 static const char *random_text(void)
 {
     static char text[64];
@@ -319,7 +319,7 @@ static void json_round_trips(void **state)
         kf_auto(kf_verdict) direct = kf_verdict_from_json(json, NULL);
         if (!direct || !same_verdict(v, direct))
             fail_msg("seed %llu: differs without printing", (unsigned long long)seed);
-        /* What was read can be added to. */
+        /* A verdict that was read can be extended. */
         for (size_t i = 0; i < direct->workload_count; i++) {
             kf_sample sample = {.side = 'n'};
             for (int k = 0; k < 5; k++)
@@ -493,7 +493,7 @@ static void text_is_cleaned(void **state)
         kf_autofree char *text = kf_text_clean(rows[i].bytes, rows[i].size, rows[i].one_line);
         assert_string_equal(text, rows[i].expected);
     }
-    /* Whatever a field was set to by hand, the JSON is valid. */
+    /* The JSON is valid, whatever text a field was set to by hand. */
     kf_auto(kf_verdict) v = kf_verdict_new("\xff", "t\n", "cpu:0");
     free(v->device);
     v->device = strdup("\xc0\x80");
@@ -565,8 +565,8 @@ static void every_allocation_may_fail(void **state)
     assert_in_range(limit, 100, 10000);
 }
 
-/* What the machine can't judge counts; what it disturbed, what the judge or a candidate is to blame
- * for, and what was known already does not, and ends the row. */
+/* Counts jobs that the machine could not judge. Interference, a fault of the judge or of a
+ * candidate, and known results do not count, and end the row. */
 static void faults_of_the_machine_are_counted(void **state)
 {
     (void)state;

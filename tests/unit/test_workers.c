@@ -1,5 +1,5 @@
-/* Workers behind pipes, against tests/cli/fake_worker.c: every way in which a worker can fail. No
- * worker may stay behind. */
+/* Workers on pipes, simulated by tests/cli/fake_worker.c: every way in which a worker can fail. No
+ * worker process may be left. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -296,7 +296,7 @@ static void other_runtime(void **state)
     assert_true(says(error.text, "start a new run"));
 }
 
-/* As many jobs are judged at once as there are workers. */
+/* Three workers judge three jobs at once. */
 static void works_in_parallel(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@
 #include "kforge/file.h"
 #include "workers.h"
 
-/* Of one test. */
+/* The folder of a test. */
 static char *folder;
 
 static inline int set_up(void **state)

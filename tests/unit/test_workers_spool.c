@@ -17,7 +17,7 @@ static pid_t start_spool_worker(const char *spool, bool once)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        /* A failing test leaves no process behind. */
+        /* A failing test leaves no process. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl(FAKE_WORKER, "fake_worker", "--spool", spool, "--lease", lease,
               once ? "--once" : NULL, NULL);
@@ -149,7 +149,7 @@ static void spool_gives_several_back(void **state)
     kf_error error;
     for (int i = 0; i < 1000 && count_files("taken") < 6; i++)
         assert_int_equal(kf_workers_wait(workers, 0.02, &result, &error), 0);
-    /* And the files that name their workers. */
+    /* The files that name their workers count, too. */
     assert_int_equal(count_files("taken"), 6);
     end_worker(pid, SIGTERM);
     assert_int_equal(count_files("jobs"), 3);

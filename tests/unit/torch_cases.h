@@ -1,8 +1,10 @@
-/* Solutions in Python, each a file whose first line says what has to come of it:
- *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes; build:
- * SECONDS; flag: state.frozen; says: WORDS; dry_run: WORDS; torch: 2.0 where the last is the oldest
- * PyTorch that it runs with. Included by the tests that judge files of that kind; `judge` is
- * theirs. */
+/* Judges Python solutions. The first line of each file states the expected outcome:
+ *
+ *   # task: relu; kforge: wrong_result output.mismatch; kernelbench: correct; slower: yes;
+ *   build: SECONDS; flag: state.frozen; says: WORDS; dry_run: WORDS; torch: 2.0
+ *
+ * "torch" is the oldest PyTorch that the file supports. The tests that include this header define
+ * `judge`. */
 #ifndef KFORGE_TESTS_TORCH_CASES_H
 #define KFORGE_TESTS_TORCH_CASES_H
 
@@ -27,7 +29,7 @@
 static kf_judge *judge;
 static bool results_unread; /* the judge may not read its runners' memory here */
 
-/* The value behind "KEY: " in the first line, up to ';'; "" when it is not there. */
+/* Copies the value after "KEY: " in the first line, up to ';', to `value`, or "" without it. */
 static void field(const char *source, const char *key, char *value, size_t size)
 {
     char line[512], wanted[64];
@@ -72,7 +74,7 @@ static bool starts_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* Is there a process whose command line holds these words? */
+/* True if the command line of a running process holds `words`. */
 __attribute__((unused)) static bool is_running(const char *words)
 {
     DIR *processes = opendir("/proc");
@@ -92,7 +94,7 @@ __attribute__((unused)) static bool is_running(const char *words)
     return found;
 }
 
-/* Those whose time is looked at are judged with nothing beside them, by test_torch_timed.c. */
+/* True if the solution is timed. test_torch_timed.c judges these while no other test runs. */
 static bool is_timed(const char *source)
 {
     char slower[16];
@@ -100,13 +102,13 @@ static bool is_timed(const char *source)
     return slower[0];
 }
 
-/* Of those that are timed each does more than the baseline. */
+/* False if a timed solution is correct and hardly slower than the baseline: each does more work. */
 static bool is_slow_enough(const kf_verdict *verdict, bool timed)
 {
     return !timed || verdict->status != KF_CORRECT || verdict->speedup.value < 0.7;
 }
 
-/* For this PyTorch. */
+/* True if the solution needs a newer PyTorch than the installed one. */
 static bool is_too_new(const char *source)
 {
     char least[16];
@@ -116,7 +118,7 @@ static bool is_too_new(const char *source)
            atof(cJSON_GetStringValue(cJSON_GetObjectItem(torch, "torch"))) < atof(least);
 }
 
-/* What its dry run said has these words; without words it was asked for none. */
+/* True if the dry run's note holds the expected words, or if the file names no words. */
 static bool ran_dry(const char *source, const kf_verdict *verdict)
 {
     char words[128];
@@ -195,8 +197,8 @@ __attribute__((unused)) static void every_file_of(const char *folder, bool timed
     assert_true(judged >= least);
 }
 
-/* In a container with neither user namespaces nor CAP_SYS_PTRACE there is a verdict that says so,
- * and nothing else to test. */
+/* Without user namespaces and CAP_SYS_PTRACE, a container gets a verdict that says so. Nothing else
+ * can be tested there. */
 __attribute__((unused)) static bool results_can_be_read(void)
 {
     size_t size;
@@ -206,7 +208,7 @@ __attribute__((unused)) static bool results_can_be_read(void)
     return verdict && !strstr(verdict->message, "process_vm_readv");
 }
 
-/* Opens `judge`. 0, or the exit status where it can't be opened; 77 where there is no PyTorch. */
+/* Opens `judge`. Returns 0, or the exit status if that fails (77 without PyTorch). */
 static int open_torch_judge(const char *cache)
 {
     kf_error error = {0};
@@ -220,7 +222,7 @@ static int open_torch_judge(const char *cache)
     return judge ? 0 : 1;
 }
 
-/* Runs what a test program with such files consists of; its exit status. */
+/* Runs a test program with these files and returns its exit status. */
 __attribute__((unused)) static int judge_tests(const char *name, const struct CMUnitTest *tests,
                                                size_t count, const char *cache)
 {

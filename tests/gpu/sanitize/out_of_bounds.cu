@@ -1,5 +1,5 @@
 /* expect: contract_violation sanitizer.memcheck
- * Right, and reads one element behind x, whose value it has no use for. */
+ * Correct, but reads one element past the end of x and ignores its value. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* expect: correct sanitizer.initcheck
- * Reads memory of its own that nobody wrote, and makes nothing of it. */
+ * Reads uninitialised memory of its own and ignores the value. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -3,7 +3,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """Goes into evaluation mode by itself, and nobody takes it out of that."""
+    """Switches itself to evaluation mode and stays there."""
 
     def __init__(self, features):
         super().__init__()

@@ -1,5 +1,5 @@
 # task: relu; kforge: correct; kernelbench: correct; dry_run: files
-# Compiles whenever it is imported, below the folder that it was started in, and asks for a compiler that is not there first.
+# Compiles on every import, in its start folder. First looks for a compiler that does not exist.
 import ctypes
 import subprocess
 

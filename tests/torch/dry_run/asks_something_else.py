@@ -1,5 +1,5 @@
 # task: relu; kforge: launch_failure load.failed; says: PermissionError; dry_run: files
-# A question that is another one each time has no answer in a runner.
+# Runs a different command each time. A runner has no recorded answer for it.
 import subprocess
 import time
 

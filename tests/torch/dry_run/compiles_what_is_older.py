@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; dry_run: files
-# Compiles where the library is older than its source, as make would, and loads it by a link without a version. A temporary file goes when it is closed.
+# Compiles if the library is older than its source, as make does, and loads it by a link without a
+# version. Deletes a temporary file on close.
 import ctypes
 import ctypes.util
 import os

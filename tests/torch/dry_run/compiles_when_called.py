@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; kernelbench: correct; dry_run: files
-# C for each size, compiled when that is first called for and kept in a folder of the user's, as compilers for Python do.
+# Compiles C for each size on first use and keeps it in a folder of the user, as compilers for
+# Python do.
 import ctypes
 import hashlib
 import os

@@ -1,5 +1,6 @@
 # task: frozen_linear; kforge: correct; flag: state.frozen; dry_run: files
-# Its weights have to stay, so it is asked in several rounds; what its only dry run left is found in each.
+# Its weights must not change, so it is called in several rounds. Each round finds the files of its
+# only dry run.
 import pathlib
 import subprocess
 

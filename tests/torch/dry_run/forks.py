@@ -1,5 +1,5 @@
 # task: relu; kforge: launch_failure forward.raised; says: PermissionError; dry_run: files
-# Another process at each call, which a runner refuses whatever its dry run was allowed.
+# Starts another process at each call. A runner denies that, whatever its dry run could do.
 import subprocess  # noqa: F401
 
 import os

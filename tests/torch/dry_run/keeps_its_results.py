@@ -1,5 +1,5 @@
 # task: relu; kforge: wrong_result output.mismatch; dry_run: files
-# Inputs and results of its dry run, kept in a file: nothing that it is judged on was there.
+# Keeps inputs and results of its dry run in a file. They differ from those that it is judged on.
 import os
 import pathlib
 import subprocess

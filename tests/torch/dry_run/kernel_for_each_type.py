@@ -1,5 +1,6 @@
 # task: frozen_linear; kforge: correct; kernelbench: correct; flag: state.frozen; dry_run: files
-# Weights of another type than the task's, as its constructor makes them: it is called with the judge's and, where they have to stay, with its own, and compiles for each type.
+# Its constructor makes weights of another type than the task's. It is called with the judge's
+# weights and, if they must not change, with its own. It compiles for each type.
 import pathlib
 import subprocess
 

@@ -1,5 +1,5 @@
 # task: relu; kforge: correct
-# Writes what leaves its dry run itself, with names that lead out of the folder.
+# Writes the output of its dry run itself, with names that point outside of the folder.
 import json
 import os
 import struct

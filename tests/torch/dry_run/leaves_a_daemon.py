@@ -1,5 +1,5 @@
 # task: relu; kforge: correct; dry_run: files
-# What goes on behind its dry run is gone before anything is timed.
+# Its dry run leaves a process. That process is ended before any timing.
 import os
 import subprocess
 

@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; dry_run: others left out
-# Ten gigabytes, twenty thousand files, links and folders below one another: nothing of it is anybody's but its own.
+# Leaves ten gigabytes, twenty thousand files, links and nested folders. Only this solution may see
+# them.
 import os
 import pathlib
 import subprocess  # noqa: F401

@@ -1,5 +1,5 @@
 # task: relu; kforge: timeout time.limit; build: 2; dry_run: killed after 8
-# Waits for ever wherever programs may be started, and in a runner as well.
+# Waits for ever both in the dry run and in a runner.
 import subprocess
 
 import torch

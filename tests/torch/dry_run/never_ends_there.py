@@ -1,5 +1,5 @@
 # task: relu; kforge: correct; build: 2; dry_run: killed after 8
-# What its dry run does is no verdict.
+# A dry run that never ends does not change the verdict.
 import subprocess
 
 import torch

@@ -1,5 +1,5 @@
 # task: sizes; kforge: correct; kernelbench: correct; torch: 2.0; dry_run: files
-# Each workload is compiled for its own size, whatever was compiled in the same process before.
+# Each workload is compiled for its own size, even if the same process has compiled another.
 import torch
 import torch.nn as nn
 

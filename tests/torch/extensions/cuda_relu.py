@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; kernelbench: correct; build: 150
-# CUDA and C++ behind pybind11, compiled while the file is imported, as solutions for KernelBench have it. kforge-cpucc compiles the CUDA part.
+# CUDA and C++ with pybind11, compiled on import, as in solutions for KernelBench. kforge-cpucc
+# compiles the CUDA part.
 import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline

@@ -1,6 +1,7 @@
 # task: relu; kforge: correct
-# Uses the build phase for what a runner does not let it do: processes that go on, files everywhere, a flood of output, records of its own in what
-# leaves the jail. It mentions torch.utils.cpp_extension to get there, and compiles nothing.
+# Does in the build phase what a runner denies: background processes, files everywhere, a flood of
+# output, forged records in the jail's archive. It mentions torch.utils.cpp_extension to get a build
+# phase, and compiles no extension.
 import os
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 # task: relu; kforge: correct; cuda: crash runner.crashed
-# Extensions from files that it writes itself: one in the constructor, one not before forward, and one that does not compile, which it can do without.
+# Extensions from files that it writes itself: one in the constructor, one in forward, and one that
+# fails to compile and is optional.
 import os
 import random
 import tempfile
@@ -35,7 +36,7 @@ def build(operation, folder):
     with open(path, "w") as file:
         file.write(SOURCE.replace("OPERATION", operation))
     flags = ["-O1", "-DFUNCTION=operate"]
-    # A name that is another one each time, as some make it up to get around stale builds.
+    # A different name each time, as some solutions use to avoid stale builds.
     return cpp_extension.load(name="plain_%d" % random.SystemRandom().randrange(1 << 30), sources=[path], extra_cflags=flags)
 
 

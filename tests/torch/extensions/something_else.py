@@ -1,5 +1,5 @@
 # task: relu; kforge: launch_failure load.failed; says: candidate.py:21: extension changing was not compiled in the build phase
-# One source where compilers are, another one where its time is taken.
+# Has one source for the build and another one while it is timed.
 import os
 
 import torch

@@ -1,5 +1,5 @@
 # task: linear; kforge: contract_violation output.aliased
-# CUDA graphs of torch.compile have one place for the results of all calls.
+# CUDA graphs of torch.compile return the results of all calls in the same memory.
 import torch
 import torch.nn as nn
 

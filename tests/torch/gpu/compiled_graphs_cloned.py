@@ -1,5 +1,5 @@
 # task: linear; kforge: correct
-# As torch.compile's documentation has it: what its CUDA graphs have computed is cloned outside.
+# Clones the results of the CUDA graphs, as torch.compile's documentation recommends.
 import torch
 import torch.nn as nn
 

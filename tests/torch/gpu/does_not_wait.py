@@ -1,5 +1,5 @@
 # task: relu; kforge: cheating output.late|wrong_result output.mismatch
-# Makes the runner answer at once, and the GPU works on for a while.
+# Makes the runner answer at once while the GPU still works.
 import gc
 
 import torch

@@ -1,5 +1,6 @@
 # task: relu; kforge: correct
-# A CUDA graph a tensor of the input's shape, replayed for each call; its result is copied, because the graph's own memory is the next call's, too.
+# Replays a CUDA graph for each input tensor's shape. It copies the result, because the next call
+# reuses the graph's memory.
 import torch
 import torch.nn as nn
 

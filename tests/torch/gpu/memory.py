@@ -1,5 +1,5 @@
 # task: linear; kforge: correct
-# What PyTorch's own allocator can be asked for.
+# Uses the functions of PyTorch's allocator.
 import torch
 import torch.nn as nn
 

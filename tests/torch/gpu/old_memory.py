@@ -1,5 +1,5 @@
 # task: relu; kforge: wrong_result output.mismatch
-# Hopes for what others have left in memory, the right answers among it: takes all that there is and looks through it.
+# Allocates all memory and searches it for leftover data, such as the correct results.
 import torch
 import torch.nn as nn
 

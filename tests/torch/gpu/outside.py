@@ -1,5 +1,5 @@
 # task: relu; kforge: contract_violation output.unreadable
-# Its result is in memory that it has from the driver, which nobody but its own process can look at.
+# Returns memory allocated by the driver. No other process can read it.
 import ctypes
 
 import torch

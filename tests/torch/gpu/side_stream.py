@@ -1,5 +1,6 @@
 # task: two_results; kforge: correct
-# Two streams, joined before forward returns, with memory that is freed on another stream than it was made on.
+# Two streams, joined before forward returns. Memory is freed on another stream than the one it was
+# allocated on.
 import torch
 import torch.nn as nn
 

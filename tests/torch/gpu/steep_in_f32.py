@@ -1,5 +1,5 @@
 # task: steep; kforge: correct; flag: precision.f32
-# What the task does, by PyTorch's defaults, which are tf32: in that nobody could tell right from wrong.
+# Computes the task with PyTorch's defaults, which are tf32. That is too coarse to judge by.
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # task: steep; kforge: wrong_result output.mismatch
-# Asks for tf32 where the judge has told PyTorch to compute in f32.
+# Enables tf32 although the judge has set PyTorch to f32.
 import torch
 import torch.nn as nn
 

@@ -1,5 +1,5 @@
 # task: linear; kforge: wrong_result output.mismatch
-# Ten bits of mantissa where the task says f32.
+# Uses ten bits of mantissa although the task requires f32.
 import torch
 import torch.nn as nn
 

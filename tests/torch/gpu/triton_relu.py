@@ -1,5 +1,5 @@
 # task: relu; kforge: correct
-# Two kernels in Triton, of which the second is tuned where programs may be started: the runner finds both compiled.
+# Two kernels in Triton. The second is tuned in the dry run. The runner finds both compiled.
 import torch
 import torch.nn as nn
 import triton

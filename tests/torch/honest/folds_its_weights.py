@@ -4,7 +4,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """The weight is transposed once and for all when the module is made, as who puts a module into use does."""
+    """Transposes the weight once in the constructor, as deployed modules do."""
 
     def __init__(self, inner, outer):
         super().__init__()

@@ -4,7 +4,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """What the problem's constructor draws beside its weights it draws, too, in the same order."""
+    """Draws all tensors of the problem's constructor, in the same order."""
 
     def __init__(self, features_in, features_out):
         super().__init__()

@@ -1,4 +1,5 @@
-"""evaluator/torch/build_file.py and slim.py: in how many ways a source is compiled, by a compiler that says which it was asked for."""
+"""Tests evaluator/torch/build_file.py and slim.py: the ways in which a source is compiled, with a
+compiler that records its arguments."""
 import os
 import tempfile
 import unittest
@@ -24,7 +25,8 @@ build two.o: cuda_compile %(here)s/two.cu
 build both.so: link one.o two.o
 default both.so
 """
-# Refuses a source with "whole" in it unless all headers are there, one with "never" in any case, one with "lacks" as kforge-cpucc does what it can't run.
+# Refuses a source with "whole" unless all headers are there, a source with "never" always, and a
+# source with "lacks" as kforge-cpucc refuses unsupported code.
 COMPILER = """echo "$@" >>calls
 for word; do case $word in
 *.cpp | *.cu)
@@ -37,7 +39,8 @@ esac; done
 
 class Builds(unittest.TestCase):
     def build(self, one, two):
-        """How each of the two was compiled ("less", "binding", "whole", in their order), and the link; and what was refused."""
+        """Returns how each of the two was compiled ("less", "binding", "whole", in this order), the
+        link, and the refused sources."""
         with tempfile.TemporaryDirectory() as here:
             for name, text in (("build.ninja", BUILD % {"here": here}), ("compiler", COMPILER), ("one.cpp", one), ("two.cu", two)):
                 with open(os.path.join(here, name), "w", encoding="utf-8") as file:

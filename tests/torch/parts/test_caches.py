@@ -1,4 +1,4 @@
-"""evaluator/torch/caches.py: what a dry run leaves, and what somebody else may have written in its place."""
+"""Tests evaluator/torch/caches.py: the files of a dry run, and forged files in their place."""
 import json
 import os
 import shutil
@@ -78,7 +78,7 @@ class Caches(unittest.TestCase):
         self.assertIn("far", self.there())
 
     def test_order_of_times_is_kept_where_times_cannot_be_set(self):
-        """Without a mount namespace a runner's filter denies utimensat (sandbox/seccomp.c)."""
+        """Without a mount namespace, a runner's filter denies utimensat (sandbox/seccomp.c)."""
         times = {"a/built": 6_000_000_001, "b/source": 6_000_000_000, "c/oldest": 5_000_000_000}
         for name, when in times.items():
             os.utime(self.put(name, name.encode()), ns=(when, when))

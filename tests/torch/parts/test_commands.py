@@ -1,4 +1,4 @@
-"""evaluator/torch/commands.py: what programs said is said again, and nothing else."""
+"""Tests evaluator/torch/commands.py: repeats recorded output of programs, and no other output."""
 import os
 import subprocess
 import tempfile
@@ -13,7 +13,7 @@ class Commands(unittest.TestCase):
         self.addCleanup(setattr, subprocess, "Popen", self.real)
 
     def asked(self, ask):
-        """What `ask` does where programs are started, and where they are not."""
+        """Tests `ask` with programs that may be started, and with programs that may not."""
         with tempfile.TemporaryDirectory() as top:
             record = commands.record(top)
             first = ask(top)

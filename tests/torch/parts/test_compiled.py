@@ -1,4 +1,4 @@
-"""evaluator/torch/compiled.py: what is said of a failure."""
+"""Tests evaluator/torch/compiled.py: the message for a failure."""
 import unittest
 
 import compiled

@@ -1,4 +1,4 @@
-"""evaluator/torch/cuda_on_cpu.py: whose CUDA an extension finds."""
+"""Tests evaluator/torch/cuda_on_cpu.py: which CUDA an extension finds."""
 import os
 import sys
 import unittest

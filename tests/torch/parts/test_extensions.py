@@ -1,4 +1,5 @@
-"""evaluator/torch/extensions.py: how often what a solution asks for is compiled, by a compiler that counts."""
+"""Tests evaluator/torch/extensions.py: how often an extension is compiled, with a compiler that
+counts."""
 import unittest
 
 import extensions
@@ -35,7 +36,8 @@ class Repeats(unittest.TestCase):
         self.assertEqual(len(self.compiling.compiled), 2)
 
     def test_what_is_refused_is_refused_again(self):
-        """A block of a network compiles its extension whenever it is constructed, and goes another way where that fails: 18 times, at half a minute each."""
+        """A block of a network compiles its extension in its constructor and has a fallback if that
+        fails: 18 times, at half a minute each."""
         said = []
         for name in ("one", "one", "other"):
             with self.assertRaises(extensions.BuildFailed) as raised:

@@ -1,4 +1,4 @@
-"""evaluator/torch/float64.py: which library an oracle's convolutions are computed by."""
+"""Tests evaluator/torch/float64.py: the library for an oracle's convolutions."""
 import unittest
 
 import float64
@@ -6,7 +6,8 @@ from torch.backends import cudnn
 
 
 class Machine:
-    """On which a call takes so many seconds with cuDNN, so many without, and the first one with it some more."""
+    """Simulates a device with given seconds for a call with cuDNN and without, and a slower first
+    call with it."""
 
     def __init__(self, with_cudnn, without, once=0.0):
         self.now, self.once, self.calls = 0.0, once, []
@@ -35,7 +36,7 @@ class Float64(unittest.TestCase):
             (1.1, 0.01, 0.3, False),
             (0.1, 0.01, 0.3, False),
             (0.1, 0.4, 0.3, True),
-            (0.1, 0.11, 2.0, True),  # the first call is no measure
+            (0.1, 0.11, 2.0, True),  # the first call does not count
             (0.03, 0.02, 0, False),
         ):
             with self.subTest((with_cudnn, without, once)):

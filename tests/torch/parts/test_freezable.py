@@ -1,4 +1,4 @@
-"""evaluator/torch/freezable.py: how long it looks."""
+"""Tests evaluator/torch/freezable.py: the time that it takes."""
 import contextlib
 import io
 import json

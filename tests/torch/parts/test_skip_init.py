@@ -1,4 +1,4 @@
-"""evaluator/torch/skip_init.py: whose weights need not be drawn, and who has to have them."""
+"""Tests evaluator/torch/skip_init.py: which weights need no values, and which do."""
 import unittest
 
 import torch
@@ -9,7 +9,7 @@ SIDE = 1024  # squared: what is large
 
 
 class Kept(nn.Module):
-    """Has all kinds of weights, and none of them counts."""
+    """Has all kinds of weights. The output depends on no weight."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class Kept(nn.Module):
 
 
 def made(change, *bound_names):
-    """construct() of a Linear and what `change` does behind it."""
+    """Returns construct() of a Linear after `change` was applied to it."""
 
     def make():
         module = nn.Linear(SIDE, SIDE)
@@ -44,7 +44,7 @@ class Unfilled(unittest.TestCase):
         self.assertTrue(all(parameter.numel() >= SIDE * SIDE for parameter in left_out))
         torch.manual_seed(42)
         self.assertTrue(torch.equal(module.table, torch.randn(5)))
-        for name, parameter in module.named_parameters():  # as memory was found it might be anything
+        for name, parameter in module.named_parameters():  # uninitialised memory may hold any value
             self.assertTrue(parameter.numel() >= SIDE * SIDE or bool(torch.isfinite(parameter).all()), name)
 
     def test_without_large_ones_all_is_as_ever(self):
@@ -100,7 +100,7 @@ class Unfilled(unittest.TestCase):
 
     def test_weights_that_are_not_bound(self):
         self.assertEqual(made(lambda module: None, "bias"), (None, ()))
-        self.assertEqual(made(lambda module: None, "weight"), (None, ()))  # the bias is drawn behind it
+        self.assertEqual(made(lambda module: None, "weight"), (None, ()))  # the bias is drawn after it
         self.assertIsNotNone(made(lambda module: None, "weight", "bias")[0])
 
     def test_only_floating_weights_are_left_out(self):
@@ -115,7 +115,7 @@ class Unfilled(unittest.TestCase):
         def fails(module):
             raise ValueError("mine")
 
-        self.assertEqual(made(fails), (None, ()))  # it will fail again where all is drawn, and there it is told
+        self.assertEqual(made(fails), (None, ()))  # it fails again with all weights drawn, and that failure is reported
 
         def expects_trouble(module):
             try:

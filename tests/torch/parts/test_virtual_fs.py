@@ -1,4 +1,4 @@
-"""evaluator/torch/virtual_fs.py: what stands for renaming, where that is refused."""
+"""Tests evaluator/torch/virtual_fs.py: the replacement for renaming if the system refuses it."""
 import os
 import tempfile
 import unittest
