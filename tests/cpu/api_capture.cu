@@ -1,5 +1,5 @@
 // Stream capture: what it records, forks and joins, and what it refuses.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void add(int *x, int value) { atomicAdd(x, value); }
 __global__ void multiply(int *x, int value) { *x *= value; }

@@ -1,6 +1,6 @@
 // Copies and fills in one, two and three dimensions, and their argument checks.
 #include <string.h>
-#include "check_outputs.h"
+#include "check.h"
 
 int main()
 {

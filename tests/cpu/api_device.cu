@@ -1,7 +1,7 @@
 // What the device says of itself.
 #include <string.h>
 #include <cuda_profiler_api.h>
-#include "check_outputs.h"
+#include "check.h"
 
 int main()
 {

@@ -1,6 +1,6 @@
 // Launch validation, the last error and its names.
 #include <string.h>
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void nothing() {}
 __global__ void __launch_bounds__(128) bounded() {}

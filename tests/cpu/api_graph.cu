@@ -1,5 +1,5 @@
 // Graphs built node by node, their parameters, clones, children, and updates of executable graphs.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void add(int *x, int value) { *x += value; }
 __global__ void multiply(int *x, int value) { *x *= value; }

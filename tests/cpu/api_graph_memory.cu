@@ -1,5 +1,5 @@
 // Memory that belongs to a graph lives as long as a graph or executable graph that has its node.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void set(int *x, int value) { *x = value; }
 

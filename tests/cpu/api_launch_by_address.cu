@@ -1,6 +1,6 @@
 // Kernels launched through a type-erased address, a function pointer, a configuration with attributes, and cooperatively.
 #include <utility>
-#include "check_outputs.h"
+#include "check.h"
 
 struct big {
     double values[100];

@@ -1,5 +1,5 @@
 // Allocation of all kinds, what pointers are, and the census of what is not freed.
-#include "check_outputs.h"
+#include "check.h"
 
 int main()
 {

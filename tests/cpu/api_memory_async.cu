@@ -1,5 +1,5 @@
 // Stream-ordered allocation and memory pools.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void fill(int *x, int n, int value)
 {

@@ -1,6 +1,6 @@
 // Function attributes and occupancy.
 #include <string.h>
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void plain(float *) {}
 __global__ void __launch_bounds__(256, 2) bounded(float *x) { x[0] = 1; }

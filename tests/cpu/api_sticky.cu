@@ -1,5 +1,5 @@
 // A kernel that fails breaks the context: every later call says so, until the device is reset.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void trap() { __trap(); }
 __global__ void nothing() {}

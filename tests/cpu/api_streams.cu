@@ -1,6 +1,6 @@
 // Streams and events: handles, flags, priorities, order, times, callbacks.
 #include <time.h>
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void append(int *log, int *length, int value)
 {

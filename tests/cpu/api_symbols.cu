@@ -1,5 +1,5 @@
 // __device__, __constant__ and __managed__ variables from the host.
-#include "check_outputs.h"
+#include "check.h"
 
 __constant__ float table[4] = {1, 2, 3, 4};
 __constant__ int scale;

@@ -1,7 +1,7 @@
 // Several host threads launch, copy and allocate at the same time.
 #include <thread>
 #include <vector>
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void add(int *x, int n, int value)
 {

@@ -1,6 +1,6 @@
 // cpu-test: flags --asan --exe
 // Correct code runs through the sanitizer without a word: barriers, shared memory, a workspace that is never freed.
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void reduce(const float *in, float *out)
 {

@@ -2,7 +2,7 @@
 // cpu-test: exit fails
 // cpu-test: output AddressSanitizer: .*
 // cpu-test: output asan_dynamic_shared.cu:11
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void reverse(float *x)
 {

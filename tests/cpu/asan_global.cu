@@ -2,7 +2,7 @@
 // cpu-test: exit fails
 // cpu-test: output AddressSanitizer: heap-buffer-overflow
 // cpu-test: output asan_global.cu:11
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void off_by_one(float *x, int n)
 {

@@ -4,7 +4,7 @@
 // cpu-test: output asan_poisoned.cu:13
 // Memory that is not the candidate's own, with poisoned guards around it, as the judge hands it over.
 #include <sanitizer/asan_interface.h>
-#include "check_outputs.h"
+#include "check.h"
 
 __global__ void stencil(const float *in, float *out, int n)
 {

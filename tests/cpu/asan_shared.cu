@@ -2,7 +2,7 @@
 // cpu-test: exit fails
 // cpu-test: output AddressSanitizer: heap-buffer-overflow
 // cpu-test: output asan_shared.cu:11
-#include "check_outputs.h"
+#include "check.h"
 
 template <int N> __global__ void reverse(float *x)
 {

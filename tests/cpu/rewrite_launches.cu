@@ -1,6 +1,6 @@
 // Every way in which people write a launch.
 #include <functional>
-#include "check_outputs.h"
+#include "check.h"
 
 #define LAUNCH(kernel, n, ...) kernel<<<((n) + 31) / 32, 32>>>(__VA_ARGS__)
 #define THREADS 32

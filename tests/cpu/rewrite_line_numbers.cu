@@ -3,7 +3,7 @@
 // cpu-test: output rewrite_line_numbers.cu:27:.*missing_argument
 // cpu-test: output rewrite_line_numbers.cu:30:.*missing_last
 // Errors are reported at the candidate's own lines.
-#include "check_outputs.h"
+#include "check.h"
 
 #define LONG_MACRO(x) \
     do {              \

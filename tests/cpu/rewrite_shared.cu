@@ -1,5 +1,5 @@
 // Shared memory, static and dynamic, in all its declarations.
-#include "check_outputs.h"
+#include "check.h"
 
 extern __shared__ float4 global_shared[];
 extern __shared__ __align__(16) unsigned char bytes[];

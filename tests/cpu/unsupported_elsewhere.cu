@@ -1,5 +1,5 @@
 // Nothing of this is used by the host: code for the GPU's own compiler, comments, names that the candidate gives a meaning of its own.
-#include "check_outputs.h"
+#include "check.h"
 
 #define WARP_ASM(x) asm volatile("mov.u32 %0, %laneid;" : "=r"(x))
 

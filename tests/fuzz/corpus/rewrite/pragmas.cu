@@ -1,5 +1,5 @@
 // Unrolling pragmas before loops and where they mean nothing, qualifiers in odd places, kernels from macros.
-#include "check_outputs.h"
+#include "check.h"
 
 #define KERNEL(name, op) \
     __global__ void name(int *x, int n) \
