@@ -53,8 +53,14 @@ lint_links() {
     return $status
 }
 
+# Folders, circles, types and words (tests/ci/layers).
+lint_layers() {
+    "$root/tests/ci/layers"
+}
+
 lint_check format lint_format
 lint_check tidy lint_tidy
 lint_check shell lint_shell
 lint_check links lint_links
+lint_check layers lint_layers
 [ -n "${stages+x}" ] || exit $((${failed:-0} > 0))
