@@ -36,7 +36,10 @@ kf_test(health_check kf_worker)
 kf_fuzz(elf kf_judge)
 kf_fuzz(build_archive kf_judge)
 kf_fuzz(runner_process kf_task)
-if(TARGET fuzz_runner_process) # it includes runner_process.c, with a sandbox of its own
+# It includes runner_process.c, with a sandbox of its own.
+if(TARGET fuzz_runner_process)
+  target_include_directories(fuzz_runner_process PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/timing
+    ${CMAKE_SOURCE_DIR}/evaluator/judge/device ${CMAKE_SOURCE_DIR}/evaluator/judge/build)
   target_sources(fuzz_runner_process PRIVATE ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/runner_timeout.c ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/cpu_idle_guard.c
                                     ${CMAKE_SOURCE_DIR}/evaluator/judge/timing/launch_affinity.c)
 endif()
