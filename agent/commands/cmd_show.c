@@ -128,7 +128,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     const settings *wanted = values;
     const char *word = invocation->argument_count ? invocation->arguments[0] : "latest";
     kf_view view = kf_view_of(invocation, wanted->json);
-    int64_t number;
+    int64_t number = 0;
     bool latest = kf_store_means_latest(word), numbered = candidate_number(word, &number);
     if (!latest && !numbered && is_path(word))
         return show_task_at(&view, wanted, word, error) ? KF_EXIT_DONE : -1;
