@@ -80,7 +80,7 @@ typedef struct kf_pair_plan {
 } kf_pair_plan;
 
 void kf_schedule_begin_pairs(kf_schedule *schedule);
-/* Plans the next pair. False if there is none: a workload that is only checked has enough. */
+/* Plans the next pair. False if no pair follows: a workload that is only checked has enough. */
 bool kf_schedule_next(kf_schedule *schedule, kf_pair_plan *plan);
 /* Returns how many batches without calls come before that pair, if `made` have been made. */
 size_t kf_schedule_empty_batches(const kf_pair_plan *plan, size_t made);
