@@ -3,7 +3,8 @@
     doc_samples.py docs/reference/datasets.md SECTION FILE…
 
 The FILEs are in the order of the section's code blocks, one for each block except those in sh. A
-block in JSON must have the keys and types of FILE at all depths. Of lists, the first element counts.
+block in JSON must have the keys and types of FILE at all depths. "nan", "inf" and "-inf" stand for
+numbers that JSON does not have (docs/reference/json.md). Of lists, the first element counts.
 Every line of other blocks must be in FILE. Text after "…" is ignored.
 """
 import json
@@ -16,6 +17,10 @@ blocks = [(language, body) for language, body in blocks if language not in ("sh"
 assert len(blocks) == len(files), f"{section}: {len(blocks)} samples, {len(files)} files"
 
 
+def is_number(value):
+    return type(value) in (int, float) or value in ("nan", "inf", "-inf")
+
+
 def compare(shown, real, where):
     if isinstance(shown, dict) and isinstance(real, dict):
         assert list(shown) == list(real), f"{where}: {list(shown)}, and really {list(real)}"
@@ -26,8 +31,7 @@ def compare(shown, real, where):
         if shown:
             compare(shown[0], real[0], f"{where}[0]")
     else:
-        number = (int, float)
-        same = type(shown) is type(real) or (type(shown) in number and type(real) in number)
+        same = type(shown) is type(real) or (is_number(shown) and is_number(real))
         assert same, f"{where}: {shown!r}, and really {real!r}"
 
 
