@@ -364,7 +364,7 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
 
 static void clear_line(shards *l)
 {
-    if (l->how->terminal && l->width) fprintf(l->how->log, "\r%*s\r", l->width, "");
+    if (l->how->terminal && l->width) fputs(KF_STYLE_CLEAR, l->how->log);
     l->width = 0;
 }
 

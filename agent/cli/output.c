@@ -14,7 +14,7 @@ const char *kf_run_state(const kf_store_run *run)
 
 void kf_heading(const kf_view *view, const char *text)
 {
-    fprintf(view->out, view->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+    fprintf(view->out, view->color ? "\n" KF_STYLE_BOLD "%s" KF_STYLE_PLAIN "\n" : "\n%s\n", text);
 }
 
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
@@ -22,7 +22,9 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
     kf_auto(cJSON) owned __attribute__((unused)) = json;
     char *text = json ? cJSON_Print(json) : NULL;
     if (!text) return kf_fail_memory(error, "the output");
-    fprintf(out, "%s\n", text);
+    /* A failed write shows at the end (main.c). */
+    kf_print_exact(out, text, strlen(text));
+    kf_print_exact(out, "\n", 1);
     cJSON_free(text);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "kforge/json.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "terminal.h"
 
 typedef struct kf_view {
     FILE *out;

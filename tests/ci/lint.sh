@@ -53,6 +53,12 @@ lint_links() {
     return $status
 }
 
+# The agent prints only to the streams of agent/cli/terminal.h, which keep foreign control characters
+# from a terminal.
+lint_terminal() {
+    ! git -C "$root" grep -nE '\\(033|x1b|e)\[|\b(puts|putchar|perror|vprintf|printf)\(|\b(stdout|stderr)\b[,)]' -- 'agent/*.c' ':!agent/main.c' ':!agent/cli/terminal.c' ':!agent/export/package_test.c'
+}
+
 # Folders, circles, types and words (tests/ci/layers).
 lint_layers() {
     "$root/tests/ci/layers"
@@ -62,5 +68,6 @@ lint_check format lint_format
 lint_check tidy lint_tidy
 lint_check shell lint_shell
 lint_check links lint_links
+lint_check terminal lint_terminal
 lint_check layers lint_layers
 [ -n "${stages+x}" ] || exit $((${failed:-0} > 0))
