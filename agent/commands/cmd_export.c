@@ -465,7 +465,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (!ok && ferror(kf_exact_stream(invocation->output)) &&
         strstr(error->text, "the reader of the output has ended")) {
         /* `kforge export | head` needs no message */
-        clearerr(invocation->output);
+        clearerr(kf_exact_stream(invocation->output));
         return KF_EXIT_MACHINE;
     }
     return ok ? KF_EXIT_DONE : -1;

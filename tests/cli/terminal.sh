@@ -55,7 +55,8 @@ on_terminal 0 list
 on_terminal 0 show
 on_terminal 0 show --tree
 on_terminal 0 show --json
-best=$(sqlite3 "$KFORGE_STORE" 'select max(id) from candidate' 2>/dev/null || python3 -c 'import sqlite3; print(sqlite3.connect("kforge.db").execute("select max(id) from candidate").fetchone()[0])')
+best=$(python3 -c 'import sqlite3
+print(sqlite3.connect("kforge.db").execute("select max(id) from candidate").fetchone()[0])')
 on_terminal 0 show "c$best"
 on_terminal 0 show "c$best" --source
 on_terminal 0 task show evil
