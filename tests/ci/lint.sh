@@ -53,11 +53,11 @@ lint_links() {
     return $status
 }
 
-# The agent prints only to the streams of agent/cli/terminal.h, which keep foreign control characters
-# from a terminal.
+# The agent prints only to the streams of agent/cli/terminal.h, which keep foreign control
+# characters from a terminal.
 lint_terminal() {
-    local printing='\\(033|x1b|e)\[|\b(puts|putchar|perror|vprintf|printf)\(|\b(stdout|stderr)\b[,)]'
-    ! git -C "$root" grep -nE "$printing" -- \
+    local calls='puts|putchar|perror|vprintf|printf' escape='\\(033|x1b|e)\['
+    ! git -C "$root" grep -nE "$escape|\b($calls)\(|\b(stdout|stderr)\b[,)]" -- \
         'agent/*.c' ':!agent/main.c' ':!agent/cli/terminal.c' ':!agent/export/package_test.c'
 }
 

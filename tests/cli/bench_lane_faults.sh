@@ -55,7 +55,8 @@ json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 # descriptors that the other's had
 export KFORGE_STORE=$work/again.db
 rm -f broken asked
-expect 0 bench suite --only p1 --only p2 --model 'exec:./ask.sh {task}' --workers "$fake" --workers "FAKE_SLEEP=2 exec env FAKE_FAULT=$work/fault FAKE_LOG=$work/broken $fake" --json
+expect 0 bench suite --only p1 --only p2 --model 'exec:./ask.sh {task}' --workers "$fake" \
+    --workers "FAKE_SLEEP=2 $broken" --json
 json 'o["scores"]["solved"] == 2 and o["scores"]["void"] == 0'
 case $err in *"its process ended"*) fail "a report is lost: $err" ;; esac
 

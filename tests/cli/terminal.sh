@@ -1,10 +1,12 @@
 #!/bin/bash
-# Text of tasks, stores, models and candidates never steers a terminal. Each command runs on a pseudo
-# terminal over a store and a task full of control characters. In a pipe, data keeps every byte.
+# Text of tasks, stores, models and candidates never steers a terminal. Each command runs on a
+# pseudo terminal, over a store and a task full of control characters. In a pipe, data keeps every
+# byte.
 source "$(dirname "$0")/lib.sh"
 fake=$bin/../tests/fake_worker
 
-# ESC ] 0 sets the title, BEL rings, U+009B begins a sequence, U+202E turns the text around, U+FEFF and U+200B are invisible
+# ESC ] 0 sets the title, BEL rings, U+009B begins a sequence, U+202E turns the text around, U+FEFF
+# and U+200B are invisible
 cp -r "$root/tasks/axpy" evil
 python3 - <<'END'
 import json
@@ -12,13 +14,15 @@ nasty = "a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\u202ee\ufefff\u200bg\rh\bi"
 task = json.load(open("evil/task.json"))
 task["description"] = nasty
 json.dump(task, open("evil/task.json", "w"))
-source = '#pragma fake: speed 1.%d\n// ' + nasty.replace("\r", "") + '\nextern "C" void axpy(int n) {}\n'
+source = "#pragma fake: speed 1.%d\n// " + nasty.replace("\r", "")
+source += '\nextern "C" void axpy(int n) {}\n'
 json.dump({"text": "Plan: " + nasty + "\n```cuda\n" + source % 5 + "```"}, open("reply.json", "w"))
 open("mine.cu", "w").write(source % 7)
 open("broken.cu", "w").write("#error " + nasty.replace("\r", "") + "\n")
 open("evil\x1b[2J.cu", "w").write(source % 6)
 END
-printf '#!/bin/bash\ncat >/dev/null\ncat "%s/reply.json"\nprintf "\\033]0;owned\\a" >&2\n' "$work" >ask.sh
+printf '#!/bin/bash\ncat >/dev/null\ncat "%s/reply.json"\n' "$work" >ask.sh
+echo 'printf "\033]0;owned\a" >&2' >>ask.sh
 chmod +x ask.sh
 
 cat >on_terminal.py <<'END'
@@ -47,7 +51,8 @@ on_terminal() {
     shift
     python3 on_terminal.py "$program" "$@" >"$work/screen" 2>&1 </dev/null
     local got=$?
-    [ $got = "$wanted" ] || fail "kforge $*: status $got, expected $wanted: $(tail -c 2000 "$work/screen")"
+    [ $got = "$wanted" ] ||
+        fail "kforge $*: status $got, expected $wanted: $(tail -c 2000 "$work/screen")"
 }
 
 on_terminal 0 optimize evil --model exec:./ask.sh -n 4 --workers "$fake"
@@ -55,8 +60,11 @@ on_terminal 0 list
 on_terminal 0 show
 on_terminal 0 show --tree
 on_terminal 0 show --json
-best=$(python3 -c 'import sqlite3
-print(sqlite3.connect("kforge.db").execute("select max(id) from candidate").fetchone()[0])')
+for best in $(python3 -c 'import sqlite3
+print(*[r[0] for r in sqlite3.connect("kforge.db").execute("select id from candidate")])'); do
+    expect 0 show "c$best" --source
+    grep -q owned out && break
+done
 on_terminal 0 show "c$best"
 on_terminal 0 show "c$best" --source
 on_terminal 0 task show evil
