@@ -46,6 +46,7 @@
     ROW(verdict_verify) \
     ROW(selftest) \
     ROW(doctor) \
+    ROW(trust) \
     ROW(help)
 // clang-format on
 
@@ -166,6 +167,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
         kf_help_command(output, command, width);
         return finish(KF_EXIT_DONE);
     }
+    if (parsed.left_out) fputs(parsed.left_out, messages);
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
