@@ -263,11 +263,12 @@ json 'o["options"]["time"] == 40 and o["options"]["cost"] == 5'
 # A task that can't be judged ends the run at its first verdict, before a model is asked. The message
 # names the fault.
 verdicts() {
-    python3 -c 'import sqlite3
-print(sqlite3.connect("kforge.db").execute("select count(*) from verdict").fetchone()[0])'
+    python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("select count(*) from verdict").fetchone()[0])' "$KFORGE_STORE"
 }
 ends_at_once() {
-    rm -f "$KFORGE_STORE"*
+    export KFORGE_STORE=$work/task.db
+    rm -f task.db*
     expect 2 optimize broken --device cpu --time 60s --model "exec:touch $work/asked"
     case $err in *"the task can't be judged: "*"$1"*) ;; *) fail "does not name the fault: $err" ;; esac
     [ ! -e asked ] || fail "a model was asked about a task that can't be judged"
