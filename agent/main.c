@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "help.h"
+#include "terminal.h"
 #include "kforge/gpu.h"
 #include "api_key.h"
 
@@ -45,6 +46,7 @@
     ROW(verdict_verify) \
     ROW(selftest) \
     ROW(doctor) \
+    ROW(trust) \
     ROW(help)
 // clang-format on
 
@@ -111,12 +113,12 @@ static int exit_status(const kf_error *error)
     }
 }
 
+/* What commands print to (terminal.h). */
+static FILE *output, *messages;
+
 static int fail(const kf_error *error)
 {
-    if (interrupts)
-        fprintf(stderr, "kforge: interrupted\n");
-    else
-        fprintf(stderr, "kforge: %s\n", error->text);
+    fprintf(messages, "kforge: %s\n", interrupts ? "interrupted" : error->text);
     return interrupts ? KF_EXIT_INTERRUPTED : exit_status(error);
 }
 
@@ -124,12 +126,9 @@ static int fail(const kf_error *error)
  * message. */
 static int finish(int status)
 {
-    bool failed = ferror(stdout);
-    errno = 0;
-    failed |= fflush(stdout) != 0;
-    if (!failed) return status;
+    if (kf_terminal_flush(output)) return status;
     if (errno != EPIPE)
-        fprintf(stderr, "kforge: cannot write the results: %s\n",
+        fprintf(messages, "kforge: cannot write the results: %s\n",
                 errno ? strerror(errno) : "the output failed");
     return status == KF_EXIT_INTERRUPTED ? status : KF_EXIT_MACHINE;
 }
@@ -165,17 +164,18 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     }
     int width = terminal_width();
     if (parsed.help) {
-        kf_help_command(stdout, command, width);
+        kf_help_command(output, command, width);
         return finish(KF_EXIT_DONE);
     }
+    if (parsed.left_out) fputs(parsed.left_out, messages);
     install_handlers();
     kf_gpu_on_silence(end_in_silence);
     kf_invocation invocation = {
         .program = "kforge",
         .arguments = parsed.arguments,
         .argument_count = parsed.argument_count,
-        .output = stdout,
-        .log = stderr,
+        .output = output,
+        .log = messages,
         .terminal = isatty(STDERR_FILENO),
         .interrupts = &interrupts,
         .color = isatty(STDOUT_FILENO) && !kf_environment_get(&surroundings, "NO_COLOR"),
@@ -186,7 +186,7 @@ static int run(const kf_command *command, const char *const *arguments, size_t c
     };
     int status = command->run(&invocation, parsed.settings, &error);
     if (status < 0) {
-        fflush(stdout);
+        kf_terminal_flush(output);
         return fail(&error);
     }
     return finish(status);
@@ -202,16 +202,18 @@ int main(int argc, char **argv)
     /* before a child program can inherit them */
     kf_api_keys_hide();
     occupy_standard_descriptors();
+    output = kf_terminal_stream(stdout, true);
+    messages = kf_terminal_stream(stderr, false);
     if (argc == 2 && is_one_of(argv[1], "--version", "-V", "version")) {
-        puts("kforge " KFORGE_VERSION);
+        fputs("kforge " KFORGE_VERSION "\n", output);
         return finish(KF_EXIT_DONE);
     }
     if (argc < 2 || is_one_of(argv[1], "--help", "-h", "-?")) {
-        kf_help_overview(stdout, commands, terminal_width());
+        kf_help_overview(output, commands, terminal_width());
         return finish(KF_EXIT_DONE);
     }
     if (argc == 3 && is_one_of(argv[2], "--help", "-h", "-?") &&
-        kf_help_group(stdout, commands, argv[1], terminal_width()))
+        kf_help_group(output, commands, argv[1], terminal_width()))
         return finish(KF_EXIT_DONE);
     kf_error error = {0};
     if (argv[1][0] == '-') {

@@ -14,6 +14,7 @@
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "table.h"
+#include "terminal.h"
 
 #define WAIT_SECONDS 0.2
 #define RETRIES 1
@@ -141,7 +142,7 @@ static void tell(judging *j, size_t index, const char *status, double speedup)
 {
     char time[KF_FIGURE];
     const kf_bench_solution *s = &j->solutions->items[index];
-    if (j->width) fprintf(j->how->log, "\r%*s\r", j->width, "");
+    if (j->width) fputs(KF_STYLE_CLEAR, j->how->log);
     j->width = 0;
     fprintf(j->how->log, "%8s  %s: %s", kf_figure_seconds(kf_now() - j->started, time), s->file,
             status);

@@ -79,6 +79,7 @@ typedef struct shard_answer {
 
 typedef struct one_shard {
     pid_t pid; /* 0: unset */
+    /* orders: -1 if it gets no more */
     int orders, reports;
     int32_t task; /* index of the task, or -1 */
     double share; /* share of the money */
@@ -86,8 +87,6 @@ typedef struct one_shard {
     char *worker; /* owned */
     const char *device;
     int deaths, losses;
-    /* True if it gets no more orders */
-    bool closed;
     /* True if it is left out for good */
     bool worn;
 } one_shard;
@@ -297,8 +296,12 @@ static void become_shard(shards *l, one_shard *self, int orders, int reports, pi
     if (getppid() != parent) _exit(1);
     setpgid(0, 0);
     /* otherwise the other shards would never see the end of their orders */
-    for (size_t i = 0; i < l->count; i++)
-        if (l->shards[i].pid > 0) close(l->shards[i].orders), close(l->shards[i].reports);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->shards[i].pid <= 0) continue;
+        /* The number of a closed descriptor may belong to this shard's pipes by now. */
+        if (l->shards[i].orders >= 0) close(l->shards[i].orders);
+        close(l->shards[i].reports);
+    }
     work w = {.plan = l->plan, .how = l->how, .shard = self, .output = reports};
     /* The shard has only the memory of main's program. It must not flush or run anything of it. */
     _exit(serve(&w, orders));
@@ -361,7 +364,7 @@ static bool add_shards(shards *l, const char *spec, kf_error *error)
 
 static void clear_line(shards *l)
 {
-    if (l->how->terminal && l->width) fprintf(l->how->log, "\r%*s\r", l->width, "");
+    if (l->how->terminal && l->width) fputs(KF_STYLE_CLEAR, l->how->log);
     l->width = 0;
 }
 
@@ -418,8 +421,8 @@ static size_t tasks_left(const shards *l)
 
 static void end_orders(one_shard *shard)
 {
-    if (!shard->closed) close(shard->orders);
-    shard->closed = true;
+    if (shard->orders >= 0) close(shard->orders);
+    shard->orders = -1;
 }
 
 static bool is_over(const shards *l)
@@ -527,7 +530,6 @@ static void go_on(shards *l)
         if (shard->pid || shard->worn || shard->deaths >= FAILURES || next_task(l, shard) < 0)
             continue;
         if (!start_shard(l, shard, &error)) return;
-        shard->closed = false;
         give_order(l, shard);
     }
 }

@@ -292,7 +292,10 @@ kf_config *kf_config_load(const kf_command *const *commands, const kf_surroundin
         good = add_file(config, commands, kf_path_join(surroundings->directory, given), error);
     bool same = user && project && strcmp(user, project) == 0;
     if (user) good = add_file(config, commands, kf_steal(&user), error);
-    if (good && project && !same) good = add_file(config, commands, kf_steal(&project), error);
+    if (good && project && !same) {
+        good = add_file(config, commands, kf_steal(&project), error);
+        config->files[config->count - 1].foreign = true;
+    }
     return good ? kf_steal(&config) : NULL;
 }
 

@@ -4,12 +4,14 @@
 #include "options.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kforge/file.h"
 #include "kforge/json.h"
 #include "kforge/list.h"
+#include "trust.h"
 
 #define MAX_OPTIONS 64
 
@@ -76,6 +78,7 @@ typedef struct parser {
     kf_parsed *parsed;
     /* By option number: this source has given the list an item. */
     bool listed[MAX_OPTIONS];
+    const char *const *environment;
     kf_error *error;
 } parser;
 
@@ -128,6 +131,30 @@ static const char *config_text(parser *p, const kf_option *option, const cJSON *
     return keep(p, text);
 }
 
+/* True unless the setting of a project names a command that the user has not allowed. Notes a
+ * refusal in `left_out`. */
+static bool may_run(parser *p, const kf_config_file *from, const kf_option *option,
+                    const cJSON *value)
+{
+    const cJSON *item = cJSON_IsArray(value) ? value->child : value;
+    for (; item; item = cJSON_IsArray(value) ? item->next : NULL) {
+        const char *text = cJSON_GetStringValue(item);
+        if (!text || !kf_trust_is_command(option->name, text) ||
+            kf_trust_has(p->environment, from->folder, text))
+            continue;
+        char *before = p->parsed->left_out, *note = NULL;
+        if (asprintf(&note,
+                     "%s%s: %s is ignored: it runs the command \"%s\"; if you trust it: kforge "
+                     "trust %s\n",
+                     before ? before : "", from->path, option->name, text, from->folder) < 0)
+            return false;
+        free(before);
+        p->parsed->left_out = note;
+        return false;
+    }
+    return true;
+}
+
 static bool set_from_config(parser *p, const kf_config *config)
 {
     for (size_t file = 0; config && file < config->count; file++) {
@@ -139,6 +166,7 @@ static bool set_from_config(parser *p, const kf_config *config)
             if (!value) continue;
             char source[4400];
             snprintf(source, sizeof source, "%s: %s", from->path, option->name);
+            if (from->foreign && !may_run(p, from, option, value)) continue;
             bool many = cJSON_IsArray(value);
             if (many && !value->child)
                 ((kf_option_list *)((char *)p->parsed->settings + option->offset))->count = 0;
@@ -304,7 +332,10 @@ bool kf_options_parse(const kf_command *command, const kf_config *config,
     *parsed = (kf_parsed){0};
     parsed->help = asks_for_help(arguments, count);
     if (parsed->help) return true;
-    parser p = {.command = command, .parsed = parsed, .error = error};
+    parser p = {.command = command,
+                .parsed = parsed,
+                .environment = surroundings ? surroundings->environment : NULL,
+                .error = error};
     parsed->settings = calloc(1, command->settings_size ? command->settings_size : 1);
     parsed->arguments = calloc(count + 1, sizeof *parsed->arguments);
     if (!parsed->settings || !parsed->arguments) return kf_fail_memory(error, "the options");
@@ -317,6 +348,7 @@ void kf_parsed_clear(kf_parsed *parsed)
 {
     for (size_t i = 0; i < parsed->text_count; i++) free(parsed->texts[i]);
     free(parsed->texts);
+    free(parsed->left_out);
     free(parsed->settings);
     free(parsed->arguments);
     *parsed = (kf_parsed){0};

@@ -28,6 +28,8 @@ extern const kf_variable kf_variables[];
 typedef struct kf_config_file {
     char *path, *folder;
     cJSON *json;
+    /* The project's file. Its commands run only if they are allowed (trust.h). */
+    bool foreign;
 } kf_config_file;
 
 struct kf_config {
@@ -67,6 +69,8 @@ typedef struct kf_parsed {
     size_t argument_count;
     /* --help was given. Nothing else was checked. */
     bool help;
+    /* Which settings were left out, and how to allow them; owned, NULL: none was. */
+    char *left_out;
     /* Texts that belong to this struct. */
     char **texts;
     size_t text_count;

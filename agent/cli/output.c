@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kforge/json.h"
+#include "trust.h"
 
 const char *kf_run_state(const kf_store_run *run)
 {
@@ -14,7 +15,7 @@ const char *kf_run_state(const kf_store_run *run)
 
 void kf_heading(const kf_view *view, const char *text)
 {
-    fprintf(view->out, view->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+    fprintf(view->out, view->color ? "\n" KF_STYLE_BOLD "%s" KF_STYLE_PLAIN "\n" : "\n%s\n", text);
 }
 
 bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
@@ -22,7 +23,9 @@ bool kf_print_json(FILE *out, cJSON *json, kf_error *error)
     kf_auto(cJSON) owned __attribute__((unused)) = json;
     char *text = json ? cJSON_Print(json) : NULL;
     if (!text) return kf_fail_memory(error, "the output");
-    fprintf(out, "%s\n", text);
+    /* A failed write shows at the end (main.c). */
+    kf_print_exact(out, text, strlen(text));
+    kf_print_exact(out, "\n", 1);
     cJSON_free(text);
     return true;
 }
@@ -88,6 +91,25 @@ cJSON *kf_run_json(const kf_store_run *run)
     cJSON_AddStringToObject(json, "seed", seed);
     kf_add_embedded(json, "options", run->options);
     return json;
+}
+
+bool kf_check_commands(const char *store, const char *const *models, size_t count, kf_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (kf_trust_is_command("model", models[i]) &&
+            !kf_trust_has((const char *const *)environ, store, models[i]))
+            return kf_fail(error, KF_ERROR_INPUT,
+                           "the run's model %s would run a command that the store names; if you "
+                           "trust it: kforge trust %s",
+                           models[i], store);
+    return true;
+}
+
+void kf_allow_commands(const char *store, const char *const *models, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (kf_trust_is_command("model", models[i]))
+            kf_trust_add((const char *const *)environ, store, models[i], NULL);
 }
 
 bool kf_open_to_read(const char *path, kf_store **store, kf_error *error)

@@ -11,6 +11,7 @@
 #include "kforge/json.h"
 #include "kforge/store.h"
 #include "kforge/task.h"
+#include "terminal.h"
 
 typedef struct kf_view {
     FILE *out;
@@ -47,6 +48,12 @@ cJSON *kf_run_json(const kf_store_run *run);
 /* Opens the store for reading. *store stays NULL, without an error, if `path` is NULL and there is
  * no store at the default place. */
 bool kf_open_to_read(const char *path, kf_store **store, kf_error *error);
+/* False with KF_ERROR_INPUT if a model of a stored run is a command that is not allowed (trust.h).
+ */
+bool kf_check_commands(const char *store, const char *const *models, size_t count, kf_error *error);
+/* Allows commands that the user gave, so that their runs can be resumed. A failure only means that
+ * they have to be given again then. */
+void kf_allow_commands(const char *store, const char *const *models, size_t count);
 /* Returns the task of a stored bundle. */
 kf_task *kf_stored_task(kf_store *store, const char *hash, kf_error *error);
 

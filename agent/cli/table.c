@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "kforge/list.h"
+#include "terminal.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -171,7 +172,7 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
     for (int c = 0; c < columns; c++) titled |= widths[c] && table->columns[c].title[0];
     for (size_t line = titled ? 0 : 1; line <= rows; line++) {
         fprintf(out, "%*s", indent, "");
-        if (line == 0 && bold_titles) fputs("\033[1m", out);
+        if (line == 0 && bold_titles) fputs(KF_STYLE_BOLD, out);
         for (int c = 0, printed = 0; c < columns; c++) {
             if (!widths[c]) continue;
             if (printed++) fputs("  ", out);
@@ -179,7 +180,7 @@ void kf_table_print(const kf_table *table, FILE *out, int width, int indent, boo
                                          : table->cells[(line - 1) * (size_t)columns + (size_t)c];
             print_cell(out, cell, widths[c], table->columns[c].align, c == last);
         }
-        if (line == 0 && bold_titles) fputs("\033[0m", out);
+        if (line == 0 && bold_titles) fputs(KF_STYLE_PLAIN, out);
         fputc('\n', out);
     }
     if (table->failed) fprintf(out, "%*s… and more, but out of memory\n", indent, "");

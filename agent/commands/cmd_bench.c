@@ -9,6 +9,7 @@
 #include "kforge/judge.h"
 #include "llm.h"
 #include "named_task.h"
+#include "output.h"
 
 /* for a task without a model, as for `optimize` */
 #define TUNER_SECONDS 40.0
@@ -122,7 +123,9 @@ static bool plan_resume(kf_bench_plan *plan, const settings *wanted, const char 
     kf_auto(kf_store) store = kf_store_open(wanted->store, KF_STORE_READ, error);
     bool more = wanted->cost > 0 || wanted->time > 0 || wanted->candidates > 0;
     if (!store || !kf_bench_plan_resume(plan, store, wanted->resume, path, more, error) ||
-        !set_models(plan, wanted, error))
+        !(wanted->models.count ? set_models(plan, wanted, error)
+                               : kf_check_commands(kf_store_path(store), plan->search.models,
+                                                   plan->search.model_count, error)))
         return false;
     if (wanted->candidates > 0) plan->search.budget.candidates = wanted->candidates;
     if (wanted->cost > 0) plan->cost_usd = wanted->cost;
@@ -208,6 +211,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_autofree char *store = wanted->store ? strdup(wanted->store) : kf_store_default_path(error);
     if (!store) return -1;
     how.store = store;
+    kf_allow_commands(store, plan.search.models, plan.search.model_count);
     how.workers = wanted->workers.items;
     how.worker_count = wanted->workers.count;
     how.devices = devices.items;

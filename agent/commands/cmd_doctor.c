@@ -244,10 +244,10 @@ static void await_reply(const kf_invocation *invocation, kf_llm *llm, kf_llm_rep
         double now = kf_now() - start;
         if (!invocation->terminal || now - said < 1) continue;
         said = now;
-        fprintf(invocation->log, "\r\033[Kasking the model: %.0f s (Ctrl-C gives up)", now);
+        fprintf(invocation->log, KF_STYLE_CLEAR "asking the model: %.0f s (Ctrl-C gives up)", now);
         fflush(invocation->log);
     }
-    if (said > 0) fputs("\r\033[K", invocation->log);
+    if (said > 0) fputs(KF_STYLE_CLEAR, invocation->log);
 }
 
 /* Sends one small request, which tests name, connection, certificate, key, model, stream and

@@ -91,7 +91,7 @@ static bool read_output(const settings *s, const kf_invocation *invocation,
                         kf_error *error)
 {
     *output = (kf_output_settings){.path = s->output,
-                                   .standard = invocation->output,
+                                   .standard = kf_exact_stream(invocation->output),
                                    .folder = *s->output && is_folder(s->output),
                                    .force = s->force,
                                    .shard_rows = s->shard_rows,
@@ -462,10 +462,10 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                                : export_rows(s, invocation, store, error);
     }
     if (folder) kf_directory_remove(folder, NULL);
-    if (!ok && ferror(invocation->output) &&
+    if (!ok && ferror(kf_exact_stream(invocation->output)) &&
         strstr(error->text, "the reader of the output has ended")) {
         /* `kforge export | head` needs no message */
-        clearerr(invocation->output);
+        clearerr(kf_exact_stream(invocation->output));
         return KF_EXIT_MACHINE;
     }
     return ok ? KF_EXIT_DONE : -1;

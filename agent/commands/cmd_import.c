@@ -31,7 +31,7 @@ static void tell_progress(void *context, const kf_import_problem *problem,
     state *s = context;
     s->done++;
     if (s->invocation->terminal)
-        fprintf(s->invocation->log, "\r\033[K%zu of %zu  %s%s", s->done, s->suite->count,
+        fprintf(s->invocation->log, KF_STYLE_CLEAR "%zu of %zu  %s%s", s->done, s->suite->count,
                 problem->task, s->done == s->suite->count ? "\n" : "");
     else if (result->status >= KF_IMPORT_UNFIT)
         fprintf(s->invocation->log, "%s: %s\n", problem->task, result->reason);

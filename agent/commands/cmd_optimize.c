@@ -224,7 +224,10 @@ static bool plan_resume(plan *p, kf_store *store, const kf_invocation *invocatio
     p->task = kf_stored_task(store, run.task, error);
     if (!p->task || !kf_search_options_read(run.options, &p->search, p->models, &p->options, error))
         return false;
-    if (wanted->models.count && !set_models(p, wanted, error)) return false;
+    if (wanted->models.count
+            ? !set_models(p, wanted, error)
+            : !kf_check_commands(kf_store_path(store), p->models, p->search.model_count, error))
+        return false;
     set_budget(p, wanted);
     /* The store's name of the device may have text after the hardware's name. */
     const char *more = p->search.baseline ? strstr(run.device, ", against baseline ") : NULL;
@@ -271,6 +274,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     if (wanted->resume &&
         !(plan_resume(&p, store, invocation, wanted, error) && has_place(&p, wanted, error)))
         return -1;
+    kf_allow_commands(kf_store_path(store), p.models, p.search.model_count);
     kf_auto(kf_workers) workers = kf_workers_open(
         wanted->workers.items, wanted->workers.count,
         &(kf_workers_options){
@@ -298,7 +302,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
                             .output = wanted->output};
     if (!ran) {
         /* Everything is in the store. Print the command that continues. */
-        if (result.progress.run[0] &&
+        if (result.progress.run[0] && error->code != KF_ERROR_INPUT &&
             kf_optimize_result_word_resume(&o, kf_store_path(store), NULL))
             fprintf(invocation->log, "all results are stored; continue with: %s\n", o.resume);
         return -1;

@@ -71,6 +71,12 @@ static bool read_run(preview *p, kf_store *store, const settings *wanted, kf_err
            kf_search_options_read(run.options, &p->search, p->models, &p->options, error);
 }
 
+static void print_line(const kf_invocation *invocation, const char *text)
+{
+    kf_print_exact(invocation->output, text, strlen(text));
+    kf_print_exact(invocation->output, "\n", 1);
+}
+
 static bool print(const preview *p, const settings *wanted, const kf_invocation *invocation,
                   kf_error *error)
 {
@@ -90,7 +96,8 @@ static bool print(const preview *p, const settings *wanted, const kf_invocation 
     fprintf(invocation->log,
             "%s: %lld tokens of system text, %lld of the prompt (estimated from the bytes)\n",
             p->text.step, system, prompt);
-    fprintf(invocation->output, "%s\n%s\n", p->text.system, p->text.prompt);
+    print_line(invocation, p->text.system);
+    print_line(invocation, p->text.prompt);
     return true;
 }
 

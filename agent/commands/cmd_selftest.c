@@ -31,7 +31,8 @@ static void take_case(void *context, const kf_selftest_case *row)
     const char *kind = row->hostile ? "hostile" : "honest";
     r->seen++;
     if (r->invocation->terminal)
-        fprintf(r->invocation->log, "\r\033[K%d %s/%s/%.50s", r->seen, kind, row->task, row->name);
+        fprintf(r->invocation->log, KF_STYLE_CLEAR "%d %s/%s/%.50s", r->seen, kind, row->task,
+                row->name);
     if (r->cases) {
         cJSON *object = cJSON_CreateObject();
         cJSON_AddStringToObject(object, "kind", kind);
@@ -146,7 +147,7 @@ static int run(const kf_invocation *invocation, const void *values, kf_error *er
     kf_selftest_summary sum;
     bool done = kf_selftest_run(judge, folder, KF_SELFTEST_ALL, wanted->filter, take_case, &r,
                                 invocation->interrupts, &sum, error);
-    if (invocation->terminal) fputs("\r\033[K", invocation->log);
+    if (invocation->terminal) fputs(KF_STYLE_CLEAR, invocation->log);
     kf_autobuffer left = {0};
     kf_leak_snapshot_news news = {0};
     kf_autofree char *device = done ? strdup(kf_judge_device(judge)) : NULL,

@@ -35,7 +35,7 @@ void kf_doctor_print(const kf_doctor *doctor, const kf_view *view);
 
 /* Runs `look` in a child process and adds the facts that it finds. If the driver does not answer,
  * or the child crashes, that is a fact, too. `look` returns true if a GPU can judge, and adds the
- * description of its judge to `judges`. (doctor_gpu_child.c) */
+ * description of its judge to `judges`. (doctor_gpu.c) */
 bool kf_doctor_gpu_child(kf_doctor *doctor, bool (*look)(kf_doctor *doctor, cJSON *judges),
                          cJSON *judges);
 /* Adds facts about the GPUs, from the CUDA driver, which it loads at run time. Returns the number

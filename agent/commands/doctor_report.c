@@ -4,6 +4,7 @@
 
 #include "doctor.h"
 #include "table.h"
+#include "terminal.h"
 
 static const char *state_name(kf_fact_state state)
 {
@@ -39,11 +40,11 @@ void kf_doctor_print(const kf_doctor *doctor, const kf_view *view)
                    *state = cJSON_GetObjectItem(fact, "state")->valuestring;
         const char *text = cJSON_GetObjectItem(fact, "text")->valuestring,
                    *hint = cJSON_GetObjectItem(fact, "hint")->valuestring;
-        int color = state[0] == 'o' ? 32 : state[0] == 'm' ? 33 : 31;
-        if (view->color)
-            fprintf(view->out, "\033[%dm%-9s\033[0m%-10s", color, state, subject);
-        else
-            fprintf(view->out, "%-9s%-10s", state, subject);
+        const char *style = state[0] == 'o'   ? KF_STYLE_GREEN
+                            : state[0] == 'm' ? KF_STYLE_YELLOW
+                                              : KF_STYLE_RED;
+        fprintf(view->out, "%s%-9s%s%-10s", view->color ? style : "", state,
+                view->color ? KF_STYLE_PLAIN : "", subject);
         kf_text_wrap(view->out, text, strlen(text), width, 19, true);
         if (!*hint) continue;
         fprintf(view->out, "%19s", "-> ");

@@ -6,6 +6,7 @@
 
 #include "kforge/file.h"
 #include "table.h"
+#include "terminal.h"
 
 #define REDRAW_SECONDS 0.2
 /* before the first worker is reported as missing */
@@ -15,7 +16,7 @@
 
 void kf_progress_clear(kf_progress_view *view)
 {
-    if (view->terminal && view->width) fprintf(view->log, "\r%*s\r", view->width, "");
+    if (view->terminal && view->width) fputs(KF_STYLE_CLEAR, view->log);
     if (view->width) fflush(view->log);
     view->width = 0;
 }

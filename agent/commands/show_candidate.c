@@ -10,6 +10,7 @@
 #include "kforge/verdict.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 
 #define MAX_RELATIVES 20
 #define LOG_LINES 20
@@ -31,7 +32,7 @@ static void print_head(const kf_view *view, const kf_store_candidate *candidate,
     char figure[KF_FIGURE], other[KF_FIGURE];
     int width = view->width ? view->width : 100;
     fprintf(view->out,
-            view->color ? "\033[1mCandidate c%lld\033[0m of %s, %.12s\n\n"
+            view->color ? KF_STYLE_BOLD "Candidate c%lld" KF_STYLE_PLAIN " of %s, %.12s\n\n"
                         : "Candidate c%lld of %s, %.12s\n\n",
             (long long)candidate->id, task_name, candidate->hash);
     if (!candidate->verdict)
@@ -544,8 +545,6 @@ bool kf_show_source(const kf_view *view, kf_store *store, const kf_store_candida
     size_t size;
     kf_autofree char *source = kf_store_source(store, candidate->id, &size, error);
     if (!source) return false;
-    kf_autofree char *clean = view->width ? kf_text_clean(source, size, false) : NULL;
-    if (view->width && !clean) return kf_fail_memory(error, "the source");
-    fwrite(clean ? clean : source, 1, clean ? strlen(clean) : size, view->out);
+    kf_print_exact(view->out, source, size);
     return true;
 }

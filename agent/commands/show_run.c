@@ -7,6 +7,7 @@
 #include "kforge/json.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 
 /* Counts in one pass over all attempts: outcomes, and the numbers of the latest. */
 typedef struct history {
@@ -58,7 +59,9 @@ static bool print_head(const kf_view *view, kf_store *store, const kf_store_run 
                        const history *h, kf_error *error)
 {
     char figure[KF_FIGURE], other[KF_FIGURE], third[KF_FIGURE];
-    fprintf(view->out, view->color ? "\033[1mRun %s\033[0m of %s: %s\n\n" : "Run %s of %s: %s\n\n",
+    fprintf(view->out,
+            view->color ? KF_STYLE_BOLD "Run %s" KF_STYLE_PLAIN " of %s: %s\n\n"
+                        : "Run %s of %s: %s\n\n",
             run->id, run->task_name, kf_run_state(run));
     fprintf(view->out, "device    %s on %s\n", run->device, run->host);
     double end = isnan(run->ended) ? run->updated : run->ended;

@@ -5,6 +5,7 @@
 #include "kforge/json.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 
 static const char *const devices[] = {"cuda", "cpu"};
 #define DEVICES (sizeof devices / sizeof *devices)
@@ -220,7 +221,8 @@ bool kf_show_task(const kf_view *view, const kf_task *task, kf_error *error)
     if (view->json) return print_json(view, task, prototype, error);
     int width = view->width ? view->width : 100;
     const char *description = kf_task_description(task);
-    fprintf(view->out, view->color ? "\033[1m%s\033[0m  %.12s%s%s\n" : "%s  %.12s%s%s\n",
+    fprintf(view->out,
+            view->color ? KF_STYLE_BOLD "%s" KF_STYLE_PLAIN "  %.12s%s%s\n" : "%s  %.12s%s%s\n",
             kf_task_name(task), kf_task_hash(task), kf_task_folder(task) ? "  " : "",
             kf_task_folder(task) ? kf_task_folder(task) : "");
     if (*description) kf_text_wrap(view->out, description, strlen(description), width, 0, false);

@@ -10,6 +10,7 @@
 #include "kforge/list.h"
 #include "show.h"
 #include "table.h"
+#include "terminal.h"
 
 #define STEP_BYTES 24
 /* of the SVG, in pixels */
@@ -220,8 +221,8 @@ static void print_text(const kf_view *view, const tree *t)
         if (depth) fputs(n->next >= 0 ? "├─ " : "└─ ", view->out);
         label(n, text, sizeof text);
         bool bold = view->color && n->best;
-        fprintf(view->out, "%s%s%s%s", bold ? "\033[1m" : "", text, n->best ? "  best" : "",
-                bold ? "\033[0m" : "");
+        fprintf(view->out, "%s%s%s%s", bold ? KF_STYLE_BOLD : "", text, n->best ? "  best" : "",
+                bold ? KF_STYLE_PLAIN : "");
         if (n->others) fprintf(view->out, "  +%d shown", n->others);
         fputc('\n', view->out);
     }

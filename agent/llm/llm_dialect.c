@@ -104,9 +104,27 @@ bool kf_messages(cJSON *list, const kf_dialect_request *request)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Replaces NaN and Infinity outside strings by -1 of the same length. Some servers write them for
- * missing numbers. */
-static char *without_nan(const char *text, size_t size)
+/* Returns the code unit of an escape \uXXXX, or 0. */
+static unsigned escaped_unit(const char *at)
+{
+    char digits[5] = "";
+    if (at[0] != '\\' || at[1] != 'u') return 0;
+    memcpy(digits, at + 2, strnlen(at + 2, 4));
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (unsigned)strtoul(digits, NULL, 16) : 0;
+}
+
+/* Replaces the escape by that of U+FFFD if it is half of a surrogate pair. Returns its length. */
+static size_t mend_escape(char *at)
+{
+    unsigned unit = escaped_unit(at);
+    if (unit < 0xd800 || unit > 0xdfff) return 2;
+    unsigned next = unit < 0xdc00 ? escaped_unit(at + 6) : 0;
+    if (next >= 0xdc00 && next <= 0xdfff) return 12;
+    memcpy(at, "\\ufffd", 6);
+    return 6;
+}
+
+char *kf_mend_json(const char *text, size_t size)
 {
     static const struct {
         /* -1: an invalid count. */
@@ -117,7 +135,7 @@ static char *without_nan(const char *text, size_t size)
     bool quoted = false;
     for (char *at = copy; at && *at; at++) {
         if (*at == '\\' && quoted && at[1]) {
-            at++;
+            at += mend_escape(at) - 1;
             continue;
         }
         if (*at == '"') quoted = !quoted;
@@ -141,7 +159,7 @@ bool kf_answer_event(kf_answer *answer, const kf_dialect *dialect, const char *n
     }
     kf_auto(cJSON) json = cJSON_ParseWithLength(data, size);
     if (!json) {
-        kf_autofree char *mended = without_nan(data, size);
+        kf_autofree char *mended = kf_mend_json(data, size);
         json = mended ? cJSON_ParseWithLength(mended, strlen(mended)) : NULL;
     }
     if (!cJSON_IsObject(json)) return false;

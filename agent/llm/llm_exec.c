@@ -26,6 +26,7 @@
 #include "extract.h"
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "llm_dialect.h"
 #include "llm_provider.h"
 
 #define MAX_PARALLEL 64
@@ -206,7 +207,9 @@ static int end_call(exec *e, call *c)
 static bool read_json_reply(kf_llm_reply *reply, const char *text, size_t size)
 {
     if (text[strspn(text, " \t\r\n")] != '{') return false;
-    kf_auto(cJSON) json = kf_json_parse(text, size, KF_REPLY_BYTES, "reply", NULL);
+    kf_autofree char *mended = kf_mend_json(text, size);
+    if (!mended || strlen(mended) != size) return false;
+    kf_auto(cJSON) json = kf_json_parse(mended, strlen(mended), KF_REPLY_BYTES, "reply", NULL);
     const cJSON *answer = cJSON_GetObjectItemCaseSensitive(json, "text"),
                 *model = cJSON_GetObjectItemCaseSensitive(json, "model");
     const cJSON *usage = cJSON_GetObjectItemCaseSensitive(json, "usage"),

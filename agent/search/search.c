@@ -14,6 +14,8 @@
 #define WAIT_SECONDS 0.1
 /* time after the search in which further candidates may be measured again */
 #define FINAL_SECONDS 8
+/* time that jobs get to finish once a budget is spent. A resumed run judges the others again. */
+#define ENDING_SECONDS 60
 #define FINAL_TRIES 4
 /* time for further workers to start once the first one is connected */
 #define OTHERS_SECONDS 3
@@ -121,15 +123,24 @@ static bool await_others(kf_search *s, kf_error *error)
     return true;
 }
 
+/* True if jobs are still in flight long after the end of the search. */
+static bool is_late(const kf_search *s, double *ending_since)
+{
+    if (!s->progress.ending) return false;
+    if (!*ending_since) *ending_since = kf_now();
+    return s->jobs.in_flight && kf_now() - *ending_since > ENDING_SECONDS;
+}
+
 static bool search(kf_search *s, kf_search_result *result, kf_error *error)
 {
+    double ending_since = 0;
     for (;;) {
         bool stuck;
         if (!fill(s, &stuck, error)) return false;
         const char *over = kf_search_spent(s, false);
         s->progress.ending = over || interrupts(s) || s->models.gone;
         if (interrupts(s) || (s->progress.ending && !has_begun(s))) kf_jobs_withdraw(s);
-        if (interrupts(s) >= 2) break;
+        if (interrupts(s) >= 2 || is_late(s, &ending_since)) break;
         if (!s->jobs.in_flight) {
             if (s->progress.ending || (stuck && !s->jobs.retries && !kf_ensemble_alive(&s->models)))
                 break;
@@ -157,14 +168,15 @@ static bool search(kf_search *s, kf_search_result *result, kf_error *error)
 
 static bool verify_best(kf_search *s, kf_error *error)
 {
-    double until = kf_now() + FINAL_SECONDS;
+    double until = kf_now() + FINAL_SECONDS, ending_since = 0;
     s->progress.ending = true;
-    for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s); i++) {
+    for (int i = 0; i < FINAL_TRIES && kf_now() < until && !interrupts(s) && !s->jobs.in_flight;
+         i++) {
         kf_proposal *proposal;
         if (!kf_verify_propose(s, true, &proposal, error)) return false;
         if (!proposal) return true;
         if (!kf_jobs_dispatch(s, proposal, error)) return false;
-        while (s->jobs.in_flight && interrupts(s) < 2)
+        while (s->jobs.in_flight && interrupts(s) < 2 && !is_late(s, &ending_since))
             if (!wait_some(s, error)) return false;
     }
     return true;

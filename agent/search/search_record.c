@@ -281,6 +281,9 @@ bool kf_record_result(kf_search *s, kf_proposal *p, const kf_workers_result *res
         !finish(s, error))
         return false;
     report(s, p, attempt.outcome, verdict->status, verdict->speedup, verdict->message);
+    /* No candidate of this task will get another verdict, so more of them would be wasted. */
+    if (verdict->blame == KF_BLAME_TASK && !s->progress.correct)
+        return kf_fail(error, KF_ERROR_INPUT, "the task can't be judged: %s", verdict->message);
     return kf_best_note(s, recorded.candidate,
                         p->origin.step == KF_STEP_VERIFY || verdict->reverified, verdict->status,
                         verdict->speedup.value, error);

@@ -93,6 +93,8 @@ kf_workers *kf_workers_open(const char *const *specs, size_t count,
     pool->queue_end = &pool->queue;
     pool->results_end = &pool->results;
     pool->listen_until = INFINITY;
+    pool->alive_seconds =
+        options && options->alive_seconds > 0 ? options->alive_seconds : KF_ALIVE_SECONDS;
     static const char *const local[] = {"local"};
     if (count == 0) specs = local, count = 1;
     for (size_t i = 0; i < count; i++)
@@ -278,7 +280,8 @@ bool kf_workers_submit(kf_workers *workers, const kf_job *job, int64_t ticket, k
 {
     const char *bundle = bundle_of(workers, job->task);
     kf_auto(cJSON) json = bundle ? kf_job_to_json_around(job, bundle) : NULL;
-    kf_autofree char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    bool asked = json && cJSON_AddNumberToObject(json, "alive", workers->alive_seconds);
+    kf_autofree char *text = asked ? cJSON_PrintUnformatted(json) : NULL;
     kf_pending *pending = text ? calloc(1, sizeof *pending) : NULL;
     if (!pending) return kf_fail_memory(error, "a job");
     size_t size = strlen(text);

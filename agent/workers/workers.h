@@ -9,11 +9,11 @@
  * (default 1) are in DIR at a time. The hello of a worker says how many jobs it takes at a time: it
  * measures one and compiles others. It may answer them in any order.
  *
- * A worker that ends, writes an invalid answer or exceeds its time limit is killed and started
- * again, each time after a longer pause. After KF_WORKER_LIVES failures without a verdict between
- * them it is given up. Its job goes to the next free worker. A job is lost after KF_JOB_DEATHS
- * workers failed with it. If a worker had several jobs, each of them is then tried alone. An answer
- * counts only if its id, task and source are those of the job.
+ * A worker that ends, writes an invalid answer, exceeds its time limit or shows no sign of life is
+ * killed and started again, each time after a longer pause. After KF_WORKER_LIVES failures without
+ * a verdict between them it is given up. Its job goes to the next free worker. A job is lost after
+ * KF_JOB_DEATHS workers failed with it. If a worker had several jobs, each of them is then tried
+ * alone. An answer counts only if its id, task and source are those of the job.
  *
  * If a worker's machine failed with a job, another worker gets the job. A worker is given up after
  * its machine failed with KF_MACHINE_FAILURES jobs in a row. Other workers then get its jobs. When
@@ -54,6 +54,8 @@ typedef struct kf_workers_options {
     const char *program;
     /* Seconds that a job may exceed its own limits. 0: 60. */
     double grace_seconds;
+    /* Seconds between two signs of life that workers are asked for. 0: KF_ALIVE_SECONDS. */
+    double alive_seconds;
 } kf_workers_options;
 
 typedef enum kf_workers_outcome {

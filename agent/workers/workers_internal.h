@@ -71,6 +71,8 @@ struct kf_channel {
     kf_error why;
     /* Jobs at a time, as the hello said. */
     size_t max_jobs;
+    /* It writes signs of life, as the hello said. */
+    bool writes_alive;
     bool given_up;
 };
 
@@ -85,6 +87,8 @@ struct kf_workers {
     kf_pending *queue, **queue_end;
     kf_finished *results, **results_end;
     char *hardware, *device, *environment_id;
+    /* Seconds between two signs of life. */
+    double alive_seconds;
     /* A first hello came since the last wait. */
     bool has_hello;
     /* Workers rejected because of another environment. */

@@ -24,6 +24,7 @@
 
 #include "kforge/file.h"
 #include "kforge/json.h"
+#include "worker_protocol.h"
 #include "workers_internal.h"
 
 #define READ_BYTES 65536
@@ -50,6 +51,11 @@ typedef struct pipe_channel {
     pid_t pid;
     int pidfd, in, out, err;
     double restart_at, deadline;
+    /* When it counts as lost without a line. 0: never, because it has no job or writes no signs of
+     * life. */
+    double silent_at;
+    /* What it did then, for messages. */
+    char doing[32];
     /* The jobs of the worker, in the order sent. */
     kf_pending *jobs;
     size_t job_count;
@@ -204,6 +210,7 @@ static int reap(pipe_channel *p)
     close_fd(&p->err);
     kf_buffer_free(&p->line);
     p->looked = 0;
+    p->silent_at = 0;
     p->state = DOWN;
     return status;
 }
@@ -331,9 +338,32 @@ static void read_tail(pipe_channel *p)
     }
 }
 
+/* Starts to wait for the next sign of life. */
+static void expect_life(pipe_channel *p)
+{
+    p->silent_at = p->jobs && p->channel.writes_alive
+                       ? kf_now() + p->channel.pool->alive_seconds * KF_ALIVE_MISSED
+                       : 0;
+}
+
+/* True if the line is a sign of life. */
+static bool take_alive(pipe_channel *p, const char *text, size_t size)
+{
+    if (!memmem(text, size < 64 ? size : 64, KF_ALIVE_SCHEMA, strlen(KF_ALIVE_SCHEMA)))
+        return false;
+    kf_auto(cJSON) json = kf_json_parse(text, size, KF_JOB_BYTES, "sign of life", NULL);
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema"),
+                *doing = cJSON_GetObjectItemCaseSensitive(json, "doing");
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, KF_ALIVE_SCHEMA) != 0) return false;
+    if (cJSON_IsString(doing)) snprintf(p->doing, sizeof p->doing, "%s", doing->valuestring);
+    expect_life(p);
+    return true;
+}
+
 /* Sets the deadline of the next answer: the longest limit of its jobs. */
 static void set_deadline(pipe_channel *p)
 {
+    expect_life(p);
     double longest = 0;
     for (const kf_pending *job = p->jobs; job; job = job->next) longest = fmax(longest, job->limit);
     p->deadline = p->jobs ? kf_now() + longest + p->grace : 0;
@@ -390,6 +420,8 @@ static bool take_line(pipe_channel *p, const char *text, size_t size)
         fail(p, why.code == KF_ERROR_MACHINE, &why);
         return false;
     }
+    /* The last one may cross the verdict. */
+    if (take_alive(p, text, size)) return true;
     if (p->state != BUSY)
         kf_fail(&why, KF_ERROR_INPUT, "it wrote a line without a job");
     else if (take_answer(p, text, size, &why)) {
@@ -479,6 +511,10 @@ static void pipe_begin(kf_channel *channel, kf_pending *job)
     p->state = BUSY;
     double deadline = kf_now() + job->limit + p->grace;
     if (!last || deadline > p->deadline) p->deadline = deadline;
+    if (!last) {
+        snprintf(p->doing, sizeof p->doing, "%s", "reading");
+        expect_life(p);
+    }
     write_job(p);
 }
 
@@ -511,6 +547,11 @@ static void pipe_advance(kf_channel *channel, double now)
                     "no verdict within %.0f s, more than the job's own limits allow",
                     p->jobs->limit + p->grace);
         fail(p, false, &why);
+    } else if (p->silent_at && now >= p->silent_at) {
+        kf_fail(&why, KF_ERROR_MACHINE,
+                "no sign of life for %.0f s while it was %s; check that its machine still runs",
+                p->channel.pool->alive_seconds * KF_ALIVE_MISSED, p->doing);
+        fail(p, false, &why);
     }
 }
 
@@ -519,6 +560,7 @@ static int pipe_watch(const kf_channel *channel, struct pollfd fds[KF_CHANNEL_FD
     const pipe_channel *p = (const pipe_channel *)channel;
     int count = 0;
     double first = p->state == DOWN ? p->restart_at : p->deadline;
+    if (p->state == BUSY && p->silent_at && p->silent_at < first) first = p->silent_at;
     if (p->pid && p->pidfd < 0) first = kf_now() + POLL_SECONDS;
     if (!p->closing && first > 0 && first < *wake) *wake = first;
     if (!p->pid) return 0;

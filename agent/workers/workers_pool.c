@@ -10,6 +10,10 @@
 #include "worker_protocol.h"
 #include "workers_internal.h"
 
+/* No kernel is faster than its baseline by this factor, and no measurement takes as long. */
+#define MAX_SPEEDUP 1e7
+#define MAX_SECONDS 1e6
+
 /* ---- jobs and results ------------------------------------------------------------------------ */
 
 void kf_pending_free(kf_pending *job)
@@ -119,12 +123,51 @@ bool kf_pool_hello(kf_workers *pool, kf_channel *channel, const char *text, size
     channel->max_jobs = cJSON_IsNumber(jobs) && jobs->valuedouble >= 1
                             ? (size_t)fmin(jobs->valuedouble, KF_WORKER_JOBS)
                             : 1;
+    channel->writes_alive = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "alive"));
     pool->has_hello = true;
     if (!pool->environment_id) pool->environment_id = strdup(environment_id);
     if (!pool->hardware) pool->hardware = strdup(hardware);
     if (!pool->device) pool->device = strdup(device);
     return (pool->environment_id && pool->hardware && pool->device) ||
            kf_fail_memory(error, "a worker's hello");
+}
+
+/* True if a speedup is missing (NaN), or positive, in order and below MAX_SPEEDUP. An interval that
+ * says nothing ends at infinity. */
+static bool plausible_speedup(const kf_interval *i)
+{
+    if (isnan(i->value)) return isnan(i->low) && isnan(i->high);
+    return i->value > 0 && i->value < MAX_SPEEDUP && i->low >= 0 && i->low <= i->value &&
+           i->high >= i->value;
+}
+
+/* True for a time of at least 0 and below MAX_SECONDS, or NaN: unknown. */
+static bool plausible_seconds(double seconds)
+{
+    return isnan(seconds) || (seconds >= 0 && seconds < MAX_SECONDS);
+}
+
+/* Rejects figures that no judge writes: they would become the best of a run. */
+static bool check_figures(const kf_verdict *verdict, kf_error *error)
+{
+    bool good = plausible_speedup(&verdict->speedup) && plausible_seconds(verdict->build_seconds) &&
+                plausible_seconds(verdict->judge_seconds);
+    const char *where = "";
+    for (size_t i = 0; good && i < verdict->workload_count; i++) {
+        const kf_workload_verdict *w = &verdict->workloads[i];
+        where = w->workload;
+        good = plausible_speedup(&w->speedup) && plausible_speedup(&w->latency_speedup) &&
+               plausible_seconds(w->baseline_seconds) && plausible_seconds(w->candidate_seconds) &&
+               plausible_seconds(w->latency_baseline_seconds) &&
+               plausible_seconds(w->latency_candidate_seconds) && w->sets >= 0 && w->pairs >= 0;
+        for (size_t k = 0; good && k < w->output_count; k++)
+            good = w->outputs[k].figures.compared >= 0 && w->outputs[k].figures.mismatched >= 0 &&
+                   w->outputs[k].figures.mismatched <= w->outputs[k].figures.compared;
+    }
+    return good || kf_fail(error, KF_ERROR_INPUT,
+                           "its verdict has impossible figures%s%s (a time or speedup that is "
+                           "negative, too large or outside of its interval)",
+                           *where ? " for workload " : "", where);
 }
 
 static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_error *error)
@@ -139,7 +182,7 @@ static bool check_verdict(const kf_pending *job, const kf_verdict *verdict, kf_e
     if ((*task || verdict->status == KF_CORRECT) && strcmp(task, job->task_hash) != 0)
         return kf_fail(error, KF_ERROR_INPUT,
                        "its verdict is about another task than the one it was sent");
-    return true;
+    return check_figures(verdict, error);
 }
 
 bool kf_pool_has_other(const kf_workers *pool, const kf_channel *channel)

@@ -2,6 +2,8 @@
  * from DIR/verdicts. The workers decide which of them takes a job, and handle one that ends with a
  * job. This side also removes the files of jobs that no worker took. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +19,31 @@
 #define SCAN_SECONDS 0.05
 #define SLOTS_MAX 256
 
+#define HELLOS 256
+
 typedef struct slot {
     kf_pending *job;
-    /* 0: no worker took it yet. */
+    /* When the job's own limits are over. 0: no worker has taken it yet. */
     double deadline;
+    /* The time stamp of taken/ID.json, and when this side first saw it. */
+    struct timespec stamp;
+    double since;
 } slot;
+
+/* The hello of a worker: its time stamp, and when this side first saw it. */
+typedef struct hello {
+    char name[256];
+    struct timespec stamp;
+    double since;
+} hello;
 
 typedef struct spool_channel {
     kf_channel channel;
-    char *jobs, *verdicts, *workers;
-    double grace, looked;
+    char *jobs, *taken, *verdicts, *workers;
+    double grace, looked, cleaned;
     bool has_hello;
+    hello *hellos;
+    size_t hello_count;
     slot slots[SLOTS_MAX];
     size_t slot_count, used;
 } spool_channel;
@@ -35,6 +51,18 @@ typedef struct spool_channel {
 static void path_of(char path[PATH_MAX], const char *folder, const char *id)
 {
     snprintf(path, PATH_MAX, "%s/%s.json", folder, id);
+}
+
+/* Returns the seconds after which a taken job without a new time stamp is lost. Another worker
+ * takes it back after a lease, and this side waits longer than that. */
+static double lost_seconds(const spool_channel *s)
+{
+    return s->channel.pool->alive_seconds * KF_ALIVE_MISSED * 1.25;
+}
+
+static bool same_stamp(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* Returns the path of the newest hello, NULL without a hello. *count is the number of hellos. */
@@ -74,10 +102,49 @@ static void read_hello(spool_channel *s)
         kf_pool_failed(s->channel.pool, &s->channel, NULL, why.code == KF_ERROR_MACHINE, &why);
 }
 
+/* Removes the hellos of workers that ended without doing so. Compares stamps with this side's own
+ * clock, because a file server has another. */
+static void remove_old_hellos(spool_channel *s, double now)
+{
+    if (now - s->cleaned < s->channel.pool->alive_seconds) return;
+    s->cleaned = now;
+    DIR *directory = opendir(s->workers);
+    if (!directory) return;
+    size_t kept = 0;
+    kf_autofree hello *fresh = calloc(HELLOS, sizeof *fresh);
+    for (struct dirent *entry; fresh && (entry = readdir(directory)) && kept < HELLOS;) {
+        struct stat status;
+        size_t length = strlen(entry->d_name);
+        if (length < 6 || length >= sizeof fresh->name || entry->d_name[0] == '.' ||
+            strcmp(entry->d_name + length - 5, ".json") != 0 ||
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        hello *at = &fresh[kept];
+        *at = (hello){.stamp = status.st_mtim, .since = now};
+        memcpy(at->name, entry->d_name, length + 1);
+        for (size_t i = 0; i < s->hello_count; i++)
+            if (strcmp(s->hellos[i].name, at->name) == 0 &&
+                same_stamp(&s->hellos[i].stamp, &at->stamp))
+                at->since = s->hellos[i].since;
+        if (now - at->since < 3 * lost_seconds(s))
+            kept++;
+        else
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    closedir(directory);
+    if (!fresh) return;
+    free(s->hellos);
+    s->hellos = kf_steal(&fresh);
+    s->hello_count = kept;
+}
+
+/* Removes the files of a job. A worker that is still busy with it then gives no answer. */
 static void remove_files(const spool_channel *s, const kf_pending *job)
 {
     char path[PATH_MAX];
     path_of(path, s->jobs, job->id);
+    unlink(path);
+    path_of(path, s->taken, job->id);
     unlink(path);
     path_of(path, s->verdicts, job->id);
     unlink(path);
@@ -119,13 +186,27 @@ static void check_slot(spool_channel *s, slot *at, double now)
     path_of(verdict, s->verdicts, at->job->id);
     path_of(waiting, s->jobs, at->job->id);
     if (access(verdict, F_OK) != 0) {
-        bool taken = access(waiting, F_OK) != 0;
-        if (!taken) at->deadline = 0;
-        if (taken && !at->deadline)
-            at->deadline = now + at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
-        if (!taken || now < at->deadline) return;
-        kf_fail(&why, KF_ERROR_MACHINE, "a job was taken %.0f s ago and never answered",
-                at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS);
+        double limit = at->job->limit + s->grace + 2 * KF_SPOOL_LEASE_SECONDS;
+        if (access(waiting, F_OK) == 0) {
+            at->deadline = 0;
+            return;
+        }
+        struct stat status = {0};
+        path_of(waiting, s->taken, at->job->id);
+        stat(waiting, &status);
+        if (!at->deadline) at->deadline = now + limit;
+        if (!at->since || !same_stamp(&at->stamp, &status.st_mtim)) {
+            at->stamp = status.st_mtim;
+            at->since = now;
+        }
+        bool lost = now - at->since >= lost_seconds(s);
+        if (now < at->deadline && !lost) return;
+        if (lost)
+            kf_fail(&why, KF_ERROR_MACHINE,
+                    "the worker that took a job has not touched it for %.0f s; check its machine",
+                    lost_seconds(s));
+        else
+            kf_fail(&why, KF_ERROR_MACHINE, "a job was taken %.0f s ago and never answered", limit);
         fail_slot(s, at, &why);
         return;
     }
@@ -179,6 +260,16 @@ static void spool_advance(kf_channel *channel, double now)
     spool_channel *s = (spool_channel *)channel;
     if (now - s->looked < SCAN_SECONDS) return;
     s->looked = now;
+    if (access(s->jobs, F_OK) != 0 || access(s->verdicts, F_OK) != 0) {
+        kf_error why;
+        kf_fail(&why, KF_ERROR_MACHINE,
+                "the folder %s or %s is gone (%s); make it again, start its workers, and resume",
+                s->jobs, s->verdicts, strerror(errno));
+        clear_slots(s);
+        kf_pool_failed(s->channel.pool, channel, NULL, true, &why);
+        return;
+    }
+    remove_old_hellos(s, now);
     if (!s->has_hello) read_hello(s);
     for (size_t i = 0; i < s->slot_count && !channel->given_up; i++)
         if (s->slots[i].job) check_slot(s, &s->slots[i], now);
@@ -220,7 +311,9 @@ static void spool_close(kf_channel *channel)
         remove_files(s, s->slots[i].job);
         kf_pending_free(s->slots[i].job);
     }
+    free(s->hellos);
     free(s->jobs);
+    free(s->taken);
     free(s->verdicts);
     free(s->workers);
     free(s->channel.name);
@@ -261,6 +354,7 @@ kf_channel *kf_spool_open(kf_workers *pool, const char *directory, size_t jobs,
     s->slot_count = jobs < SLOTS_MAX ? jobs : SLOTS_MAX;
     if (asprintf(&s->channel.name, "spool:%s", directory) < 0) s->channel.name = NULL;
     if (s->channel.name && (s->jobs = make_folder(directory, "jobs", error)) &&
+        (s->taken = make_folder(directory, "taken", error)) &&
         (s->verdicts = make_folder(directory, "verdicts", error)) &&
         (s->workers = make_folder(directory, "workers", error)))
         return &s->channel;

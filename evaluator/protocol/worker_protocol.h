@@ -14,14 +14,22 @@
  * Hello: {"schema":"kforge-hello/1","device":"cpu","hardware":"cpu AMD EPYC 9654",
  * "conditions":"cpu AMD EPYC 9654; judge 1, runtime 53f842232d22, g++ 12.2.0","version":"0.1.0",
  * "jobs":9,"machine":{…}}. "jobs" (default 1) is how many jobs the worker takes at a time: it
- * measures one while it compiles others. It answers them in any order.
+ * measures one while it compiles others. It answers them in any order. "alive":true says that it
+ * writes signs of life for jobs that ask for them (job.h).
+ *
+ * Sign of life: {"schema":"kforge-alive/1","id":…,"doing":"compiling"} or "measuring". It is about
+ * one of the worker's jobs. An agent that missed KF_ALIVE_MISSED of them gives the worker up.
  */
 #ifndef KFORGE_WORKER_PROTOCOL_H
 #define KFORGE_WORKER_PROTOCOL_H
 
 #define KF_HELLO_SCHEMA "kforge-hello/1"
 #define KF_REFUSAL_SCHEMA "kforge-refusal/1"
+#define KF_ALIVE_SCHEMA "kforge-alive/1"
+/* Seconds between two signs of life that an agent asks for, and how many may be missing. */
+#define KF_ALIVE_SECONDS 5.0
+#define KF_ALIVE_MISSED 3
 /* A worker touches its taken files at least once in each quarter of this. */
-#define KF_SPOOL_LEASE_SECONDS 120
+#define KF_SPOOL_LEASE_SECONDS (KF_ALIVE_SECONDS * KF_ALIVE_MISSED)
 
 #endif

@@ -308,6 +308,7 @@ kf_job *kf_job_from_json(const cJSON *json, kf_error *error)
     if (!job) return NULL;
     read_device(&reader, job);
     read_known(&reader, job);
+    job->alive_seconds = kf_json_number_or(&reader, "alive", 0, 3600, 0);
     if (options) read_options(options, &job->options, &reader);
     return kf_json_finish(&reader) ? kf_steal(&job) : NULL;
 }
@@ -359,6 +360,8 @@ static cJSON *to_json(const kf_job *job, cJSON *bundle)
     if (job->known_count && !put(json, "known_code", known)) return NULL;
     for (size_t i = 0; i < job->known_count; i++)
         if (!put(known, NULL, cJSON_CreateString(job->known_code[i]))) return NULL;
+    if (job->alive_seconds > 0 && !put(json, "alive", cJSON_CreateNumber(job->alive_seconds)))
+        return NULL;
     if (!put(json, "device", cJSON_CreateString(job->device ? job->device : "")) ||
         !put_options(json, &job->options))
         return NULL;

@@ -12,16 +12,16 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* True for control characters beyond ASCII, and for characters that change the direction of text: a
- * terminal then shows another text than the file contains (CVE-2021-42574). */
+/* True for control characters beyond ASCII, and for characters that are invisible or change the
+ * direction of text: a terminal then shows another text than the file contains (CVE-2021-42574). */
 static bool changes_display(const unsigned char *bytes, size_t length)
 {
     unsigned code = length == 2 ? (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu)
                                 : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 |
                                       (bytes[length - 1] & 0x3fu);
-    return length < 4 &&
-           ((code >= 0x80 && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
-            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069));
+    return length < 4 && ((code >= 0x80 && code < 0xa0) || code == 0x061c || code == 0x200e ||
+                          code == 0x200f || code == 0x200b || (code >= 0x2028 && code <= 0x202e) ||
+                          (code >= 0x2060 && code <= 0x2069) || code == 0xfeff);
 }
 
 char *kf_text_clean(const char *bytes, size_t size, bool one_line)

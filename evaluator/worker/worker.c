@@ -1,4 +1,5 @@
-/* A judge behind a pipe: one line in, one line out.
+/* A judge behind a pipe: one line in, one line out, and signs of life in between if the job asks
+ * for them.
  *
  * If compilers do not disturb the device, the worker reads several jobs ahead, as many as its hello
  * says. Each job is built on a thread of its own. The judge stays on the thread that made it, and
@@ -6,7 +7,8 @@
  *
  * The agent may vanish at any time (kill -9, a lost connection). End of file on the input only says
  * that no more jobs follow, since a shell pipeline may close it early. A vanished agent shows at
- * the output. A thread watches the output while the judge is busy, and stops the judge.
+ * the output. A thread watches the output while the judge is busy, stops the judge, and writes the
+ * signs of life.
  */
 #include "worker.h"
 
@@ -15,6 +17,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +50,8 @@ char *kf_worker_hello(const kf_judge *judge, kf_error *error)
                 cJSON_AddStringToObject(json, "hardware", kf_judge_hardware(judge)) &&
                 cJSON_AddStringToObject(json, "conditions", kf_judge_environment_id(judge)) &&
                 cJSON_AddStringToObject(json, "version", KFORGE_VERSION) &&
-                cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge));
+                cJSON_AddNumberToObject(json, "jobs", (double)kf_judge_jobs(judge)) &&
+                cJSON_AddTrueToObject(json, "alive");
     cJSON *machine = made ? kf_judge_describe(judge) : NULL;
     if (machine && !cJSON_AddItemToObject(json, "machine", machine)) cJSON_Delete(machine);
     return print_line(made ? json : NULL, error);
@@ -109,7 +113,63 @@ typedef struct watch {
     volatile int stopped;
     int output, wake[2];
     pthread_t thread;
+    /* For the output and all below. */
+    pthread_mutex_t mutex;
+    /* As asked for by the jobs. 0: none. */
+    double alive_seconds;
+    /* When the last line was written. */
+    double written;
+    /* The job in work, and what is done with it. doing NULL: there is no job. */
+    char id[KF_JOB_ID_BYTES + 1];
+    const char *doing;
 } watch;
+
+static bool write_text(watch *w, const char *text)
+{
+    w->written = kf_now();
+    return kf_write_all(w->output, text, strlen(text)) && kf_write_all(w->output, "\n", 1);
+}
+
+static bool write_line(watch *w, const char *text, kf_error *error)
+{
+    if (!text) return false;
+    pthread_mutex_lock(&w->mutex);
+    bool written = write_text(w, text);
+    int number = errno;
+    pthread_mutex_unlock(&w->mutex);
+    return written || kf_fail(error, KF_ERROR_IO, "writing a verdict: %s", strerror(number));
+}
+
+/* Writes a sign of life if one is due. Omits it if the reader is so slow that a write could block.
+ */
+static void write_alive(watch *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    struct pollfd output = {.fd = w->output, .events = POLLOUT};
+    /* A fifth earlier, because the next look is later. */
+    if (w->doing && w->alive_seconds > 0 && kf_now() - w->written >= 0.8 * w->alive_seconds &&
+        poll(&output, 1, 0) == 1 && output.revents == POLLOUT) {
+        /* Ids need no escapes (job.h). */
+        char line[KF_JOB_ID_BYTES + 100];
+        snprintf(line, sizeof line,
+                 "{\"schema\":\"" KF_ALIVE_SCHEMA "\",\"id\":\"%s\",\"doing\":\"%s\"}", w->id,
+                 w->doing);
+        write_text(w, line);
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Notes the job in work for signs of life. NULL: no job is in work. */
+static void set_doing(watch *w, const kf_job *job, const char *doing)
+{
+    pthread_mutex_lock(&w->mutex);
+    w->doing = job ? doing : NULL;
+    if (job) {
+        snprintf(w->id, sizeof w->id, "%s", job->id);
+        w->alive_seconds = job->alive_seconds;
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
 
 static void *watch_output(void *argument)
 {
@@ -123,6 +183,7 @@ static void *watch_output(void *argument)
         int asked = w->stop ? __atomic_load_n(w->stop, __ATOMIC_RELAXED) : 0;
         if (asked) __atomic_store_n(&w->stopped, asked, __ATOMIC_RELAXED);
         if (__atomic_load_n(&w->stopped, __ATOMIC_RELAXED)) return NULL;
+        write_alive(w);
     }
 }
 
@@ -134,9 +195,11 @@ static bool watch_start(watch *w, kf_error *error)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_init(&w->mutex, NULL);
     int failed = pthread_create(&w->thread, NULL, watch_output, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return true;
+    pthread_mutex_destroy(&w->mutex);
     close(w->wake[0]);
     close(w->wake[1]);
     return kf_fail(error, KF_ERROR_MACHINE, "no thread: %s", strerror(failed));
@@ -147,6 +210,7 @@ static void watch_end(watch *w)
     /* The hang-up wakes the thread. */
     close(w->wake[1]);
     pthread_join(w->thread, NULL);
+    pthread_mutex_destroy(&w->mutex);
     close(w->wake[0]);
 }
 
@@ -205,13 +269,6 @@ static void drop_line(reader *r, size_t length)
     if (r->line.size == 0) kf_buffer_free(&r->line);
 }
 
-static bool write_line(int output, const char *text, kf_error *error)
-{
-    if (!text) return false;
-    if (kf_write_all(output, text, strlen(text)) && kf_write_all(output, "\n", 1)) return true;
-    return kf_fail(error, KF_ERROR_IO, "writing a verdict: %s", strerror(errno));
-}
-
 static bool is_blank(const char *text, size_t size)
 {
     size_t at = 0;
@@ -220,7 +277,7 @@ static bool is_blank(const char *text, size_t size)
 }
 
 /* Reads the jobs that have arrived. Waits for one only if the queue is empty. */
-static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, kf_error *error)
+static reading take_in(kf_job_queue *h, reader *r, watch *w, kf_error *error)
 {
     size_t length;
     reading got = READ_NOTHING;
@@ -236,16 +293,16 @@ static reading take_in(kf_job_queue *h, reader *r, int output, const watch *w, k
         else if (!blank)
             job = kf_worker_read_job(h->judge, r->line.data, length, NULL, &refusal, error);
         drop_line(r, length);
-        if (!blank && !job && !write_line(output, refusal, error)) return READ_FAILED;
+        if (!blank && !job && !write_line(w, refusal, error)) return READ_FAILED;
         if (job) kf_job_queue_add(h, job, NULL);
     }
     return got;
 }
 
-static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, bool *stopped,
-                        kf_error *error)
+static bool measure_one(kf_job_queue *h, size_t at, watch *w, bool *stopped, kf_error *error)
 {
     kf_error failure = {0};
+    set_doing(w, h->jobs[at].job, "measuring");
     kf_auto(kf_verdict) verdict = kf_job_queue_measure(h, at, &w->stopped, &failure);
     kf_job_queue_remove(h, at);
     /* The agent gives an interrupted job to another worker. */
@@ -253,21 +310,23 @@ static bool measure_one(kf_job_queue *h, size_t at, int output, const watch *w, 
     if (*stopped) return true;
     if (!verdict) return kf_fail_copy(error, &failure);
     kf_autofree char *answer = kf_worker_print(verdict, error);
-    return write_line(output, answer, error);
+    return write_line(w, answer, error);
 }
 
-static bool serve(kf_job_queue *h, reader *r, int output, const watch *w, kf_error *error)
+static bool serve(kf_job_queue *h, reader *r, watch *w, kf_error *error)
 {
     for (bool stopped = false; !stopped;) {
-        reading got = take_in(h, r, output, w, error);
+        set_doing(w, h->count ? h->jobs[0].job : NULL, "compiling");
+        reading got = take_in(h, r, w, error);
         if (got == READ_FAILED) return false;
         if (got == READ_END && (!h->count || __atomic_load_n(&w->stopped, __ATOMIC_RELAXED)))
             return true;
         int at = kf_job_queue_choose(h);
         if (at >= 0) {
-            if (!measure_one(h, (size_t)at, output, w, &stopped, error)) return false;
+            if (!measure_one(h, (size_t)at, w, &stopped, error)) return false;
             continue;
         }
+        set_doing(w, h->jobs[0].job, "compiling");
         struct pollfd fds[] = {
             {.fd = h->built[0], .events = POLLIN},
             {.fd = h->count < h->most && !r->ended ? r->input : -1, .events = POLLIN}};
@@ -280,14 +339,13 @@ bool kf_worker_serve(kf_judge *judge, int input, int output, const volatile int 
                      kf_error *error)
 {
     kf_autofree char *hello = kf_worker_hello(judge, error);
-    if (!write_line(output, hello, error)) return false;
     watch w = {.stop = stop, .output = output};
-    if (!watch_start(&w, error)) return false;
+    if (!hello || !watch_start(&w, error)) return false;
     reader r = {.input = input};
     kf_job_queue h;
-    bool served = kf_job_queue_open(&h, judge, error);
+    bool served = write_line(&w, hello, error) && kf_job_queue_open(&h, judge, error);
     if (served) {
-        served = serve(&h, &r, output, &w, error);
+        served = serve(&h, &r, &w, error);
         kf_job_queue_close(&h);
     }
     watch_end(&w);

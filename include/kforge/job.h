@@ -7,7 +7,10 @@
  * The answer is a verdict ("kforge-verdict/1") with the same id. Each is one line. At its start a
  * worker writes {"schema":"kforge-hello/1","device":…,"version":…} once.
  *
- * "flags", "device", "known_code", "options" and every key of "options" are optional. Reading is
+ * "alive" asks for signs of life: at least every so many seconds until its last verdict, the worker
+ * writes {"schema":"kforge-alive/1","id":…,"doing":"measuring"}. 0, the default: none.
+ *
+ * "flags", "device", "known_code", "alive", "options" and its keys are optional. Reading is
  * strict, because a job may come from another machine. A job belongs to one thread at a time.
  */
 #ifndef KFORGE_JOB_H
@@ -88,6 +91,8 @@ typedef struct kf_job {
     size_t flag_count;
     /* the device that the sender expects: "cpu", "cuda:0", …; "" for any */
     char *device;
+    /* seconds between two signs of life; 0: none */
+    double alive_seconds;
     /* hashes of machine code that the sender has verdicts for. The judge builds a candidate with
      * one of them, but does not measure it (finding "code.known"). */
     char **known_code;

@@ -53,6 +53,14 @@ lint_links() {
     return $status
 }
 
+# The agent prints only to the streams of agent/cli/terminal.h, which keep foreign control
+# characters from a terminal.
+lint_terminal() {
+    local calls='puts|putchar|perror|vprintf|printf' escape='\\(033|x1b|e)\['
+    ! git -C "$root" grep -nE "$escape|\b($calls)\(|\b(stdout|stderr)\b[,)]" -- \
+        'agent/*.c' ':!agent/main.c' ':!agent/cli/terminal.c' ':!agent/export/package_test.c'
+}
+
 # Folders, circles, types and words (tests/ci/layers).
 lint_layers() {
     "$root/tests/ci/layers"
@@ -62,5 +70,6 @@ lint_check format lint_format
 lint_check tidy lint_tidy
 lint_check shell lint_shell
 lint_check links lint_links
+lint_check terminal lint_terminal
 lint_check layers lint_layers
 [ -n "${stages+x}" ] || exit $((${failed:-0} > 0))

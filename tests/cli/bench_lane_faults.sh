@@ -51,6 +51,15 @@ json 'o["scores"]["solved"] == 8 and o["scores"]["void"] == 0'
 [ "$(jobs broken)" -le 6 ] || fail "not left out after six jobs: $(jobs broken)"
 [ "$(jobs asked)" = 8 ] || fail "$(jobs asked) replies for eight samples"
 
+# ---- the slow one is broken: the quick one has ended when it gets the task, and starts again with
+# descriptors that the other's had
+export KFORGE_STORE=$work/again.db
+rm -f broken asked
+expect 0 bench suite --only p1 --only p2 --model 'exec:./ask.sh {task}' --workers "$fake" \
+    --workers "FAKE_SLEEP=2 $broken" --json
+json 'o["scores"]["solved"] == 2 and o["scores"]["void"] == 0'
+case $err in *"its process ended"*) fail "a report is lost: $err" ;; esac
+
 # ---- both: ended by six of one of them, or by tasks in a row that neither could judge, whichever comes first
 export KFORGE_STORE=$work/both.db
 rm -f broken

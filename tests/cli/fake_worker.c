@@ -20,7 +20,7 @@
  *   // fake: build 0.2            seconds to build
  *   // fake: build until FILE     building ends once FILE exists
  *   // fake: worker die           the worker ends without an answer. Others: hang, garbage,
- *                                 wrong-id, wrong-source, twice, endless
+ *                                 wrong-id, wrong-source, twice, endless, stop
  *   // fake: once FILE            the `worker` line applies only until FILE exists, and then
  *                                 creates it
  *
@@ -202,6 +202,7 @@ static bool misbehaves(const kf_job *job, char *how, size_t size)
 static void misbehave(const char *how)
 {
     if (strcmp(how, "die") == 0) _exit(3);
+    if (strcmp(how, "stop") == 0) raise(SIGSTOP);
     if (strcmp(how, "hang") == 0)
         for (;;) pause();
     if (strcmp(how, "garbage") == 0) kf_write_all(1, "?!\n", 3);

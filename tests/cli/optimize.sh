@@ -260,4 +260,24 @@ done
 expect 0 optimize "$task" --workers "$fake" --cost 5 --json --store money.db
 expect 0 show latest --json --store money.db
 json 'o["options"]["time"] == 40 and o["options"]["cost"] == 5'
+# A task that can't be judged ends the run at its first verdict, before a model is asked. The message
+# names the fault.
+verdicts() {
+    python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("select count(*) from verdict").fetchone()[0])' "$KFORGE_STORE"
+}
+ends_at_once() {
+    export KFORGE_STORE=$work/task.db
+    rm -f task.db*
+    expect 2 optimize broken --device cpu --time 60s --model "exec:touch $work/asked"
+    case $err in *"the task can't be judged: "*"$1"*) ;; *) fail "does not name the fault: $err" ;; esac
+    [ ! -e asked ] || fail "a model was asked about a task that can't be judged"
+    [ "$(verdicts)" = 1 ] || fail "$(verdicts) verdicts"
+}
+rm -f asked
+cp -r "$root/tasks/axpy" broken
+sed -i '1i #error no baseline' broken/baseline.cu
+ends_at_once "baseline.cu:1:2: error"
+sed -i '1d; s/y\[i\] = a/y[i] = 1.5f + a/' broken/baseline.cu
+ends_at_once "baseline disagrees with its oracle"
 finish

@@ -247,6 +247,33 @@ static void replies_are_understood(void **state)
     }
 }
 
+/* Models write halves of surrogate pairs. cJSON refuses them, and a refused event would be a
+ * repeated and paid request. */
+static void half_characters_are_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sent, *text;
+    } halves[] = {
+        {"a\\ud83d!", "a\xef\xbf\xbd!"},
+        {"a\\ude00!", "a\xef\xbf\xbd!"},
+        {"\\ud83d\\ud83d\\ude00", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+        {"\\uD83D\\n", "\xef\xbf\xbd\n"},
+        {"\\\\ud83d", "\\ud83d"},
+        {"\\ud83d", "\xef\xbf\xbd"},
+        {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
+    };
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        char event[300];
+        snprintf(event, sizeof event, CHAT("{\"content\":\"%s\"}", "\"stop\""), halves[i].sent);
+        kf_answer answer;
+        kf_answer_open(&answer);
+        assert_true(kf_answer_event(&answer, &kf_dialect_chat, "", event, strlen(event)));
+        assert_string_equal(answer.text.data, halves[i].text);
+        kf_answer_close(&answer);
+    }
+}
+
 static void what_a_call_has_cost_is_taken_over(void **state)
 {
     (void)state;
@@ -367,6 +394,7 @@ int test_program(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_are_understood),
+        cmocka_unit_test(half_characters_are_replaced),
         cmocka_unit_test(what_a_call_has_cost_is_taken_over),
         cmocka_unit_test(requests_go_on),
         cmocka_unit_test(efforts_become_budgets),

@@ -291,7 +291,8 @@ static kf_config *config_from(const char *text)
 {
     kf_config *config = calloc(1, sizeof *config);
     config->count = 1;
-    config->files[0] = (kf_config_file){strdup("/p/kforge.json"), strdup("/p"), cJSON_Parse(text)};
+    config->files[0] = (kf_config_file){
+        .path = strdup("/p/kforge.json"), .folder = strdup("/p"), .json = cJSON_Parse(text)};
     assert_non_null(config->files[0].json);
     return config;
 }

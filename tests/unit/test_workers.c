@@ -65,6 +65,65 @@ static void worker_hangs(void **state)
     /* The next one has as long to answer. */
     survives_once("hang", "no verdict within", 3);
 }
+/* A stopped worker answers nothing, and its process does not end. */
+static void worker_is_silent(void **state)
+{
+    (void)state;
+    char source[600], file[512];
+    snprintf(file, sizeof file, "%s/stop", folder);
+    snprintf(source, sizeof source, "// fake: worker stop\n// fake: once %s\n// fake: speed 2\n",
+             file);
+    kf_error error = {0};
+    const char *spec = FAKE_WORKER;
+    kf_auto(kf_workers) workers = kf_workers_open(
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.5}, &error);
+    assert_non_null(workers);
+    submit(workers, "job", 1, source);
+    kf_workers_result result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    const char *news = kf_workers_news(workers);
+    assert_true(news && says(news, "no sign of life for 2 s while it was reading"));
+    kf_workers_result_free(&result);
+}
+
+/* Signs of life keep a slow worker: its job takes several times as long as a silent one would be
+ * given. They also come between the jobs of a worker that has several. */
+static void slow_worker_lives(void **state)
+{
+    (void)state;
+    setenv("FAKE_JOBS", "2", 1);
+    kf_error error = {0};
+    const char *spec = FAKE_WORKER;
+    kf_auto(kf_workers) workers = kf_workers_open(
+        &spec, 1, &(kf_workers_options){.grace_seconds = 600, .alive_seconds = 0.7}, &error);
+    assert_non_null(workers);
+    submit(workers, "a", 1, "// fake: sleep 5\n");
+    submit(workers, "b", 2, "// fake: build 4\n// fake: sleep 3\n");
+    for (int i = 0; i < 2; i++) {
+        kf_workers_result result = next(workers);
+        assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+        kf_workers_result_free(&result);
+    }
+    assert_null(kf_workers_news(workers));
+}
+
+/* Figures that no judge writes are a broken worker's, and not a new best. */
+static void worker_writes_impossible_figures(void **state)
+{
+    (void)state;
+    static const char *const speeds[] = {"1e300", "-2", "inf", "0", "1e8"};
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
+        char source[100];
+        snprintf(source, sizeof source, "// fake: speed %s\n", speeds[i]);
+        kf_auto(kf_workers) workers = open_one(FAKE_WORKER, 0);
+        submit(workers, "job", 1, source);
+        kf_workers_result result = next(workers);
+        if (result.outcome != KF_WORKERS_LOST || !says(result.error.text, "impossible figures"))
+            fail_msg("speed %s: %s", speeds[i], result.error.text);
+        kf_workers_result_free(&result);
+    }
+}
+
 static void worker_writes_garbage(void **state)
 {
     (void)state;
@@ -485,6 +544,9 @@ int test_program(void)
         TEST(judges),
         TEST(worker_dies),
         TEST(worker_hangs),
+        TEST(worker_is_silent),
+        TEST(slow_worker_lives),
+        TEST(worker_writes_impossible_figures),
         TEST(worker_writes_garbage),
         TEST(worker_mistakes_the_job),
         TEST(worker_mistakes_the_source),

@@ -200,6 +200,80 @@ static void spool_takes_over(void **state)
     end_worker(next_worker, SIGTERM);
 }
 
+/* Opens a folder with one job at a time and quick signs of life. */
+static kf_workers *open_quick(const char *spec, double alive_seconds)
+{
+    kf_error error = {0};
+    kf_workers *workers =
+        kf_workers_open(&spec, 1, &(kf_workers_options){.alive_seconds = alive_seconds}, &error);
+    if (!workers) fail_msg("%s: %s", spec, error.text);
+    return workers;
+}
+
+/* The only worker stops with a job, and no other worker takes the job back. */
+static void spool_notices_a_lost_worker(void **state)
+{
+    (void)state;
+    char path[600], source[700];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(1);
+    kf_auto(kf_workers) workers = open_quick(spec, 0.4);
+    pid_t pid = start_spool_worker(path, false);
+    snprintf(source, sizeof source,
+             "// fake: worker stop\n// fake: once %s/once\n// fake: speed 1\n", folder);
+    submit(workers, "t", 1, source);
+    kf_workers_result result;
+    kf_error error;
+    const char *news = NULL;
+    for (double until = kf_now() + 60; !news && kf_now() < until; news = kf_workers_news(workers))
+        assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
+    assert_true(news && says(news, "has not touched it"));
+    assert_int_equal(count_files("jobs"), 1);
+    kill(pid, SIGCONT);
+    result = next(workers);
+    assert_int_equal(result.outcome, KF_WORKERS_JUDGED);
+    kf_workers_result_free(&result);
+    end_worker(pid, SIGTERM);
+}
+
+static void spool_without_its_folder(void **state)
+{
+    (void)state;
+    char path[700];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(1);
+    kf_auto(kf_workers) workers = open_one(spec, 0);
+    submit(workers, "t", 1, "x");
+    kf_workers_result result;
+    kf_error error = {0};
+    assert_int_equal(kf_workers_wait(workers, 0.1, &result, &error), 0);
+    kf_directory_remove(path, NULL);
+    double started = kf_now();
+    assert_int_equal(kf_workers_wait(workers, 60, &result, &error), -1);
+    assert_true(kf_now() - started < 30 && says(error.text, "is gone"));
+}
+
+static void spool_removes_old_hellos(void **state)
+{
+    (void)state;
+    char path[600], dead[700];
+    snprintf(path, sizeof path, "%s/s", folder);
+    kf_autofree char *spec = spool_spec(1);
+    kf_auto(kf_workers) workers = open_quick(spec, 1);
+    pid_t pid = start_spool_worker(path, false);
+    kf_workers_result result;
+    kf_error error;
+    for (double until = kf_now() + 60; !kf_workers_hardware(workers) && kf_now() < until;)
+        kf_workers_wait(workers, 0.05, &result, &error);
+    snprintf(dead, sizeof dead, "%s/workers/dead.json", path);
+    touch(dead);
+    for (double until = kf_now() + 60; access(dead, F_OK) == 0 && kf_now() < until;)
+        assert_int_equal(kf_workers_wait(workers, 0.05, &result, &error), 0);
+    assert_int_not_equal(access(dead, F_OK), 0);
+    assert_int_equal(count_files("workers"), 1);
+    end_worker(pid, SIGTERM);
+}
+
 static void spool_gives_back(void **state)
 {
     (void)state;
@@ -305,6 +379,9 @@ int test_program(void)
         TEST(spool_builds_ahead),
         TEST(spool_gives_several_back),
         TEST(spool_takes_over),
+        TEST(spool_notices_a_lost_worker),
+        TEST(spool_without_its_folder),
+        TEST(spool_removes_old_hellos),
         TEST(spool_gives_back),
         TEST(withdraws),
         TEST(spool_leaves_a_broken_machine_out),

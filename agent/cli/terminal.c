@@ -1,0 +1,131 @@
+#include "terminal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "kforge/cleanup.h"
+#include "kforge/verdict.h"
+#include "utf8.h"
+
+#define STREAMS 2
+
+typedef struct stream {
+    FILE *under, *out;
+    bool terminal;
+    /* The first bytes of a character that was cut at the end of the last write. */
+    char cut[4];
+    size_t cut_size;
+} stream;
+
+static stream streams[STREAMS];
+static size_t stream_count;
+
+static const struct {
+    const char *style, *sequence;
+} styles[] = {
+    {KF_STYLE_PLAIN, "\033[0m"},  {KF_STYLE_BOLD, "\033[1m"},    {KF_STYLE_RED, "\033[31m"},
+    {KF_STYLE_GREEN, "\033[32m"}, {KF_STYLE_YELLOW, "\033[33m"}, {KF_STYLE_CLEAR, "\r\033[K"},
+};
+
+/* Returns the sequence for the style at `text`, or NULL. All styles have three bytes. */
+static const char *sequence_at(const char *text)
+{
+    for (size_t i = 0; i < sizeof styles / sizeof *styles; i++)
+        if (strncmp(text, styles[i].style, 3) == 0) return styles[i].sequence;
+    return NULL;
+}
+
+/* Returns how many bytes at the end of `text` begin a character that is not complete. */
+static size_t unfinished(const char *text, size_t size)
+{
+    for (size_t back = 1; back <= 3 && back <= size; back++) {
+        unsigned char c = (unsigned char)text[size - back];
+        if ((c & 0xc0) == 0x80) continue;
+        size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        return length > back ? back : 0;
+    }
+    return 0;
+}
+
+/* Prints cleaned text. In a file or a pipe it has no styles. */
+static bool print_clean(const stream *s, const char *text, size_t size)
+{
+    kf_autofree char *clean = kf_text_clean(text, size, false);
+    if (!clean) return false;
+    for (const char *at = clean; *at;) {
+        const char *sequence = sequence_at(at);
+        size_t length = strcspn(at, "\xef");
+        if (sequence) {
+            if (s->terminal) fputs(sequence, s->under);
+            at += 3;
+        } else {
+            /* At least the byte at which the search stopped. */
+            length += !length;
+            fwrite(at, 1, length, s->under);
+            at += length;
+        }
+    }
+    return !ferror(s->under);
+}
+
+/* The stream's write function. See fopencookie. */
+static ssize_t write_clean(void *cookie, const char *data, size_t size)
+{
+    stream *s = cookie;
+    kf_autofree char *text = malloc(s->cut_size + size);
+    if (!text) return errno = ENOMEM, 0;
+    memcpy(text, s->cut, s->cut_size);
+    memcpy(text + s->cut_size, data, size);
+    size_t all = s->cut_size + size, rest = unfinished(text, all);
+    bool printed = print_clean(s, text, all - rest) && fflush(s->under) == 0;
+    memcpy(s->cut, text + all - rest, rest);
+    s->cut_size = rest;
+    return printed ? (ssize_t)size : 0;
+}
+
+FILE *kf_terminal_stream(FILE *under, bool buffered)
+{
+    if (stream_count == STREAMS) return under;
+    stream *s = &streams[stream_count];
+    *s = (stream){.under = under, .terminal = isatty(fileno(under))};
+    s->out = fopencookie(s, "w", (cookie_io_functions_t){.write = write_clean});
+    if (!s->out) return under;
+    setvbuf(s->out, NULL, !buffered ? _IONBF : s->terminal ? _IOLBF : _IOFBF, BUFSIZ);
+    stream_count++;
+    return s->out;
+}
+
+static stream *stream_of(FILE *out)
+{
+    for (size_t i = 0; i < stream_count; i++)
+        if (streams[i].out == out) return &streams[i];
+    return NULL;
+}
+
+FILE *kf_exact_stream(FILE *out)
+{
+    const stream *s = stream_of(out);
+    if (!s || s->terminal) return out;
+    /* A failure stays set, and kf_terminal_flush reports it. */
+    fflush(out);
+    return s->under;
+}
+
+bool kf_print_exact(FILE *out, const char *data, size_t size)
+{
+    return fwrite(data, 1, size, kf_exact_stream(out)) == size;
+}
+
+bool kf_terminal_flush(FILE *out)
+{
+    stream *s = stream_of(out);
+    bool failed = ferror(out) || (s && ferror(s->under));
+    errno = 0;
+    failed |= fflush(out) != 0;
+    if (!s) return !failed;
+    s->cut_size = 0;
+    return fflush(s->under) == 0 && !failed;
+}
