@@ -2,7 +2,8 @@
 // rule: CUB in a block
 // expect: correct
 // devices: cuda
-#include <cub/cub.cuh>
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 // rule: CUB with its own temporary storage
 // expect: correct
 // devices: cuda
-#include <cub/cub.cuh>
+#include <cub/device/device_segmented_radix_sort.cuh>
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <vector>
