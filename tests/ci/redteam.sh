@@ -35,7 +35,7 @@ faster than it is. A verdict that blames the task or the machine for your candid
 
 Put files into `attacks/TASK/NAME.cu`. Their first lines are:
 
-    // One sentence on what the file does.
+    // One sentence on the attack.
     // rule: T8
     // expect: wrong_result output.mismatch
 

@@ -3,7 +3,7 @@
 # run, and prints one table at the end.
 #
 #   verdicts      all that came
-#   correct       with a time, or of a file whose calls are too short for one
+#   correct       with a time
 #   accused       blamed on the candidate, except a wrong result; the table lists rule and file
 #   wrong         a wrong result
 #   suspected     correct in the end, after the clock alone had accused it (flag clock.accused)
@@ -67,7 +67,7 @@ findings = [f for f in findings if f["status"] == verdict["status"]] or findings
 rule = findings[0]["rule"] if findings else "-"
 status, blame = verdict["status"], verdict["blame"]
 if status == "correct":
-    timed = any(w["timed"] and w["pairs"] for w in verdict["workloads"])
+    timed = isinstance((verdict.get("speedup") or {}).get("value"), (int, float))
     accused = [f for f in verdict["flags"] if f.startswith("clock.accused")]
     kind = "suspected" if accused else "correct" if timed else "unmeasured"
     rule = accused[0] if accused else rule

@@ -14,17 +14,17 @@ struct source {
         cudaMallocPitch((void **)&memory, &pitch, cols * 4, rows);
         cudaMemcpy2DAsync(memory, pitch, from, cols * 4, cols * 4, rows, cudaMemcpyDeviceToDevice,
                           stream);
-        cudaResourceDesc what = {};
-        what.resType = cudaResourceTypePitch2D;
-        what.res.pitch2D.devPtr = memory;
-        what.res.pitch2D.desc = cudaCreateChannelDesc<float>();
-        what.res.pitch2D.width = cols;
-        what.res.pitch2D.height = rows;
-        what.res.pitch2D.pitchInBytes = pitch;
+        cudaResourceDesc resource = {};
+        resource.resType = cudaResourceTypePitch2D;
+        resource.res.pitch2D.devPtr = memory;
+        resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+        resource.res.pitch2D.width = cols;
+        resource.res.pitch2D.height = rows;
+        resource.res.pitch2D.pitchInBytes = pitch;
         cudaTextureDesc how = {};
         how.addressMode[0] = how.addressMode[1] = cudaAddressModeBorder;
         how.filterMode = cudaFilterModePoint;
-        cudaCreateTextureObject(&texture, &what, &how, nullptr);
+        cudaCreateTextureObject(&texture, &resource, &how, nullptr);
     }
     ~source()
     {

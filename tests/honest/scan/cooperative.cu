@@ -1,4 +1,4 @@
-// One cooperative launch scans parts, waits for the whole grid, and adds what comes before.
+// One cooperative launch scans parts, waits for the whole grid, and adds the parts before.
 // rule: cooperative launches
 // expect: correct
 #include <cooperative_groups.h>

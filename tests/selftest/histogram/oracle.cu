@@ -8,7 +8,8 @@ __global__ void count_keys(const uint8_t *keys, int32_t *counts, int64_t n)
         atomicAdd(&counts[keys[i]], 1);
 }
 
-extern "C" void histogram_oracle(const uint8_t *keys, int32_t *counts, int64_t n, cudaStream_t stream)
+extern "C" void histogram_oracle(const uint8_t *keys, int32_t *counts, int64_t n,
+                                 cudaStream_t stream)
 {
     cudaMemsetAsync(counts, 0, 256 * sizeof *counts, stream);
     count_keys<<<(unsigned)((n + 1023) / 1024), 256, 0, stream>>>(keys, counts, n);

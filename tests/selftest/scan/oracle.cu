@@ -17,7 +17,8 @@ __global__ void sum_parts(const int32_t *x, int32_t *sums, int64_t n, int64_t pa
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-__global__ void scan_parts(const int32_t *x, const int32_t *sums, int32_t *y, int64_t n, int64_t part)
+__global__ void scan_parts(const int32_t *x, const int32_t *sums, int32_t *y, int64_t n,
+                           int64_t part)
 {
     int64_t end = (blockIdx.x + 1) * part < n ? (blockIdx.x + 1) * part : n;
     int32_t before = 0;
