@@ -66,8 +66,8 @@ static bool encode(CUtensorMap *map, const float *matrix, int64_t rows, int64_t 
     static void *found;
     cudaDriverEntryPointQueryResult status;
     if (!found)
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault,
-                                         &status);
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, CUDA_VERSION,
+                                         cudaEnableDefault, &status);
     auto encode_tiled = (decltype(cuTensorMapEncodeTiled) *)found;
     cuuint64_t sizes[] = {(cuuint64_t)cols, (cuuint64_t)rows}, pitch[] = {(cuuint64_t)cols * 4};
     cuuint32_t box[] = {TILE, TILE}, steps[] = {1, 1};

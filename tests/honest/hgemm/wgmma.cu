@@ -1,4 +1,4 @@
-// A warpgroup multiplies with wgmma from shared memory in its core matrix layout.
+// A warpgroup multiplies with wgmma from shared memory. Other processors take a plain loop.
 // rule: wgmma
 // expect: correct
 // devices: cuda
@@ -54,6 +54,15 @@ __global__ void multiply(const __half *A, const __half *B, __half *C, int64_t m,
         int64_t i = top + thread / 32 * 16 + thread % 32 / 4 + e / 2 * 8;
         int64_t j = left + thread % 4 * 2 + e % 2;
         if (i < m && j < n) C[i * n + j] = __float2half(c[e]);
+    }
+#else
+    for (int e = threadIdx.x; e < M * N; e += 128) {
+        int64_t i = (int64_t)blockIdx.y * M + e / N, j = (int64_t)blockIdx.x * N + e % N;
+        if (i >= m || j >= n) continue;
+        float sum = 0;
+        for (int64_t p = 0; p < k; p++)
+            sum += __half2float(A[i * k + p]) * __half2float(B[p * n + j]);
+        C[i * n + j] = __float2half(sum);
     }
 #endif
 }

@@ -16,7 +16,7 @@ template <typename function> static function *entry_point(const char *name)
 {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult status;
-    cudaGetDriverEntryPointByVersion(name, &found, 12050, cudaEnableDefault, &status);
+    cudaGetDriverEntryPointByVersion(name, &found, CUDA_VERSION, cudaEnableDefault, &status);
     return (function *)found;
 }
 #define DRIVER(name) entry_point<decltype(name)>(#name)
@@ -58,9 +58,13 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
         multiply<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(x, y, a, n);
         return;
     }
+    /* Where an event may not pass between the contexts, the host joins the streams. */
     cudaEventRecord(fork, stream);
-    cudaStreamWaitEvent(side, fork, 0);
+    if (cudaStreamWaitEvent(side, fork, 0) != cudaSuccess) cudaStreamSynchronize(stream);
     multiply<<<(unsigned)((n + 255) / 256), 256, 0, side>>>(x, y, a, n);
-    cudaEventRecord(join, side);
-    cudaStreamWaitEvent(stream, join, 0);
+    if (cudaEventRecord(join, side) == cudaSuccess)
+        cudaStreamWaitEvent(stream, join, 0);
+    else
+        cudaStreamSynchronize(side);
+    cudaGetLastError();
 }

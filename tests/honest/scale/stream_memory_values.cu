@@ -16,7 +16,7 @@ template <typename function> static function *entry_point(const char *name)
 {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult status;
-    cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &status);
+    cudaGetDriverEntryPointByVersion(name, &found, CUDA_VERSION, cudaEnableDefault, &status);
     return (function *)found;
 }
 
@@ -30,6 +30,7 @@ extern "C" void scale(const float *x, float *y, float a, int64_t n, cudaStream_t
         cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
         cudaMalloc(&flags, 2 * sizeof *flags);
         cudaMemset(flags, 0, 2 * sizeof *flags);
+        cudaDeviceSynchronize();
     }
     turn++;
     CUdeviceptr begin = (CUdeviceptr)flags, end = (CUdeviceptr)(flags + 1);

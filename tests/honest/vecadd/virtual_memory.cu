@@ -16,7 +16,7 @@ template <typename function> static function *entry_point(const char *name)
 {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult status;
-    cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &status);
+    cudaGetDriverEntryPointByVersion(name, &found, CUDA_VERSION, cudaEnableDefault, &status);
     return (function *)found;
 }
 #define DRIVER(name) entry_point<decltype(name)>(#name)
