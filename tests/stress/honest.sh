@@ -43,7 +43,9 @@ trap 'stopped=130; [ -z "$judge" ] || kill -TERM "$judge" 2>/dev/null' INT TERM 
 for ((i = 0; i < load; i++)); do
     (
         trap - EXIT INT TERM HUP
-        while kill -0 $$ 2>/dev/null; do for ((j = 0; j < 200000; j++)); do :; done; done
+        while read -r _ _ state _ </proc/$$/stat && [ "$state" != Z ]; do
+            for ((j = 0; j < 200000; j++)); do :; done
+        done 2>/dev/null
     ) &
     loops+=($!)
 done
