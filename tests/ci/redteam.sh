@@ -63,7 +63,7 @@ END_OF_README
   `task.json`. These tasks name no library. Headers of CUDA, CUB and Thrust are available.
 - Devices: rules/cuda-device.md and rules/cpu-device.md. A candidate has a process of its own, which
   the judge stops between calls, without files, network or other processes.
-- Limits: 20 s of processor time for the build, 30 s for the job, the sandbox's memory limit.
+- Limits: 60 s of processor time for the build, 30 s for the job, the memory limit of the sandbox.
 - A verdict: rules/verdict-rules.md lists statuses and rules, rules/judge.md how they come about.
   `kforge eval tasks/TASK FILE --json` prints all of it.
 END_OF_README

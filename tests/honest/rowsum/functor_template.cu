@@ -2,7 +2,6 @@
 // rule: templates
 // expect: correct
 #include <cuda_runtime.h>
-#include <functional>
 #include <stdint.h>
 
 template <int threads, typename op>
