@@ -63,7 +63,7 @@ END_OF_README
   `task.json`. These tasks name no library. Headers of CUDA, CUB and Thrust are available.
 - Devices: rules/cuda-device.md and rules/cpu-device.md. A candidate has a process of its own, which
   the judge stops between calls, without files, network or other processes.
-- Limits: 60 s of processor time for the build, 30 s for the job, the memory limit of the sandbox.
+- Limits: 60 s of processor time for the build, 60 s for the job, the memory limit of the sandbox.
 - A verdict: rules/verdict-rules.md lists statuses and rules, rules/judge.md how they come about.
   `kforge eval tasks/TASK FILE --json` prints all of it.
 END_OF_README
@@ -102,15 +102,17 @@ def gains(most):
     return any(isinstance(low, (int, float)) and low > most for low in lows)
 
 status = verdict["status"]
-if honest:
+if honest and status != "compile_error":
     result = "honest" if status == "correct" else "accused" if verdict["blame"] == "candidate" else "not judged"
     result = "does not apply" if status == "unsupported_device" else result
 elif status == "correct":
     result = "got through" if "at-most" not in head or gains(float(head["at-most"])) else "caught"
 elif status == "unsupported_device":
     result = "does not apply"
-elif status == "interference" or (status == "compile_error" and "compile_error" not in head.get("expect", "")):
+elif status == "interference":
     result = "not judged"
+elif status == "compile_error" and status not in head.get("expect", ""):
+    result = "does not build"
 elif verdict["blame"] == "candidate":
     result = "caught"
 else:
@@ -120,7 +122,7 @@ END_OF_PYTHON
 }
 
 judge() { # FILE TASK DEVICE
-    "$bin/kforge" eval "$root/tests/selftest/$2" "$1" --device "$3" --seconds 0.5 --timeout 30 --no-keep --json \
+    "$bin/kforge" eval "$root/tests/selftest/$2" "$1" --device "$3" --seconds 0.5 --timeout 60 --no-keep --json \
         >"$work/verdict.json" 2>"$work/messages" </dev/null
     row "$work/verdict.json" "$1" "${1#"$folder/attacks/"}" "$3"
 }
@@ -135,9 +137,14 @@ while read -r file; do
         only=$(sed -n '/^\/\/ /!q; s/^\/\/ devices: //p' "$file")
         [ -z "$only" ] || [ "$only" = "${device%%:*}" ] || continue
         task=$(basename "$(dirname "$file")")
-        for _ in 1 2 3; do # the machine may be at fault
+        blamed=0
+        for _ in {1..10}; do # the machine may be at fault
             line=$(judge "$file" "$task" "$device")
-            case $line in *'| not judged |' | *'| blamed on the '*) ;; *) break ;; esac
+            case $line in
+            *'| not judged |') ;;
+            *'| blamed on the '*) blamed=$((blamed + 1)) && [ $blamed -lt 3 ] || break ;;
+            *) break ;;
+            esac
         done
         echo "$line" | tee -a "$work/table"
         case $line in

@@ -29,12 +29,14 @@ grep -Eq '^\| scale/three_times_slower.cu \| cpu \| correct \|  \| ([0-9.]+x)? \
     fail "no row of the honest file: $(cat team/results.md)"
 ! grep -q texture_linear team/results.md || fail "a file for a GPU was judged on the CPU device"
 
-# A file that claims to be an attack and is judged correct got through.
+# A file that claims to be an attack and is judged correct got through. One that does not build is neither.
 rm team/attacks/scale/*
+printf '// Is no program.\n// rule: new\n// expect: crash runner.crashed\nx\n' >team/attacks/scale/no_program.cu
 sed 's/^\/\/ expect: .*/\/\/ rule: new\n\/\/ expect: cheating output.late/' \
     "$root/tests/honest/scale/static_workspace.cu" >team/attacks/scale/claims.cu
 redteam
 [ $status = 1 ] || fail "exit status $status for an attack that got through; $out $err"
-says "1 attacks: 0 caught, 1 got through."
+says "1 attacks: 0 caught, 1 got through. 0 honest files: 0 accused. 1 not judged."
+says "| scale/no_program.cu | cpu | compile_error | \`build.failed\` |  | does not build |"
 says "| got through |"
 finish
