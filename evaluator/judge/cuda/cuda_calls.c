@@ -19,6 +19,7 @@ bool kf_cuda_scratch_need(kf_cuda_device *gpu, kf_cuda_scratch *scratch, size_t 
     if (scratch->bytes >= bytes) return true;
     size_t wanted = 1 << 20;
     while (wanted < bytes) wanted *= 2;
+    kf_cuda_hold_break(gpu);
     if (scratch->pointer) {
         gpu->cuda.stream_synchronize(gpu->stream);
         gpu->cuda.release(scratch->pointer);

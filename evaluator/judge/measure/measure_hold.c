@@ -1,0 +1,142 @@
+/* Batches on a device that does not stop with its runner (device.h: hold, withhold, release).
+ *
+ * Such a device is held from before a side's inputs are filled until the clock of its batch runs.
+ * Each side has inputs of its own, because the candidate could work on those of the baseline during
+ * the baseline's batch. If other work ran in a hold, its pair does not count. So work before the
+ * clock gains nothing, seen or not.
+ *
+ * Some holds, chosen at random, are longer than the GPU lets one context run while another waits.
+ * They show work that waits for inputs. The judge accuses a candidate only if most of them were
+ * interrupted, and if no hold is interrupted after the end of its process. Otherwise another
+ * program uses the GPU. */
+#include "measure_internal.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* Seconds of a long hold: at least, and the random part. */
+#define PROBE_SECONDS 0.006
+#define PROBE_MORE 0.002
+/* The first holds are long, and later one of so many. */
+#define FIRST_PROBES 3
+#define PROBES_PART 8
+/* Interrupted long holds before the judge looks at the device without the candidate. */
+#define MIN_BUSY 3
+/* Long holds without the candidate. */
+#define CONTROLS 8
+
+bool kf_measurement_holds(const kf_measurement *r)
+{
+    return r->device->buffers.hold && r->schedule.timed;
+}
+
+bool kf_measurement_hold(kf_measurement *r, kf_error *error)
+{
+    if (!kf_measurement_holds(r)) return true;
+    /* The context of a starting runner would interrupt the hold. */
+    kf_runner_pool_pause(r->bench->pool);
+    return r->device->buffers.hold(r->sets, error);
+}
+
+/* Sleeps with the device held. That time is not the candidate's. */
+static void wait_held(kf_measurement *r)
+{
+    double seconds = PROBE_SECONDS + PROBE_MORE * kf_choices_below(&r->choices, 1000) / 1000,
+           began = kf_now();
+    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+    kf_clock_exclude(&r->bench->clock, KF_PAUSE_WORKLOAD, kf_now() - began);
+}
+
+void kf_measurement_probe(kf_measurement *r)
+{
+    kf_holds *holds = &r->holds;
+    if (!kf_measurement_holds(r) || !r->runners[CANDIDATE]) return;
+    if (holds->probes >= FIRST_PROBES && !holds->busy &&
+        kf_choices_below(&r->choices, PROBES_PART))
+        return;
+    wait_held(r);
+    holds->probing = true;
+}
+
+static void release(void *context)
+{
+    kf_measurement *r = context;
+    r->device->buffers.release(r->sets);
+}
+
+bool kf_measurement_hold_batch(kf_measurement *r, kf_batch *batch, kf_error *error)
+{
+    if (!kf_measurement_holds(r)) return true;
+    batch->begun = release;
+    batch->begun_context = r;
+    return kf_measurement_hold(r, error) && r->device->buffers.withhold(r->sets, error);
+}
+
+/* Ends a hold, and finds out how long other work ran in it. */
+static bool end_hold(kf_measurement *r, double *gap, kf_error *error)
+{
+    r->device->buffers.release(r->sets); /* a runner that failed may not have begun */
+    return r->device->buffers.interruption(r->sets, gap, error);
+}
+
+bool kf_measurement_end_hold(kf_measurement *r, kf_error *error)
+{
+    kf_holds *holds = &r->holds;
+    double gap;
+    if (!kf_measurement_holds(r)) return true;
+    if (!end_hold(r, &gap, error)) return false;
+    bool other_work = gap > 0 && isfinite(gap);
+    holds->interrupted = holds->interrupted || gap > 0;
+    holds->probes += holds->probing;
+    holds->busy += holds->probing && other_work;
+    holds->probing = false;
+    if (other_work) holds->longest = fmax(holds->longest, gap);
+    return true;
+}
+
+/* Counts the interrupted ones of some holds without the candidate's process. */
+static bool count_without_candidate(kf_measurement *r, uint32_t *busy, kf_error *error)
+{
+    kf_runner_free(r->runners[CANDIDATE]);
+    r->runners[CANDIDATE] = NULL;
+    *busy = 0;
+    for (int i = 0; i < CONTROLS; i++) {
+        double gap;
+        kf_measurement_memory_settle(r);
+        if (!kf_measurement_hold(r, error) ||
+            !r->device->buffers.fill(r->sets, kf_measurement_draw(r, "control", i),
+                                     r->lists.variations, error))
+            return false;
+        wait_held(r);
+        if (!end_hold(r, &gap, error)) return false;
+        *busy += gap > 0;
+    }
+    return true;
+}
+
+bool kf_measurement_check_holds(kf_measurement *r, kf_error *error)
+{
+    const kf_holds *holds = &r->holds;
+    kf_workbench *bench = r->bench;
+    uint32_t busy;
+    if (holds->busy < MIN_BUSY || 2 * holds->busy <= holds->probes) return true;
+    if (!count_without_candidate(r, &busy, error)) return false;
+    r->over = true;
+    if (busy)
+        return kf_verdict_add_finding(
+                   bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE,
+                   "device.shared", holds->longest, 0,
+                   "another program computes on the device, for %.3g s at a time. Stop it, or choose "
+                   "another GPU with --device",
+                   holds->longest) != NULL ||
+               kf_fail_memory(error, "a finding");
+    return kf_verdict_add_finding(
+               bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "device.busy",
+               holds->longest, 0,
+               "the device worked for the candidate for %.3g s while its process was stopped, after "
+               "%u of %u times that inputs were written. Begin all work in the call, and let the "
+               "call's stream wait for all of it",
+               holds->longest, holds->busy, holds->probes) != NULL ||
+           kf_fail_memory(error, "a finding");
+}
