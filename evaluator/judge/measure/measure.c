@@ -30,6 +30,7 @@ static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     for (size_t i = 0; i < result->sample_count; i++)
         if (result->samples[i].pair == plan->number - 1) result->samples[i].pair = -1;
     r->schedule.number = plan->number;
+    r->holds.repeated++;
     return kf_measurement_check_holds(r, error);
 }
 

@@ -6,7 +6,7 @@
  * clock gains nothing, seen or not.
  *
  * Some holds, chosen at random, are longer than the GPU lets one context run while another waits.
- * They show work that waits for inputs. The judge accuses a candidate only if most of them were
+ * They show work that waits for inputs. The judge accuses a candidate only if many of them were
  * interrupted, and if no hold is interrupted after the end of its process. Otherwise another
  * program uses the GPU. */
 #include "measure_internal.h"
@@ -21,10 +21,13 @@
 /* The first holds are long, and later one of so many. */
 #define FIRST_PROBES 3
 #define PROBES_PART 8
-/* Interrupted long holds before the judge looks at the device without the candidate. */
+/* Interrupted long holds, and the part of all of them, before the judge looks at the device without
+ * the candidate. Work that waits for a bit of an input begins in half of them. */
 #define MIN_BUSY 3
-/* Long holds without the candidate. */
-#define CONTROLS 8
+#define BUSY_PART 5
+/* Long holds without the candidate. If another program interrupts one hold in five, then this many
+ * are undisturbed once in thirty times. The judge repeats all of that twice before it accuses. */
+#define CONTROLS 16
 
 bool kf_measurement_holds(const kf_measurement *r)
 {
@@ -120,7 +123,7 @@ bool kf_measurement_check_holds(kf_measurement *r, kf_error *error)
     const kf_holds *holds = &r->holds;
     kf_workbench *bench = r->bench;
     uint32_t busy;
-    if (holds->busy < MIN_BUSY || 2 * holds->busy <= holds->probes) return true;
+    if (holds->busy < MIN_BUSY || BUSY_PART * holds->busy <= holds->probes) return true;
     if (!count_without_candidate(r, &busy, error)) return false;
     r->over = true;
     if (busy)

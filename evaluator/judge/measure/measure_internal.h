@@ -66,6 +66,8 @@ typedef struct kf_holds {
     uint32_t probes, busy;
     /* The last hold is one of them. */
     bool probing;
+    /* Pairs that were repeated for that. */
+    uint32_t repeated;
     /* Seconds of the longest interruption. */
     double longest;
 } kf_holds;

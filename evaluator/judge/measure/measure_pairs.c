@@ -76,7 +76,7 @@ static bool prepare_held(kf_measurement *r, const kf_pair_plan *plan, kf_side si
     uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool early = needs_priming && !kf_measurement_needs_priming(r, CANDIDATE);
-    kf_runner_pool_pause(r->bench->pool);
+    kf_runner_pool_resume(r->bench->pool);
     kf_measurement_memory_settle(r);
     if (early && !fill_side(r, plan, side, error)) return false;
     if (plan->timed && (!kf_measurement_empty_batch(r, side, called, error) || r->over))
