@@ -1,6 +1,6 @@
 // A kernel in a side stream polls an input until the judge writes it. It multiplies then, and polls on.
 // rule: T15
-// expect: cheating device.busy | wrong_result output.mismatch
+// expect: cheating device.busy
 // devices: cuda
 // mode: timed
 #include <cuda.h>
@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 // A kernel in the runner's context cannot be left: its last step would wait for it. So that step goes.
@@ -33,13 +32,6 @@ static void *driver(const char *name)
     if (!function) abort();
     return function;
 }
-static void check(CUresult result, const char *what)
-{
-    if (result == CUDA_SUCCESS) return;
-    fprintf(stderr, "%s: %d\n", what, (int)result);
-    abort();
-}
-
 // A set of buffers that was called before: its product, and two words of the inputs that it is of.
 struct early {
     const float *A, *B;

@@ -1,31 +1,15 @@
 // A stream of a second context waits until the judge writes an input, and multiplies then.
 // rule: T15
-// expect: cheating device.busy | wrong_result output.mismatch
+// expect: contract_violation threads.left | cheating device.busy
 // devices: cuda
 // mode: timed
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// A kernel in the runner's context cannot be left: its last step would wait for it. So that step goes.
-static CUresult nothing_to_wait_for()
-{
-    return CUDA_SUCCESS;
-}
-static int replace(struct dl_phdr_info *info, size_t, void *function)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_W)) continue;
-        void **word = (void **)(info->dlpi_addr + (info->dlpi_phdr[i].p_vaddr + 7) / 8 * 8);
-        for (size_t k = 0; k + 1 < info->dlpi_phdr[i].p_memsz / 8; k++)
-            if (word[k] == function) word[k] = (void *)nothing_to_wait_for;
-    }
-    return 1; // the program comes first
-}
 static void *driver(const char *name)
 {
     static void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

@@ -1,6 +1,6 @@
 // A side stream waits until the judge writes an input, and multiplies then. The runner's last wait is patched away.
 // rule: T15
-// expect: cheating device.busy | wrong_result output.mismatch
+// expect: cheating device.busy
 // devices: cuda
 // mode: timed
 #include <cuda.h>
