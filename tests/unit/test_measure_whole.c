@@ -1452,8 +1452,8 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
-/* Other work during a hold drops the pair. If that is so in most holds, and in no hold after the end
- * of the candidate's process, then the candidate did it. */
+/* Other work during a hold drops the pair. If that is so in most holds, and in no hold after the
+ * end of the candidate's process, then the candidate did it. */
 static void work_before_the_clock_gains_nothing(void **state)
 {
     (void)state;

@@ -13,6 +13,21 @@ bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doin
                    remedy ? "; " : "", remedy ? remedy : "");
 }
 
+void kf_cuda_hold_end(kf_cuda_device *gpu)
+{
+    if (!gpu->hold.on) return;
+    __atomic_store_n(&gpu->hold.door->stop, 1, __ATOMIC_RELEASE);
+    gpu->cuda.stream_synchronize(gpu->hold.stream);
+    gpu->hold.on = false;
+}
+
+void kf_cuda_hold_break(kf_cuda_device *gpu)
+{
+    if (!gpu->hold.on) return;
+    kf_cuda_hold_end(gpu);
+    gpu->hold.broken = true;
+}
+
 bool kf_cuda_scratch_need(kf_cuda_device *gpu, kf_cuda_scratch *scratch, size_t bytes,
                           kf_error *error)
 {

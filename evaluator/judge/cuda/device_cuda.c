@@ -440,10 +440,9 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
     static const char *const names[KF_KERNEL_COUNT] = {
-        "kf_fill",  "kf_fill_quick", "kf_fill_special",   "kf_poison",
-        "kf_check", "kf_digest",     "kf_device_compare", "kf_snapshot",
-        "kf_hold",  "kf_withhold",   "kf_reveal",         "kf_read",
-        "kf_copy",  "kf_gather"};
+        "kf_fill",   "kf_fill_quick",     "kf_fill_special", "kf_poison", "kf_check",
+        "kf_digest", "kf_device_compare", "kf_snapshot",     "kf_hold",   "kf_withhold",
+        "kf_reveal", "kf_read",           "kf_copy",         "kf_gather"};
     size_t size;
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
@@ -484,8 +483,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
                        "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_scratch_need(gpu, &gpu->tasks, 1, error) ||
         !kf_cuda_scratch_need(gpu, &gpu->results, 1, error) ||
-        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) ||
-        !kf_cuda_hold_open(gpu, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) || !kf_cuda_hold_open(gpu, error) ||
         !kf_cuda_scratch_need(gpu, &gpu->flush, 2 * gpu->properties.l2_bytes, error) ||
         !kf_cuda_check(gpu,
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),

@@ -160,10 +160,6 @@ void kf_cuda_memory_settle(kf_device *device, double most);
  * too. */
 bool kf_cuda_hold_open(kf_cuda_device *gpu, kf_error *error);
 void kf_cuda_hold_close(kf_cuda_device *gpu);
-/* Ends a hold, and reveals inputs. Nothing without a hold. */
-void kf_cuda_hold_end(kf_cuda_device *gpu);
-/* Ends a hold before an operation that waits for all kernels. The batch does not count then. */
-void kf_cuda_hold_break(kf_cuda_device *gpu);
 
 /* Runs nvcc in the build jail. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,

@@ -9,9 +9,9 @@
  *             on all multiprocessors, for the work and for two changes of the context: at least
  *             0.3 ms on an H100. Otherwise two samples are 0.1 us apart. The caller drops a batch
  *             with a gap, so early kernels gain nothing.
- *   withhold  Copy engines run beside the judge's kernel, and leave no gap. So random, secret blocks
- *             of each input hold other blocks of that input, until the clock runs. A copy made early
- *             is wrong in unknown places. To find them, a call has to read all inputs again.
+ *   withhold  Copy engines work during the judge's kernel, and leave no gap. So random, secret
+ * blocks of each input hold other blocks of that input, until the clock runs. A copy made early is
+ * wrong in unknown places. To find them, a call has to read all inputs again.
  *
  * Staging all inputs and copying them inside the clock would need the memory twice. It would take
  * as long as many calls do, with a spread of 1 %, which is more than a batch varies by. Revealing
@@ -42,10 +42,10 @@ bool kf_cuda_hold_open(kf_cuda_device *gpu, kf_error *error)
     kf_cuda_hold_state *hold = &gpu->hold;
     return kf_cuda_check(gpu, gpu->cuda.stream_create(&hold->stream, CU_STREAM_NON_BLOCKING),
                          "making a stream", error) &&
-           kf_cuda_check(gpu,
-                         gpu->cuda.allocate_host((void **)&hold->door, sizeof *hold->door,
-                                                 CU_HOST_ON_DEVICE),
-                         "host memory for the device", error) &&
+           kf_cuda_check(
+               gpu,
+               gpu->cuda.allocate_host((void **)&hold->door, sizeof *hold->door, CU_HOST_ON_DEVICE),
+               "host memory for the device", error) &&
            kf_cuda_scratch_need(gpu, &hold->report, sizeof(kf_hold_report), error) &&
            kf_cuda_scratch_need(gpu, &hold->withheld, 1, error);
 }
@@ -73,8 +73,8 @@ bool kf_cuda_hold(kf_sets *handle, kf_error *error)
     kf_cuda_device *gpu = sets->gpu;
     kf_cuda_hold_state *hold = &gpu->hold;
     const kf_cuda *cuda = &gpu->cuda;
-    size_t blocks = (size_t)sets->count * (size_t)sets->problem->argument_count *
-                    KF_WITHHELD_BLOCKS;
+    size_t blocks =
+        (size_t)sets->count * (size_t)sets->problem->argument_count * KF_WITHHELD_BLOCKS;
     static const kf_hold_report nothing = {.shortest = UINT64_MAX};
     unsigned long long most = MOST_NANOSECONDS;
     void *parameters[] = {&hold->door, &hold->report.pointer, &most};
@@ -99,22 +99,7 @@ bool kf_cuda_hold(kf_sets *handle, kf_error *error)
     return true;
 }
 
-void kf_cuda_hold_end(kf_cuda_device *gpu)
-{
-    if (!gpu->hold.on) return;
-    __atomic_store_n(&gpu->hold.door->stop, 1, __ATOMIC_RELEASE);
-    gpu->cuda.stream_synchronize(gpu->hold.stream);
-    gpu->hold.on = false;
-}
-
-void kf_cuda_hold_break(kf_cuda_device *gpu)
-{
-    if (!gpu->hold.on) return;
-    kf_cuda_hold_end(gpu);
-    gpu->hold.broken = true;
-}
-
-/* Withholds blocks of all inputs, and of inouts, whose initial values count as inputs. The kernel
+/* Withholds blocks of all inputs, and of inouts, which hold inputs before the call. The kernel
  * that reveals them waits behind the hold, so the end of the hold starts it. */
 bool kf_cuda_withhold(kf_sets *handle, kf_error *error)
 {
@@ -159,10 +144,9 @@ bool kf_cuda_interruption(kf_sets *handle, double *seconds, kf_error *error)
     kf_hold_report report = {0};
     bool broken = gpu->hold.broken;
     gpu->hold.broken = false;
-    if (!kf_cuda_check(gpu,
-                       gpu->cuda.copy_out(&report, gpu->hold.report.pointer, sizeof report,
-                                          gpu->stream),
-                       "reading times", error) ||
+    if (!kf_cuda_check(
+            gpu, gpu->cuda.copy_out(&report, gpu->hold.report.pointer, sizeof report, gpu->stream),
+            "reading times", error) ||
         !kf_cuda_wait(gpu, "reading times", error))
         return false;
     double step = report.shortest == UINT64_MAX ? 0 : 1e-9 * (double)report.shortest,

@@ -55,8 +55,7 @@ void kf_measurement_probe(kf_measurement *r)
 {
     kf_holds *holds = &r->holds;
     if (!kf_measurement_holds(r) || !r->runners[CANDIDATE]) return;
-    if (holds->probes >= FIRST_PROBES && !holds->busy &&
-        kf_choices_below(&r->choices, PROBES_PART))
+    if (holds->probes >= FIRST_PROBES && !holds->busy && kf_choices_below(&r->choices, PROBES_PART))
         return;
     wait_held(r);
     holds->probing = true;
@@ -127,17 +126,18 @@ bool kf_measurement_check_holds(kf_measurement *r, kf_error *error)
     if (!count_without_candidate(r, &busy, error)) return false;
     r->over = true;
     if (busy)
-        return kf_verdict_add_finding(
-                   bench->verdict, bench->result, KF_INTERFERENCE, KF_BLAME_MACHINE,
-                   "device.shared", holds->longest, 0,
-                   "another program computes on the device, for %.3g s at a time. Stop it, or choose "
-                   "another GPU with --device",
-                   holds->longest) != NULL ||
+        return kf_verdict_add_finding(bench->verdict, bench->result, KF_INTERFERENCE,
+                                      KF_BLAME_MACHINE, "device.shared", holds->longest, 0,
+                                      "another program computes on the device, for %.3g s at a "
+                                      "time. Stop it, or choose "
+                                      "another GPU with --device",
+                                      holds->longest) != NULL ||
                kf_fail_memory(error, "a finding");
     return kf_verdict_add_finding(
                bench->verdict, bench->result, KF_CHEATING, KF_BLAME_CANDIDATE, "device.busy",
                holds->longest, 0,
-               "the device worked for the candidate for %.3g s while its process was stopped, after "
+               "the device worked for the candidate for %.3g s while its process was stopped, "
+               "after "
                "%u of %u times that inputs were written. Begin all work in the call, and let the "
                "call's stream wait for all of it",
                holds->longest, holds->busy, holds->probes) != NULL ||

@@ -87,13 +87,11 @@ static bool prepare_held(kf_measurement *r, const kf_pair_plan *plan, kf_side si
             return false;
         if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
     }
-    if (!early &&
-        (!kf_measurement_hold(r, error) || !fill_side(r, plan, side, error)))
+    if (!early && (!kf_measurement_hold(r, error) || !fill_side(r, plan, side, error)))
         return false;
     bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
-    if (!(only_timed || poisoned
-              ? kf_measurement_ready_baseline(r, plan->serial, called, error)
-              : kf_measurement_refresh(r, plan->serial, side, called, error)))
+    if (!(only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
+                                 : kf_measurement_refresh(r, plan->serial, side, called, error)))
         return false;
     if (!early) kf_measurement_probe(r);
     return true;

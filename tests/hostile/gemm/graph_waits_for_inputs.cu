@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// A kernel in the runner's context cannot be left: its last step would wait for it. So that step goes.
+// A kernel in the runner's context cannot be left: its last step would wait for it. So that step
+// goes.
 static CUresult nothing_to_wait_for()
 {
     return CUDA_SUCCESS;
@@ -51,7 +52,8 @@ static int known;
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
@@ -68,9 +70,11 @@ __global__ void stamp(const float *A, const float *B, uint32_t *of)
     of[0] = __float_as_uint(A[5]), of[1] = __float_as_uint(B[5]);
 }
 // Takes the product that is there, or multiplies.
-__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n, int64_t k)
+__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n,
+                       int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     if (set.of[0] == __float_as_uint(A[5]) && set.of[1] == __float_as_uint(B[5])) {
         C[i * n + j] = set.C[i * n + j];
@@ -103,8 +107,9 @@ static void set_up()
 }
 static void arm(const early &set, int64_t m, int64_t n, int64_t k)
 {
-    static auto add = (CUresult(*)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_BATCH_MEM_OP_NODE_PARAMS *))
-        driver("cuGraphAddBatchMemOpNode");
+    static auto add =
+        (CUresult(*)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+                     const CUDA_BATCH_MEM_OP_NODE_PARAMS *))driver("cuGraphAddBatchMemOpNode");
     static auto current = (CUresult(*)(CUcontext *))driver("cuCtxGetCurrent");
     if (cudaStreamQuery(side) == cudaErrorNotReady) return;
     uint32_t now = 0;
@@ -127,11 +132,13 @@ static void arm(const early &set, int64_t m, int64_t n, int64_t k)
     cudaGraphCreate(&graph, 0);
     check(add((CUgraphNode *)&first, (CUgraph)graph, NULL, 0, &parameters), "a node that waits");
     if (cudaGraphAddChildGraphNode(&rest, graph, &first, 1, captured) != cudaSuccess ||
-        cudaGraphInstantiate(&launchable, graph, 0) != cudaSuccess || cudaGraphLaunch(launchable, side) != cudaSuccess)
+        cudaGraphInstantiate(&launchable, graph, 0) != cudaSuccess ||
+        cudaGraphLaunch(launchable, side) != cudaSuccess)
         abort();
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     if (m < 256) {
         multiply<<<grid_of(m, n), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);

@@ -1,8 +1,5 @@
-// A kernel in a side stream polls an input until the judge writes it. It multiplies then, and polls on.
-// rule: T15
-// expect: cheating device.busy
-// devices: cuda
-// mode: timed
+// A kernel in a side stream polls an input until the judge writes it. It multiplies then, and polls
+// on. rule: T15 expect: cheating device.busy devices: cuda mode: timed
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -10,7 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// A kernel in the runner's context cannot be left: its last step would wait for it. So that step goes.
+// A kernel in the runner's context cannot be left: its last step would wait for it. So that step
+// goes.
 static CUresult nothing_to_wait_for()
 {
     return CUDA_SUCCESS;
@@ -43,7 +41,8 @@ static int known;
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
@@ -60,9 +59,11 @@ __global__ void stamp(const float *A, const float *B, uint32_t *of)
     of[0] = __float_as_uint(A[5]), of[1] = __float_as_uint(B[5]);
 }
 // Takes the product that is there, or multiplies.
-__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n, int64_t k)
+__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n,
+                       int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     if (set.of[0] == __float_as_uint(A[5]) && set.of[1] == __float_as_uint(B[5])) {
         C[i * n + j] = set.C[i * n + j];
@@ -106,7 +107,8 @@ static void arm(const early &set, int64_t m, int64_t n, int64_t k)
     work(set, m, n, k, side);
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     if (m < 256) {
         multiply<<<grid_of(m, n), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);

@@ -1,8 +1,5 @@
-// A side stream waits until the judge writes an input, and multiplies then. The runner's last wait is patched away.
-// rule: T15
-// expect: cheating device.busy
-// devices: cuda
-// mode: timed
+// A side stream waits until the judge writes an input, and multiplies then. The runner's last wait
+// is patched away. rule: T15 expect: cheating device.busy devices: cuda mode: timed
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -11,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// A kernel in the runner's context cannot be left: its last step would wait for it. So that step goes.
+// A kernel in the runner's context cannot be left: its last step would wait for it. So that step
+// goes.
 static CUresult nothing_to_wait_for()
 {
     return CUDA_SUCCESS;
@@ -51,7 +49,8 @@ static int known;
 
 __global__ void multiply(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     float sum = 0;
     for (int64_t p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
@@ -68,9 +67,11 @@ __global__ void stamp(const float *A, const float *B, uint32_t *of)
     of[0] = __float_as_uint(A[5]), of[1] = __float_as_uint(B[5]);
 }
 // Takes the product that is there, or multiplies.
-__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n, int64_t k)
+__global__ void finish(const float *A, const float *B, float *C, early set, int64_t m, int64_t n,
+                       int64_t k)
 {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+            i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= m || j >= n) return;
     if (set.of[0] == __float_as_uint(A[5]) && set.of[1] == __float_as_uint(B[5])) {
         C[i * n + j] = set.C[i * n + j];
@@ -94,7 +95,8 @@ static void work(const early &set, int64_t m, int64_t n, int64_t k, cudaStream_t
 // Waits until a bit of the input is not as it is now. Half of all new inputs end the wait.
 static void wait_for_inputs(const early &set, cudaStream_t stream)
 {
-    static auto wait = (CUresult(*)(CUstream, CUdeviceptr, cuuint32_t, unsigned))driver("cuStreamWaitValue32_v2");
+    static auto wait =
+        (CUresult(*)(CUstream, CUdeviceptr, cuuint32_t, unsigned))driver("cuStreamWaitValue32_v2");
     uint32_t now = 0;
     cudaMemcpy(&now, set.A, 4, cudaMemcpyDeviceToHost);
     if (now & 1)
@@ -121,7 +123,8 @@ static void arm(const early &set, int64_t m, int64_t n, int64_t k)
     work(set, m, n, k, side);
 }
 
-extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+extern "C" void gemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k,
+                     cudaStream_t stream)
 {
     if (m < 256) {
         multiply<<<grid_of(m, n), dim3(32, 8), 0, stream>>>(A, B, C, m, n, k);
