@@ -70,13 +70,14 @@ static struct {
     double clearing;
     double cleared, waited; /* when the clearing ends; how long the judge waited for it */
     kf_runner *timed_last;  /* of both sides */
-    /* True while the device is held; while it has been held since the last fill. */
-    bool held, filled_held;
+    /* True while the device is occupied; since before the last fill. */
+    bool occupied, filled_occupied;
     bool withheld;
     /* Runners that made calls since the last fill. */
     int called_since;
-    int holds_made;
-    /* The part of holds that other work interrupts: with and without a candidate's process. */
+    int occupations;
+    /* The part of occupations that other work interrupts: with and without a candidate's process.
+     */
     double busy_with, busy_without;
 } world;
 
@@ -342,15 +343,15 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     bool again = world.last == runner;
     /* a candidate's call with results that the judge does not compare */
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
-    /* What the candidate is timed on came to a held device, and no other process had it. */
+    /* What the candidate is timed on came to an occupied device, and no other process had it. */
     if (runner->does == &candidate_does && batch->begun && !batch->null && !priming_call &&
         batch->count > 1 && world.comparisons)
-        assert_true(world.filled_held && !world.called_since);
+        assert_true(world.filled_occupied && !world.called_since);
     if (batch->begun) {
-        assert_true(world.held && world.withheld);
+        assert_true(world.occupied && world.withheld);
         batch->begun(batch->begun_context);
     }
-    assert_false(world.held || world.withheld);
+    assert_false(world.occupied || world.withheld);
     world.called_since += !batch->null;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
@@ -461,7 +462,7 @@ static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
     for (uint32_t i = 0; i < sets->count; i++)
         world.varied = world.varied || variations[i].argument >= 0;
     world.fills++;
-    world.filled_held = world.held;
+    world.filled_occupied = world.occupied;
     world.called_since = 0;
     for (uint32_t i = 0; i < sets->count; i++) world.holds[i] = secret + i;
     return true;
@@ -480,27 +481,27 @@ static void cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
     world.now += 50e-6;
 }
 
-static bool hold(kf_sets *sets, kf_error *error)
+static bool occupy(kf_sets *sets, kf_error *error)
 {
     (void)sets, (void)error;
-    world.holds_made += !world.held;
-    world.held = true;
+    world.occupations += !world.occupied;
+    world.occupied = true;
     return true;
 }
 
 static bool withhold(kf_sets *sets, kf_error *error)
 {
     (void)sets, (void)error;
-    assert_true(world.held && !world.withheld);
+    assert_true(world.occupied && !world.withheld);
     world.withheld = true;
     return true;
 }
 
-static void release(kf_sets *sets)
+static void vacate(kf_sets *sets)
 {
     (void)sets;
-    if (world.held) world.now += 8e-6;
-    world.held = world.withheld = false;
+    if (world.occupied) world.now += 8e-6;
+    world.occupied = world.withheld = false;
 }
 
 static bool interruption(kf_sets *sets, double *seconds, kf_error *error)
@@ -629,9 +630,9 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.fill = fill,
                                                 .buffers.poison = poison,
                                                 .buffers.cache_flush = cache_flush,
-                                                .buffers.hold = hold,
+                                                .buffers.occupy = occupy,
                                                 .buffers.withhold = withhold,
-                                                .buffers.release = release,
+                                                .buffers.vacate = vacate,
                                                 .buffers.interruption = interruption,
                                                 .memory_settle = memory_settle,
                                                 .buffers.inspect = inspect,
@@ -1452,7 +1453,7 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
-/* Other work during a hold drops the pair. If that is so in most holds, and in no hold after the
+/* Other work during an occupation drops the pair. If it is frequent, and does not occur after the
  * end of the candidate's process, then the candidate did it. */
 static void work_before_the_clock_gains_nothing(void **state)
 {
@@ -1471,7 +1472,7 @@ static void work_before_the_clock_gains_nothing(void **state)
         world.busy_with = rows[i].with, world.busy_without = rows[i].without;
         kf_verdict *v = judged(m, (int)i);
         const kf_workload_verdict *w = v->workloads;
-        assert_true(world.holds_made > 0);
+        assert_true(world.occupations > 0);
         if (rows[i].rule) {
             assert_true(w->finding_count == 1 && w->findings[0].status == rows[i].status);
             assert_string_equal(w->findings[0].rule, rows[i].rule);

@@ -453,7 +453,7 @@ extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_s
     }
 }
 
-// ---- the device held ---------------------------------------------------------------------------
+// ---- the device occupied -----------------------------------------------------------------------
 
 __device__ static word64 global_nanoseconds()
 {
@@ -464,10 +464,10 @@ __device__ static word64 global_nanoseconds()
 
 // Samples the time until the judge sets the switch, for `most` nanoseconds at most. Only the first
 // block reads host memory. Work of another context interrupts all blocks.
-extern "C" __global__ void kf_hold(kf_hold_switch *host, kf_hold_report *report, word64 most)
+extern "C" __global__ void kf_occupy(kf_occupy_switch *host, kf_occupy_report *report, word64 most)
 {
     if (threadIdx.x) return;
-    volatile kf_hold_switch *door = host;
+    volatile kf_occupy_switch *door = host;
     volatile uint32_t *released = &report->released;
     const word64 began = global_nanoseconds();
     word64 last = began, longest = 0, shortest = ~0ull;

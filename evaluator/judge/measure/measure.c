@@ -30,8 +30,8 @@ static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     for (size_t i = 0; i < result->sample_count; i++)
         if (result->samples[i].pair == plan->number - 1) result->samples[i].pair = -1;
     r->schedule.number = plan->number;
-    r->holds.repeated++;
-    return kf_measurement_check_holds(r, error);
+    r->occupations.repeated++;
+    return kf_measurement_check_interruptions(r, error);
 }
 
 /* Measures pairs until the schedule has enough of them. */
@@ -54,7 +54,7 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         if (!r->over && !kf_measurement_pair(r, &plan, times, error)) return false;
         if (r->over) break;
         const double seconds[2] = {times[BASELINE].batch, times[CANDIDATE].batch};
-        if (r->holds.interrupted && kf_measurement_time_left(r) > 0) {
+        if (r->occupations.interrupted && kf_measurement_time_left(r) > 0) {
             if (!repeat_pair(r, &plan, error)) return false;
             continue;
         }

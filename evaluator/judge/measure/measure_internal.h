@@ -58,19 +58,19 @@ typedef struct kf_settling {
     bool given_up;
 } kf_settling;
 
-/* Batches during which the device was held (kf_buffer_operations). */
-typedef struct kf_holds {
-    /* Other work ran in the last hold, so its batch does not count. */
+/* Times in which the judge occupied the device (kf_buffer_operations). */
+typedef struct kf_occupations {
+    /* Other work ran before a batch of this pair, so the pair does not count. */
     bool interrupted;
-    /* Holds long enough to show work that waits for inputs, and those in which other work ran. */
+    /* Those long enough to show work that waits for inputs, and how many were interrupted. */
     uint32_t probes, busy;
-    /* The last hold is one of them. */
+    /* The last one is long enough. */
     bool probing;
     /* Pairs that were repeated for that. */
     uint32_t repeated;
     /* Seconds of the longest interruption. */
     double longest;
-} kf_holds;
+} kf_occupations;
 
 typedef struct kf_measurement {
     kf_workbench *bench;
@@ -90,7 +90,7 @@ typedef struct kf_measurement {
     kf_module_mode modules;
     kf_leftovers leftovers;
     kf_settling settling;
-    kf_holds holds;
+    kf_occupations occupations;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -220,21 +220,22 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
 
-/* ---- measure_hold.c -------------------------------------------------------------------------- */
+/* ---- measure_occupy.c --------------------------------------------------------------------------
+ */
 
-/* True if the device can be held, so that each side's inputs come right before its batch. */
-bool kf_measurement_holds(const kf_measurement *r);
-/* Holds the device, from before inputs are filled. Nothing on other devices. */
-bool kf_measurement_hold(kf_measurement *r, kf_error *error);
-/* Waits with inputs filled, if this hold is to show work that waits for them. */
+/* True if the device can be occupied, so that each side's inputs come right before its batch. */
+bool kf_measurement_occupies(const kf_measurement *r);
+/* Occupies the device, from before inputs are filled. Nothing on other devices. */
+bool kf_measurement_occupy(kf_measurement *r, kf_error *error);
+/* Waits with inputs filled, if this time is to show work that waits for them. */
 void kf_measurement_probe(kf_measurement *r);
-/* Comes right before a batch: holds the device if it is not held, and has the batch release it. */
-bool kf_measurement_hold_batch(kf_measurement *r, kf_batch *batch, kf_error *error);
-/* Comes right after a batch, and notes an interruption of the hold. */
-bool kf_measurement_end_hold(kf_measurement *r, kf_error *error);
+/* Comes right before a batch: occupies the device, and has the batch vacate it. */
+bool kf_measurement_occupy_batch(kf_measurement *r, kf_batch *batch, kf_error *error);
+/* Comes right after a batch, and notes an interruption. */
+bool kf_measurement_end_occupation(kf_measurement *r, kf_error *error);
 /* Adds a finding if work waits for inputs. The candidate is to blame if the device is not busy
  * without its process. */
-bool kf_measurement_check_holds(kf_measurement *r, kf_error *error);
+bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);
 
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 

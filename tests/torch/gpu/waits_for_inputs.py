@@ -1,4 +1,4 @@
-# task: relu; kforge: cheating device.busy
+# task: relu; kforge: cheating device.busy|timeout time.limit
 # A side stream waits until the judge writes an input, and computes then. The runner does not wait
 # for that stream.
 import ctypes

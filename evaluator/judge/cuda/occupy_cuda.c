@@ -3,7 +3,7 @@
  * Stopping a runner does not stop its device. A stream that waits for a memory value, a kernel that
  * polls, or a second context could begin as soon as the judge fills a buffer. Two defences:
  *
- *   hold      From before inputs are filled until the clock runs, a kernel of the judge runs on
+ *   occupy    From before inputs are filled until the clock runs, a kernel of the judge runs on
  *             every multiprocessor and samples %globaltimer. Kernels of two processes never run at
  *             the same time. To run another context, the GPU has to interrupt the judge's kernel,
  *             on all multiprocessors, for the work and for two changes of the context: at least
@@ -17,8 +17,8 @@
  * as long as many calls do, with a spread of 1 %, which is more than a batch varies by. Revealing
  * some thousand blocks takes microseconds, in every batch of both sides and in empty batches.
  *
- * What remains is work that waits in a runner's own context and starts when the hold ends, before
- * the request has arrived: about 10 us of a batch of 2 ms. */
+ * What remains is work that waits in a runner's own context and starts when the occupation ends,
+ * before the request has arrived: about 10 us of a batch of 2 ms. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -35,82 +35,82 @@
 #define GAP_SECONDS 100e-6
 /* The same in steps of a timer that ticks slowly. */
 #define GAP_STEPS 4
-#define HOLD_THREADS 32
+#define OCCUPY_THREADS 32
 
-bool kf_cuda_hold_open(kf_cuda_device *gpu, kf_error *error)
+bool kf_cuda_occupy_open(kf_cuda_device *gpu, kf_error *error)
 {
-    kf_cuda_hold_state *hold = &gpu->hold;
-    return kf_cuda_check(gpu, gpu->cuda.stream_create(&hold->stream, CU_STREAM_NON_BLOCKING),
+    kf_cuda_occupation *own = &gpu->occupation;
+    return kf_cuda_check(gpu, gpu->cuda.stream_create(&own->stream, CU_STREAM_NON_BLOCKING),
                          "making a stream", error) &&
            kf_cuda_check(
                gpu,
-               gpu->cuda.allocate_host((void **)&hold->door, sizeof *hold->door, CU_HOST_ON_DEVICE),
+               gpu->cuda.allocate_host((void **)&own->door, sizeof *own->door, CU_HOST_ON_DEVICE),
                "host memory for the device", error) &&
-           kf_cuda_scratch_need(gpu, &hold->report, sizeof(kf_hold_report), error) &&
-           kf_cuda_scratch_need(gpu, &hold->withheld, 1, error);
+           kf_cuda_scratch_need(gpu, &own->report, sizeof(kf_occupy_report), error) &&
+           kf_cuda_scratch_need(gpu, &own->withheld, 1, error);
 }
 
-void kf_cuda_hold_close(kf_cuda_device *gpu)
+void kf_cuda_occupy_close(kf_cuda_device *gpu)
 {
-    kf_cuda_hold_state *hold = &gpu->hold;
-    kf_cuda_hold_end(gpu);
-    if (hold->stream) gpu->cuda.stream_destroy(hold->stream);
-    if (hold->door) gpu->cuda.release_host(hold->door);
-    if (hold->report.pointer) gpu->cuda.release(hold->report.pointer);
-    if (hold->withheld.pointer) gpu->cuda.release(hold->withheld.pointer);
-    *hold = (kf_cuda_hold_state){0};
+    kf_cuda_occupation *own = &gpu->occupation;
+    kf_cuda_occupy_end(gpu);
+    if (own->stream) gpu->cuda.stream_destroy(own->stream);
+    if (own->door) gpu->cuda.release_host(own->door);
+    if (own->report.pointer) gpu->cuda.release(own->report.pointer);
+    if (own->withheld.pointer) gpu->cuda.release(own->withheld.pointer);
+    *own = (kf_cuda_occupation){0};
 }
 
 /* The judge reads or writes `door` while the kernel does. */
-static bool has_started(const kf_cuda_hold_state *hold)
+static bool has_started(const kf_cuda_occupation *own)
 {
-    return __atomic_load_n(&hold->door->started, __ATOMIC_ACQUIRE) != 0;
+    return __atomic_load_n(&own->door->started, __ATOMIC_ACQUIRE) != 0;
 }
 
-bool kf_cuda_hold(kf_sets *handle, kf_error *error)
+bool kf_cuda_occupy(kf_sets *handle, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
-    kf_cuda_hold_state *hold = &gpu->hold;
+    kf_cuda_occupation *own = &gpu->occupation;
     const kf_cuda *cuda = &gpu->cuda;
     size_t blocks =
         (size_t)sets->count * (size_t)sets->problem->argument_count * KF_WITHHELD_BLOCKS;
-    static const kf_hold_report nothing = {.shortest = UINT64_MAX};
+    static const kf_occupy_report nothing = {.shortest = UINT64_MAX};
     unsigned long long most = MOST_NANOSECONDS;
-    void *parameters[] = {&hold->door, &hold->report.pointer, &most};
-    if (hold->on) return true;
-    *hold->door = (kf_hold_switch){0};
-    /* It may wait for kernels, and the flush of a held device does not call it. */
+    void *parameters[] = {&own->door, &own->report.pointer, &most};
+    if (own->on) return true;
+    *own->door = (kf_occupy_switch){0};
+    /* It may wait for kernels, and the flush of an occupied device does not call it. */
     cuda->context_reset_l2();
-    if (!kf_cuda_scratch_need(gpu, &hold->withheld, blocks * sizeof(kf_withheld_block), error) ||
+    if (!kf_cuda_scratch_need(gpu, &own->withheld, blocks * sizeof(kf_withheld_block), error) ||
         !kf_cuda_check(gpu,
-                       cuda->copy_in(hold->report.pointer, &nothing, sizeof nothing, hold->stream),
-                       "holding the device", error) ||
+                       cuda->copy_in(own->report.pointer, &nothing, sizeof nothing, own->stream),
+                       "occupying the device", error) ||
         !kf_cuda_check(gpu,
-                       cuda->launch(gpu->kernels[KF_KERNEL_HOLD],
-                                    (unsigned)gpu->properties.multiprocessors, 1, 1, HOLD_THREADS,
-                                    1, 1, 0, hold->stream, parameters, NULL),
-                       "holding the device", error))
+                       cuda->launch(gpu->kernels[KF_KERNEL_OCCUPY],
+                                    (unsigned)gpu->properties.multiprocessors, 1, 1, OCCUPY_THREADS,
+                                    1, 1, 0, own->stream, parameters, NULL),
+                       "occupying the device", error))
         return false;
-    hold->on = true;
+    own->on = true;
     double until = kf_now() + START_SECONDS;
-    while (!has_started(hold) && kf_now() < until) continue;
-    hold->broken = hold->broken || !has_started(hold);
+    while (!has_started(own) && kf_now() < until) continue;
+    own->broken = own->broken || !has_started(own);
     return true;
 }
 
 /* Withholds blocks of all inputs, and of inouts, which hold inputs before the call. The kernel
- * that reveals them waits behind the hold, so the end of the hold starts it. */
+ * that reveals them waits behind kf_occupy, and its end starts that kernel. */
 bool kf_cuda_withhold(kf_sets *handle, kf_error *error)
 {
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
-    kf_cuda_hold_state *hold = &gpu->hold;
+    kf_cuda_occupation *own = &gpu->occupation;
     size_t arguments = (size_t)sets->problem->argument_count,
            entries = (size_t)sets->count * arguments;
     kf_autowork work = {0};
     unsigned long long seed, count;
-    if (!hold->on) return true;
+    if (!own->on) return true;
     if (!kf_random(&seed, sizeof seed))
         return kf_fail(error, KF_ERROR_MACHINE, "the kernel's random source (getrandom) refuses");
     if (!kf_cuda_work_begin(&work, sizeof(kf_snapshot_task), entries, error)) return false;
@@ -123,29 +123,30 @@ bool kf_cuda_withhold(kf_sets *handle, kf_error *error)
     }
     count = work.count * KF_WITHHELD_BLOCKS;
     if (!count) return true;
-    void *parameters[] = {&seed, &hold->withheld.pointer},
-         *reveal[] = {&hold->withheld.pointer, &count};
+    void *parameters[] = {&seed, &own->withheld.pointer},
+         *reveal[] = {&own->withheld.pointer, &count};
     return kf_cuda_work_run(gpu, KF_KERNEL_WITHHOLD, &work, parameters, 2, error) &&
            kf_cuda_check(gpu,
                          gpu->cuda.launch(gpu->kernels[KF_KERNEL_REVEAL],
                                           (unsigned)(count / KF_KERNEL_THREADS + 1), 1, 1,
-                                          KF_KERNEL_THREADS, 1, 1, 0, hold->stream, reveal, NULL),
+                                          KF_KERNEL_THREADS, 1, 1, 0, own->stream, reveal, NULL),
                          "revealing inputs", error);
 }
 
-void kf_cuda_release(kf_sets *handle)
+void kf_cuda_vacate(kf_sets *handle)
 {
-    kf_cuda_hold_end(((kf_cuda_sets *)handle)->gpu);
+    kf_cuda_occupy_end(((kf_cuda_sets *)handle)->gpu);
 }
 
 bool kf_cuda_interruption(kf_sets *handle, double *seconds, kf_error *error)
 {
     kf_cuda_device *gpu = ((kf_cuda_sets *)handle)->gpu;
-    kf_hold_report report = {0};
-    bool broken = gpu->hold.broken;
-    gpu->hold.broken = false;
+    kf_occupy_report report = {0};
+    bool broken = gpu->occupation.broken;
+    gpu->occupation.broken = false;
     if (!kf_cuda_check(
-            gpu, gpu->cuda.copy_out(&report, gpu->hold.report.pointer, sizeof report, gpu->stream),
+            gpu,
+            gpu->cuda.copy_out(&report, gpu->occupation.report.pointer, sizeof report, gpu->stream),
             "reading times", error) ||
         !kf_cuda_wait(gpu, "reading times", error))
         return false;
