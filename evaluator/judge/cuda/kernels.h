@@ -84,11 +84,12 @@ typedef struct kf_occupy_switch {
     uint32_t started, stop;
 } kf_occupy_switch;
 
-/* The result of kf_occupy, in nanoseconds of %globaltimer: the longest time between two samples, and
- * the shortest time that is not 0. */
+/* The result of kf_occupy, in nanoseconds of %globaltimer: the longest time between two samples,
+ * and the shortest time that is not 0. */
 typedef struct kf_occupy_report {
     uint64_t longest, shortest;
-    /* Blocks: those that saw the switch, or `released` of the first block, end. */
+    /* 1 once the first block has seen the switch, which ends the others. The number of blocks that
+     * ended without. */
     uint32_t released, expired;
 } kf_occupy_report;
 

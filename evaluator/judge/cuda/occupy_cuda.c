@@ -3,15 +3,16 @@
  * Stopping a runner does not stop its device. A stream that waits for a memory value, a kernel that
  * polls, or a second context could begin as soon as the judge fills a buffer. Two defences:
  *
- *   occupy    From before inputs are filled until the clock runs, a kernel of the judge runs on
- *             every multiprocessor and samples %globaltimer. Kernels of two processes never run at
- *             the same time. To run another context, the GPU has to interrupt the judge's kernel,
- *             on all multiprocessors, for the work and for two changes of the context: at least
- *             0.3 ms on an H100. Otherwise two samples are 0.1 us apart. The caller drops a batch
- *             with a gap, so early kernels gain nothing.
- *   withhold  Copy engines work during the judge's kernel, and leave no gap. So random, secret
- * blocks of each input hold other blocks of that input, until the clock runs. A copy made early is
- * wrong in unknown places. To find them, a call has to read all inputs again.
+ * Occupying the device. From before inputs are filled until the clock runs, a kernel of the judge
+ * runs on every multiprocessor and samples %globaltimer. Kernels of two processes never run at the
+ * same time. To run another context, the GPU has to interrupt the judge's kernel, on all
+ * multiprocessors, for the work and for two changes of the context: at least 0.3 ms on an H100.
+ * Otherwise two samples are 0.1 us apart. The caller drops a batch with a gap, so early kernels
+ * gain nothing.
+ *
+ * Withholding blocks. Copy engines work during the judge's kernel, and leave no gap. So random,
+ * secret blocks of each input have other numbers of that input until the clock runs. A copy made
+ * early is wrong in unknown places. To find them, a call has to read all inputs again.
  *
  * Staging all inputs and copying them inside the clock would need the memory twice. It would take
  * as long as many calls do, with a spread of 1 %, which is more than a batch varies by. Revealing

@@ -18,9 +18,9 @@
 /* Seconds of a long time: at least, and the random part. */
 #define PROBE_SECONDS 0.006
 #define PROBE_MORE 0.002
-/* The first ones are long, and later one of so many. */
-#define FIRST_PROBES 3
-#define PROBES_PART 8
+/* The first ones are long, later one of so many, and all of them after an interruption. */
+#define FIRST_PROBES 2
+#define PROBES_PART 16
 /* Interrupted long ones, and the part of all of them, before the judge looks at the device without
  * the candidate. Work that waits for a bit of an input begins in half of them. */
 #define MIN_BUSY 3
@@ -55,7 +55,8 @@ void kf_measurement_probe(kf_measurement *r)
 {
     kf_occupations *seen = &r->occupations;
     if (!kf_measurement_occupies(r) || !r->runners[CANDIDATE]) return;
-    if (seen->probes >= FIRST_PROBES && !seen->busy && kf_choices_below(&r->choices, PROBES_PART))
+    if (seen->probes >= FIRST_PROBES && !(seen->longest > 0) &&
+        kf_choices_below(&r->choices, PROBES_PART))
         return;
     wait_occupied(r);
     seen->probing = true;
