@@ -30,7 +30,8 @@ kf_test(runner_pool kf_judge)
 # It simulates the runners and the clock with its own functions of runner_process.h, and its own
 # kf_now.
 kf_test(measure_whole kf_judge)
-target_link_options(test_measure_whole PRIVATE -Wl,--wrap=kf_now -Wl,--wrap=kf_torch_give)
+target_link_options(test_measure_whole PRIVATE
+  -Wl,--wrap=kf_now,--wrap=kf_torch_give,--wrap=nanosleep)
 kf_test(memory_settle kf_judge)
 kf_test(health_check kf_worker)
 kf_fuzz(elf kf_judge)

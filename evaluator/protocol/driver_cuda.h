@@ -59,6 +59,7 @@ enum {
     CU_SCHEDULE_SPIN = 1,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
+    CU_HOST_ON_DEVICE = 2, /* CU_MEMHOSTALLOC_DEVICEMAP */
 };
 
 /* Each row: the member's name, the symbol, the parameters, and the same as arguments. */
@@ -108,6 +109,9 @@ enum {
     X(allocate_async, "cuMemAllocAsync", (cu_pointer * pointer, size_t bytes, cu_stream stream),   \
       (pointer, bytes, stream))                                                                    \
     X(release, "cuMemFree_v2", (cu_pointer pointer), (pointer))                                    \
+    X(allocate_host, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags),             \
+      (pointer, bytes, flags))                                                                     \
+    X(release_host, "cuMemFreeHost", (void *pointer), (pointer))                                   \
     X(release_async, "cuMemFreeAsync", (cu_pointer pointer, cu_stream stream), (pointer, stream))  \
     X(copy_in, "cuMemcpyHtoDAsync_v2",                                                             \
       (cu_pointer to, const void *from, size_t bytes, cu_stream stream),                           \

@@ -271,6 +271,34 @@ static void check_snapshots(fixture *f)
     drop(f);
 }
 
+/* An occupation withholds parts of inputs until its end, and sees no other work on an idle GPU. */
+static void check_occupation(fixture *f)
+{
+    const kf_device_operations *o = f->device->operations;
+    kf_error error = {0};
+    kf_damage damage = {.kind = KF_DAMAGE_NONE}, later = damage;
+    kf_set_variation none[3] = {{.argument = -1}, {.argument = -1}, {.argument = -1}};
+    bool chosen[3] = {true, true, true};
+    double seconds = 0;
+    add_argument(f, KF_INPUT, KF_F32, 0, 1, 100000);
+    add_argument(f, KF_INOUT, KF_F16, 0, 1, 3001);
+    add_argument(f, KF_INPUT, KF_U8, 0, 1, 5);
+    if (!make(f, 3, false)) return;
+    /* The first turn makes the judge's memory as large as it has to be. */
+    for (int turn = 0; turn < 2; turn++)
+        if (!o->buffers.occupy(f->sets, &error) || !o->buffers.fill(f->sets, 7, none, &error) ||
+            !o->buffers.poison(f->sets, 8, &error) || !o->buffers.withhold(f->sets, &error) ||
+            !o->buffers.inspect(f->sets, chosen, &damage, &error) ||
+            (o->buffers.vacate(f->sets), false) ||
+            !o->buffers.interruption(f->sets, &seconds, &error) ||
+            !o->buffers.inspect(f->sets, chosen, &later, &error))
+            fail(f, "occupation", error.text);
+    if (damage.kind != KF_DAMAGE_INPUT) fail(f, "occupation", "no input was withheld");
+    if (later.kind != KF_DAMAGE_NONE) fail(f, "occupation", "the inputs did not come back");
+    if (seconds > 0) fail(f, "occupation", "it was interrupted, or ended early");
+    drop(f);
+}
+
 int check_numbers(void)
 {
     kf_error error = {0};
@@ -289,6 +317,7 @@ int check_numbers(void)
         check_device_compares(f, (kf_dtype)dtype, KF_EXACT);
     }
     check_snapshots(f);
+    check_occupation(f);
     int failures = f->failures;
     f->device->operations->free(f->device);
     free(f);

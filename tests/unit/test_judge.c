@@ -31,6 +31,9 @@ static int rounds_made(const char *statuses, double seconds)
         if (what == 'e')
             kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "runner.early", 1, 0,
                                    "early");
+        if (what == 'b')
+            kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "device.busy", 1, 0,
+                                   "busy");
         if (what == 'g')
             kf_verdict_add_finding(v, w, KF_CHEATING, KF_BLAME_CANDIDATE, "protocol.forged", 1, 0,
                                    "forged");

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -69,11 +70,29 @@ static struct {
     double clearing;
     double cleared, waited; /* when the clearing ends; how long the judge waited for it */
     kf_runner *timed_last;  /* of both sides */
+    /* True while the device is occupied; since before the last fill. */
+    bool occupied, filled_occupied;
+    bool withheld;
+    /* Runners that made calls since the last fill. */
+    int called_since;
+    int occupations;
+    /* The part of occupations that other work interrupts: with and without a candidate's process.
+     */
+    double busy_with, busy_without;
 } world;
 
 double __wrap_kf_now(void)
 {
     return world.now;
+}
+
+/* Sleeping takes simulated time. */
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)left;
+    world.now += (double)time->tv_sec + 1e-9 * (double)time->tv_nsec;
+    return 0;
 }
 
 static double uniform(void)
@@ -324,6 +343,16 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
     bool again = world.last == runner;
     /* a candidate's call with results that the judge does not compare */
     bool priming_call = !batch->null && batch->answered == kf_measurement_snapshot_nothing;
+    /* What the candidate is timed on came to an occupied device, and no other process had it. */
+    if (runner->does == &candidate_does && batch->begun && !batch->null && !priming_call &&
+        batch->count > 1 && world.comparisons)
+        assert_true(world.filled_occupied && !world.called_since);
+    if (batch->begun) {
+        assert_true(world.occupied && world.withheld);
+        batch->begun(batch->begun_context);
+    }
+    assert_false(world.occupied || world.withheld);
+    world.called_since += !batch->null;
     if (!batch->keep) runner->results = 0;
     if (!batch->null) runner->results += batch->count;
     if (world.failure && runner->does == world.failing && !batch->null)
@@ -433,6 +462,8 @@ static bool fill(kf_sets *sets, uint64_t secret, const kf_set_variation *variati
     for (uint32_t i = 0; i < sets->count; i++)
         world.varied = world.varied || variations[i].argument >= 0;
     world.fills++;
+    world.filled_occupied = world.occupied;
+    world.called_since = 0;
     for (uint32_t i = 0; i < sets->count; i++) world.holds[i] = secret + i;
     return true;
 }
@@ -448,6 +479,37 @@ static void cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) assert_true(list[i] < sets->count);
     world.now += 50e-6;
+}
+
+static bool occupy(kf_sets *sets, kf_error *error)
+{
+    (void)sets, (void)error;
+    world.occupations += !world.occupied;
+    world.occupied = true;
+    return true;
+}
+
+static bool withhold(kf_sets *sets, kf_error *error)
+{
+    (void)sets, (void)error;
+    assert_true(world.occupied && !world.withheld);
+    world.withheld = true;
+    return true;
+}
+
+static void vacate(kf_sets *sets)
+{
+    (void)sets;
+    if (world.occupied) world.now += 8e-6;
+    world.occupied = world.withheld = false;
+}
+
+static bool interruption(kf_sets *sets, double *seconds, kf_error *error)
+{
+    (void)sets, (void)error;
+    double part = world.candidates ? world.busy_with : world.busy_without;
+    *seconds = uniform() < part ? 0.6e-3 : 0;
+    return true;
 }
 
 static void memory_settle(kf_device *device, double most)
@@ -568,6 +630,10 @@ static const kf_device_operations operations = {.kind = "cuda",
                                                 .buffers.fill = fill,
                                                 .buffers.poison = poison,
                                                 .buffers.cache_flush = cache_flush,
+                                                .buffers.occupy = occupy,
+                                                .buffers.withhold = withhold,
+                                                .buffers.vacate = vacate,
+                                                .buffers.interruption = interruption,
                                                 .memory_settle = memory_settle,
                                                 .buffers.inspect = inspect,
                                                 .buffers.snapshot = snapshot,
@@ -1387,6 +1453,40 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
+/* Other work during an occupation drops the pair. If it is frequent, and does not occur after the
+ * end of the candidate's process, then the candidate did it. */
+static void work_before_the_clock_gains_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        double with, without;
+        kf_status status;
+        const char *rule;
+    } rows[] = {{0, 0, KF_CORRECT, NULL},
+                {0.1, 0.1, KF_CORRECT, NULL},
+                {0.1, 0, KF_CORRECT, NULL},
+                {1, 0, KF_CHEATING, "device.busy"},
+                {1, 1, KF_INTERFERENCE, "device.shared"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine *m = started(21e-6);
+        world.busy_with = rows[i].with, world.busy_without = rows[i].without;
+        kf_verdict *v = judged(m, (int)i);
+        const kf_workload_verdict *w = v->workloads;
+        assert_true(world.occupations > 0);
+        if (rows[i].rule) {
+            assert_true(w->finding_count == 1 && w->findings[0].status == rows[i].status);
+            assert_string_equal(w->findings[0].rule, rows[i].rule);
+        } else {
+            int pairs;
+            assert_int_equal(w->finding_count, 0);
+            assert_true(w->speedup.low <= 1.01 && w->speedup.high >= 0.99);
+            assert_true(calls_of(w, 'c', &pairs) > 0 && pairs == w->pairs);
+        }
+        kf_verdict_free(v);
+        stopped(m);
+    }
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1395,6 +1495,7 @@ int test_program(void)
         cmocka_unit_test(both_sides_hand_over_what_they_computed),
         cmocka_unit_test(two_sets_are_enough),
         cmocka_unit_test(a_faster_one_in_python_has_its_own_inputs_truth),
+        cmocka_unit_test(work_before_the_clock_gains_nothing),
         cmocka_unit_test(work_in_a_rehearsal_is_charged),
         cmocka_unit_test(what_processes_differ_by_is_no_speedup),
         cmocka_unit_test(a_new_process_of_the_baseline_is_measured_like_the_first),

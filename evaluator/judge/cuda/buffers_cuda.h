@@ -78,6 +78,11 @@ uint32_t kf_cuda_truth_room(const kf_sets *sets);
 void kf_cuda_cache_flush(kf_sets *sets, const uint32_t *list, uint32_t count);
 bool kf_cuda_prepare_truth(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
 bool kf_cuda_copy_input(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
+/* occupy_cuda.c */
+bool kf_cuda_occupy(kf_sets *sets, kf_error *error);
+bool kf_cuda_withhold(kf_sets *sets, kf_error *error);
+void kf_cuda_vacate(kf_sets *sets);
+bool kf_cuda_interruption(kf_sets *sets, double *seconds, kf_error *error);
 /* inspect_cuda.c */
 bool kf_cuda_inspect(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);
 bool kf_cuda_device_compare(kf_sets *sets, const uint32_t *list, uint32_t count,

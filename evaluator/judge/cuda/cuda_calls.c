@@ -13,12 +13,28 @@ bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doin
                    remedy ? "; " : "", remedy ? remedy : "");
 }
 
+void kf_cuda_occupy_end(kf_cuda_device *gpu)
+{
+    if (!gpu->occupation.on) return;
+    __atomic_store_n(&gpu->occupation.door->stop, 1, __ATOMIC_RELEASE);
+    gpu->cuda.stream_synchronize(gpu->occupation.stream);
+    gpu->occupation.on = false;
+}
+
+void kf_cuda_occupy_break(kf_cuda_device *gpu)
+{
+    if (!gpu->occupation.on) return;
+    kf_cuda_occupy_end(gpu);
+    gpu->occupation.broken = true;
+}
+
 bool kf_cuda_scratch_need(kf_cuda_device *gpu, kf_cuda_scratch *scratch, size_t bytes,
                           kf_error *error)
 {
     if (scratch->bytes >= bytes) return true;
     size_t wanted = 1 << 20;
     while (wanted < bytes) wanted *= 2;
+    kf_cuda_occupy_break(gpu);
     if (scratch->pointer) {
         gpu->cuda.stream_synchronize(gpu->stream);
         gpu->cuda.release(scratch->pointer);

@@ -13,6 +13,12 @@ bool kf_cuda_check(const kf_cuda_device *gpu, cu_result result, const char *doin
 bool kf_cuda_scratch_need(kf_cuda_device *gpu, kf_cuda_scratch *scratch, size_t bytes,
                           kf_error *error);
 
+/* Ends an occupation (occupy_cuda.c), which reveals the inputs. Nothing without one. */
+void kf_cuda_occupy_end(kf_cuda_device *gpu);
+/* Ends an occupation before an operation that waits for all kernels. The batch does not count then.
+ */
+void kf_cuda_occupy_break(kf_cuda_device *gpu);
+
 /* Waits until the judge's stream is idle. */
 bool kf_cuda_wait(kf_cuda_device *gpu, const char *doing, kf_error *error);
 

@@ -63,6 +63,7 @@ static void cuda_free(kf_device *device)
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (rooms[i]->pointer && !gpu->lost) cuda->release(rooms[i]->pointer);
     if (!gpu->lost) kf_cuda_memory_settle_end(gpu);
+    if (!gpu->lost) kf_cuda_occupy_close(gpu);
     if (gpu->module && !gpu->lost) cuda->module_unload(gpu->module);
     if (gpu->stream && !gpu->lost) cuda->stream_destroy(gpu->stream);
     if (gpu->context && !gpu->lost) cuda->context_release(gpu->device);
@@ -333,6 +334,10 @@ static const kf_device_operations cuda_operations = {
     .buffers.fill = kf_cuda_fill,
     .buffers.poison = kf_cuda_poison,
     .buffers.cache_flush = kf_cuda_cache_flush,
+    .buffers.occupy = kf_cuda_occupy,
+    .buffers.withhold = kf_cuda_withhold,
+    .buffers.vacate = kf_cuda_vacate,
+    .buffers.interruption = kf_cuda_interruption,
     .memory_settle = kf_cuda_memory_settle,
     .buffers.inspect = kf_cuda_inspect,
     .buffers.snapshot = kf_cuda_output_snapshot,
@@ -435,9 +440,9 @@ static bool identify(kf_cuda_device *gpu, kf_error *error)
 static bool load_kernels(kf_cuda_device *gpu, kf_error *error)
 {
     static const char *const names[KF_KERNEL_COUNT] = {
-        "kf_fill",  "kf_fill_quick", "kf_fill_special",   "kf_poison",
-        "kf_check", "kf_digest",     "kf_device_compare", "kf_snapshot",
-        "kf_read",  "kf_copy",       "kf_gather"};
+        "kf_fill",   "kf_fill_quick",     "kf_fill_special", "kf_poison", "kf_check",
+        "kf_digest", "kf_device_compare", "kf_snapshot",     "kf_occupy", "kf_withhold",
+        "kf_reveal", "kf_read",           "kf_copy",         "kf_gather"};
     size_t size;
     kf_autofree char *image =
         kf_kernels_image(gpu->cache, gpu->head.major, gpu->head.minor, &size, error);
@@ -478,7 +483,7 @@ static bool start(kf_cuda_device *gpu, kf_error *error)
                        "the size of pages", error) ||
         !load_kernels(gpu, error) || !kf_cuda_scratch_need(gpu, &gpu->tasks, 1, error) ||
         !kf_cuda_scratch_need(gpu, &gpu->results, 1, error) ||
-        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) ||
+        !kf_cuda_scratch_need(gpu, &gpu->snapshots, 1, error) || !kf_cuda_occupy_open(gpu, error) ||
         !kf_cuda_scratch_need(gpu, &gpu->flush, 2 * gpu->properties.l2_bytes, error) ||
         !kf_cuda_check(gpu,
                        cuda->set_bytes(gpu->flush.pointer, 0x5a, gpu->flush.bytes, gpu->stream),
@@ -565,6 +570,8 @@ kf_device *kf_device_cuda_open(int ordinal, const char *cache, kf_error *error)
      * pairs of processes on an H100. This is three times that. */
     gpu->head.merged_call = 40e-6;
     snprintf(gpu->head.name, sizeof gpu->head.name, ordinal < 0 ? "cuda" : "cuda:%d", ordinal);
+    /* The driver would load a kernel at its first launch, and wait for kf_occupy then. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     if (!kf_cuda_load_watched(&gpu->cuda, words, sizeof words)) {
         char why[512];
         char *todo = gpu->cuda.library && kf_gpu_without_instance(why, sizeof why)

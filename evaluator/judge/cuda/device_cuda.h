@@ -6,6 +6,7 @@
  *   buffers_cuda.h        buffer sets (sets_cuda.c, inspect_cuda.c, host_copies_cuda.c)
  *   device_pool_cuda.h    memory of runners in Python
  *   ceilings_cuda.c       bandwidth and launch time
+ *   occupy_cuda.c           keeps other work off the device while inputs are there
  *   memory_settle_cuda.c  waits until the driver has cleared freed memory
  *   build_cuda.c          nvcc in the build jail
  *   counters_cuda.h       hardware counters */
@@ -29,6 +30,9 @@ enum kf_kernel {
     KF_KERNEL_DIGEST,
     KF_KERNEL_COMPARE,
     KF_KERNEL_SNAPSHOT,
+    KF_KERNEL_OCCUPY,
+    KF_KERNEL_WITHHOLD,
+    KF_KERNEL_REVEAL,
     KF_KERNEL_READ,
     KF_KERNEL_COPY,
     KF_KERNEL_GATHER,
@@ -69,6 +73,18 @@ typedef struct kf_cuda_settle {
     kf_cuda_scratch memory;
     cu_event events[2];
 } kf_cuda_settle;
+
+/* The device occupied by a kernel of the judge (occupy_cuda.c). */
+typedef struct kf_cuda_occupation {
+    cu_stream stream;
+    /* Host memory that the device reads. */
+    kf_occupy_switch *door;
+    kf_cuda_scratch report, withheld;
+    /* True while the kernel runs, or is about to. */
+    bool on;
+    /* True if the occupation ended early, or began late, since the last kf_cuda_interruption. */
+    bool broken;
+} kf_cuda_occupation;
 
 /* Strings and lists of a kf_runner_place. They are valid until the next call of `place`. */
 typedef struct kf_cuda_place {
@@ -117,6 +133,7 @@ typedef struct kf_cuda_device {
     kf_cuda_scratch flush;
     kf_cuda_bandwidth bandwidth;
     kf_cuda_settle settle;
+    kf_cuda_occupation occupation;
     kf_cuda_place place;
     kf_cuda_counting counting;
     kf_cuda_launcher launcher;
@@ -138,6 +155,11 @@ bool kf_cuda_memory_settle_begin(kf_cuda_device *gpu, uint64_t memory_bytes, kf_
 void kf_cuda_memory_settle_end(kf_cuda_device *gpu);
 /* Operation `memory_settle` of the device. */
 void kf_cuda_memory_settle(kf_device *device, double most);
+
+/* Prepares the device for kf_cuda_occupy. kf_cuda_occupy_close releases all of it, after a failure,
+ * too. */
+bool kf_cuda_occupy_open(kf_cuda_device *gpu, kf_error *error);
+void kf_cuda_occupy_close(kf_cuda_device *gpu);
 
 /* Runs nvcc in the build jail. */
 bool kf_build_cuda(const kf_cuda_device *gpu, const kf_build_request *request, kf_build *build,

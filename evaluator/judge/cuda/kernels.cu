@@ -453,6 +453,71 @@ extern "C" __global__ void kf_snapshot(const kf_snapshot_task *tasks, const kf_s
     }
 }
 
+// ---- the device occupied -----------------------------------------------------------------------
+
+__device__ static word64 global_nanoseconds()
+{
+    word64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+// Samples the time until the judge sets the switch, for `most` nanoseconds at most. Only the first
+// block reads host memory. Work of another context interrupts all blocks.
+extern "C" __global__ void kf_occupy(kf_occupy_switch *host, kf_occupy_report *report, word64 most)
+{
+    if (threadIdx.x) return;
+    volatile kf_occupy_switch *door = host;
+    volatile uint32_t *released = &report->released;
+    const word64 began = global_nanoseconds();
+    word64 last = began, longest = 0, shortest = ~0ull;
+    if (blockIdx.x == 0) door->started = 1;
+    for (bool over = false; !over;) {
+        const word64 now = global_nanoseconds(), gap = now - last;
+        last = now;
+        if (gap > longest) longest = gap;
+        if (gap && gap < shortest) shortest = gap;
+        const bool stop = blockIdx.x == 0 ? door->stop : *released;
+        if (!stop && now - began > most) atomicAdd(&report->expired, 1u);
+        over = stop || now - began > most;
+        __nanosleep(100);
+    }
+    if (blockIdx.x == 0) *released = 1;
+    atomicMax((word64 *)&report->longest, longest);
+    atomicMin((word64 *)&report->shortest, shortest);
+}
+
+// Remembers random blocks of each input, one of each of KF_WITHHELD_BLOCKS equal parts, and writes
+// other blocks of the same input in their place.
+extern "C" __global__ void kf_withhold(const kf_snapshot_task *tasks, const kf_slice *slices,
+                                       word64 seed, kf_withheld_block *withheld)
+{
+    const uint32_t number_of_task = slices[blockIdx.x].task;
+    const kf_snapshot_task task = tasks[number_of_task];
+    const word64 blocks = task.bytes / 16;
+    if (threadIdx.x >= KF_WITHHELD_BLOCKS) return;
+    const word64 number = (word64)number_of_task * KF_WITHHELD_BLOCKS + threadIdx.x;
+    const word64 first = blocks * threadIdx.x / KF_WITHHELD_BLOCKS;
+    const word64 count = blocks * (threadIdx.x + 1) / KF_WITHHELD_BLOCKS - first;
+    kf_withheld_block *w = &withheld[number];
+    w->address = 0;
+    if (!count) return;
+    const word64 random = mix(seed + number * 0x9e3779b97f4a7c15ull);
+    uint4 *data = (uint4 *)task.data, *at = data + first + __umul64hi(random, count);
+    const uint4 value = *at, other = data[__umul64hi(mix(random), blocks)];
+    w->address = (uint64_t)at;
+    w->words[0] = value.x, w->words[1] = value.y, w->words[2] = value.z, w->words[3] = value.w;
+    *at = other;
+}
+
+extern "C" __global__ void kf_reveal(const kf_withheld_block *withheld, word64 count)
+{
+    const word64 i = (word64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count || !withheld[i].address) return;
+    const uint32_t *w = withheld[i].words;
+    *(uint4 *)withheld[i].address = make_uint4(w[0], w[1], w[2], w[3]);
+}
+
 // ---- caches and ceilings -----------------------------------------------------------------------
 
 __device__ static word64 thread_of_grid()

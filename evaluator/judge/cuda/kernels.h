@@ -70,6 +70,29 @@ typedef struct kf_snapshot_task {
     uint64_t data, bytes;
 } kf_snapshot_task;
 
+/* Blocks of 16 bytes of an input that arrive inside the clock (occupy_cuda.c). */
+#define KF_WITHHELD_BLOCKS 8
+
+/* One of them. `address` 0: the buffer has fewer blocks. */
+typedef struct kf_withheld_block {
+    uint64_t address, unused;
+    uint32_t words[4];
+} kf_withheld_block;
+
+/* Host memory through which the judge and kf_occupy talk. */
+typedef struct kf_occupy_switch {
+    uint32_t started, stop;
+} kf_occupy_switch;
+
+/* The result of kf_occupy, in nanoseconds of %globaltimer: the longest time between two samples,
+ * and the shortest time that is not 0. */
+typedef struct kf_occupy_report {
+    uint64_t longest, shortest;
+    /* 1 once the first block has seen the switch, which ends the others. The number of blocks that
+     * ended without. */
+    uint32_t released, expired;
+} kf_occupy_report;
+
 /* A strided result, copied element by element into a buffer. */
 typedef struct kf_gather_task {
     uint64_t from, to, elements;

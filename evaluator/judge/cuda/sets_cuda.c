@@ -460,7 +460,7 @@ void kf_cuda_cache_flush(kf_sets *handle, const uint32_t *list, uint32_t count)
     kf_cuda_device *gpu = sets->gpu;
     unsigned long long blocks = gpu->flush.bytes / 16;
     void *parameters[] = {&gpu->flush.pointer, &blocks, &gpu->tasks.pointer};
-    gpu->cuda.context_reset_l2();
+    if (!gpu->occupation.on) gpu->cuda.context_reset_l2();
     gpu->cuda.launch(gpu->kernels[KF_KERNEL_READ], (unsigned)gpu->properties.multiprocessors * 8, 1,
                      1, KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL);
     gpu->cuda.stream_synchronize(gpu->stream);

@@ -113,6 +113,16 @@ typedef struct kf_buffer_operations {
     bool (*poison)(kf_sets *sets, uint64_t secret, kf_error *error);
     /* Removes the listed sets from the device's caches. */
     void (*cache_flush)(kf_sets *sets, const uint32_t *list, uint32_t count);
+    /* For devices on which a stopped runner does not stop its work (NULL on others). `occupy` keeps
+     * all other work off the device until `vacate`. `withhold` writes other numbers to secret parts
+     * of the inputs, and `vacate` puts the inputs back: it is the first step inside a batch's
+     * clock. `occupy` and `vacate` may be called again, without effect. `interruption`: the longest
+     * time in seconds in which other work ran in the last occupation; 0 without, INFINITY if the
+     * occupation ended early. */
+    bool (*occupy)(kf_sets *sets, kf_error *error);
+    bool (*withhold)(kf_sets *sets, kf_error *error);
+    void (*vacate)(kf_sets *sets);
+    bool (*interruption)(kf_sets *sets, double *seconds, kf_error *error);
     /* Finds the first damage of the last batch. `chosen` has one flag for each set. Sets without
      * the flag must be as `poison` left them. */
     bool (*inspect)(kf_sets *sets, const bool *chosen, kf_damage *damage, kf_error *error);

@@ -601,6 +601,7 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
+    if (batch->begun) batch->begun(batch->begun_context);
     event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                        &runner_timeout, &answer);
     runner->awake_until = 0;

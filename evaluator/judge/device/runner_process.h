@@ -186,6 +186,9 @@ typedef struct kf_batch {
      * answer, and this function is called at once, before the runner is stopped. */
     void (*answered)(void *context);
     void *context;
+    /* NULL, or called once the clock runs, before the request is sent. */
+    void (*begun)(void *context);
+    void *begun_context;
     /* Results. */
     /* Seconds from the wake-up to the answer that the runner is awake. They are not part of
      * `seconds`, so the runner must do no work in them. */

@@ -23,6 +23,17 @@
 #include "libraries.h"
 #include "measure_internal.h"
 
+/* Has the schedule repeat a pair in which other work ran before the clock did. */
+static bool repeat_pair(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
+{
+    kf_workload_verdict *result = r->bench->result;
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].pair == plan->number - 1) result->samples[i].pair = -1;
+    r->schedule.number = plan->number;
+    r->occupations.repeated++;
+    return kf_measurement_check_interruptions(r, error);
+}
+
 /* Measures pairs until the schedule has enough of them. */
 static bool measure_pairs(kf_measurement *r, kf_error *error)
 {
@@ -43,6 +54,10 @@ static bool measure_pairs(kf_measurement *r, kf_error *error)
         if (!r->over && !kf_measurement_pair(r, &plan, times, error)) return false;
         if (r->over) break;
         const double seconds[2] = {times[BASELINE].batch, times[CANDIDATE].batch};
+        if (r->occupations.interrupted && kf_measurement_time_left(r) > 0) {
+            if (!repeat_pair(r, &plan, error)) return false;
+            continue;
+        }
         if (plan.number == 0 && schedule->timed) {
             kf_set_limits limits = kf_measurement_set_limits(r);
             uint32_t sets = kf_schedule_adapt(schedule, seconds, &limits, r->set_count);

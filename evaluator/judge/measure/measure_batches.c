@@ -174,6 +174,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
         batch->answered =
             side == CANDIDATE && !priming_call ? snapshot_now : kf_measurement_snapshot_nothing;
     batch->context = &look;
+    if (!kf_measurement_occupy_batch(r, batch, error)) return false;
     kf_runner *runner = r->runners[side];
     kf_clock *clock = &r->bench->clock;
     /* For other batches a rough time is enough. */
@@ -181,6 +182,7 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     bool hurried =
         side == CANDIDATE && batch->timeout < many_times_the_baseline(r, FAIR_FACTOR, count);
     kf_runner_event event = kf_runner_batch(runner, batch);
+    if (!kf_measurement_end_occupation(r, error)) return false;
     if (event == KF_RUNNER_TIMEOUT && hurried) {
         kf_clock_charge_candidate(clock, batch->timeout);
         return kf_measurement_out_of_time(r, error);
@@ -220,7 +222,7 @@ bool kf_measurement_refresh(kf_measurement *r, int number, kf_side side, uint32_
 {
     char purpose[32];
     snprintf(purpose, sizeof purpose, "poison%d", (int)side);
-    kf_runner_pool_resume(r->bench->pool);
+    if (!kf_measurement_occupies(r)) kf_runner_pool_resume(r->bench->pool);
     if (!r->device->buffers.poison(r->sets, kf_measurement_draw(r, purpose, number), error))
         return false;
     r->device->buffers.cache_flush(r->sets, r->lists.order, called);

@@ -20,7 +20,9 @@ static bool empty_batch(kf_measurement *r, kf_runner *runner, uint32_t count, bo
     kf_runner_pool_pause(r->bench->pool);
     /* as before every batch */
     r->device->buffers.cache_flush(r->sets, r->lists.order, 1);
+    if (!kf_measurement_occupy_batch(r, batch, error)) return false;
     kf_runner_event event = kf_runner_batch(runner, batch);
+    if (!kf_measurement_end_occupation(r, error)) return false;
     if (event == KF_RUNNER_OK) return true;
     return kf_measurement_report(r, runner, runner == r->oracle ? KF_ROLE_ORACLE : KF_ROLE_BASELINE,
                                  event, batch->code, "running an empty batch", error);

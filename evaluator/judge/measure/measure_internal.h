@@ -58,6 +58,20 @@ typedef struct kf_settling {
     bool given_up;
 } kf_settling;
 
+/* Times in which the judge occupied the device (kf_buffer_operations). */
+typedef struct kf_occupations {
+    /* Other work ran before a batch of this pair, so the pair does not count. */
+    bool interrupted;
+    /* Those long enough to show work that waits for inputs, and how many were interrupted. */
+    uint32_t probes, busy;
+    /* The last one is long enough. */
+    bool probing;
+    /* Pairs that were repeated for that. */
+    uint32_t repeated;
+    /* Seconds of the longest interruption. */
+    double longest;
+} kf_occupations;
+
 typedef struct kf_measurement {
     kf_workbench *bench;
     const kf_device_operations *device;
@@ -76,6 +90,7 @@ typedef struct kf_measurement {
     kf_module_mode modules;
     kf_leftovers leftovers;
     kf_settling settling;
+    kf_occupations occupations;
     /* the task has inouts: each call needs its inputs anew */
     bool in_place;
     /* a process may be damaged although no finding says so */
@@ -204,6 +219,23 @@ bool kf_measurement_add_sample(kf_measurement *r, char side, int pair, const kf_
  * in the record first. */
 void kf_measurement_charge_late(const kf_measurement *r, kf_side side, kf_batch *batch);
 void kf_measurement_charge_waking(kf_measurement *r, kf_side side, kf_batch *batch);
+
+/* ---- measure_occupy.c --------------------------------------------------------------------------
+ */
+
+/* True if the device can be occupied, so that each side's inputs come right before its batch. */
+bool kf_measurement_occupies(const kf_measurement *r);
+/* Occupies the device, from before inputs are filled. Nothing on other devices. */
+bool kf_measurement_occupy(kf_measurement *r, kf_error *error);
+/* Waits with inputs filled, if this time is to show work that waits for them. */
+void kf_measurement_probe(kf_measurement *r);
+/* Comes right before a batch: occupies the device, and has the batch vacate it. */
+bool kf_measurement_occupy_batch(kf_measurement *r, kf_batch *batch, kf_error *error);
+/* Comes right after a batch, and notes an interruption. */
+bool kf_measurement_end_occupation(kf_measurement *r, kf_error *error);
+/* Adds a finding if work waits for inputs. The candidate is to blame if the device is not busy
+ * without its process. */
+bool kf_measurement_check_interruptions(kf_measurement *r, kf_error *error);
 
 /* ---- measure_empty.c ------------------------------------------------------------------------- */
 

@@ -46,6 +46,15 @@ static bool fill(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
                                    r->lists.variations, error);
 }
 
+/* Fills all sets with inputs of that side alone. */
+static bool fill_side(kf_measurement *r, const kf_pair_plan *plan, kf_side side, kf_error *error)
+{
+    const char *purpose = side == BASELINE ? "inputs/b" : "inputs/c";
+    memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
+    return r->device->buffers.fill(r->sets, kf_measurement_draw(r, purpose, plan->serial),
+                                   r->lists.variations, error);
+}
+
 /* Fills all sets with inputs that no timed batch uses. They are not varied, because that would show
  * how the next inputs are. */
 static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
@@ -55,6 +64,37 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
     for (uint32_t i = 0; i < r->set_count; i++) none[i].argument = -1;
     return r->device->buffers.fill(r->sets, kf_measurement_draw(r, "decoys", plan->serial), none,
                                    error);
+}
+
+/* Does all that comes before a side's batch, on a device that is occupied meanwhile
+ * (measure_occupy.c). A candidate's priming call has the inputs of the pair before, or decoys. The
+ * inputs of a baseline with a priming call are no secret, because no other side has them. If the
+ * candidate has no priming call, that of the baseline comes right before its batch. */
+static bool prepare_occupied(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
+                             bool only_timed, double *priming_seconds, kf_error *error)
+{
+    uint32_t called = r->schedule.calls[side];
+    bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
+    bool early = needs_priming && !kf_measurement_needs_priming(r, CANDIDATE);
+    kf_runner_pool_resume(r->bench->pool);
+    kf_measurement_memory_settle(r);
+    if (early && !fill_side(r, plan, side, error)) return false;
+    if (plan->timed && (!kf_measurement_empty_batch(r, side, called, error) || r->over))
+        return r->over;
+    if (needs_priming) {
+        if (side == CANDIDATE && !first && !fill_decoys(r, plan, error)) return false;
+        if (!only_timed && !kf_measurement_refresh(r, plan->serial, side, called, error))
+            return false;
+        if (!kf_measurement_prime(r, side, priming_seconds, error) || r->over) return r->over;
+    }
+    if (!early && (!kf_measurement_occupy(r, error) || !fill_side(r, plan, side, error)))
+        return false;
+    bool poisoned = needs_priming && !r->in_place; /* poison fills inouts */
+    if (!(only_timed || poisoned ? kf_measurement_ready_baseline(r, plan->serial, called, error)
+                                 : kf_measurement_refresh(r, plan->serial, side, called, error)))
+        return false;
+    if (!early) kf_measurement_probe(r);
+    return true;
 }
 
 /* Does all that comes before a side's batch.
@@ -67,6 +107,8 @@ static bool fill_decoys(kf_measurement *r, const kf_pair_plan *plan, kf_error *e
 static bool prepare(kf_measurement *r, const kf_pair_plan *plan, kf_side side, bool first,
                     bool only_timed, double *priming_seconds, kf_error *error)
 {
+    if (kf_measurement_occupies(r))
+        return prepare_occupied(r, plan, side, first, only_timed, priming_seconds, error);
     uint32_t called = r->schedule.calls[side];
     bool needs_priming = plan->timed && kf_measurement_needs_priming(r, side);
     bool fills = needs_priming && kf_measurement_needs_priming(r, CANDIDATE);
@@ -106,6 +148,7 @@ static bool single_call(kf_measurement *r, kf_side side, char letter, int pair, 
     uint32_t called = r->schedule.calls[side];
     if (side == CANDIDATE && (!kf_measurement_inspect(r, side, error) || r->over))
         return r->over; /* before the left-out set counts as called */
+    if (!kf_measurement_occupy(r, error)) return false;
     if (!redraw(r, r->lists.order[called], error)) return false;
     if (!kf_measurement_batch(r, side, called, 1, letter, pair, single, error)) return false;
     bool again = kf_measurement_separates_batches(r) && !kf_measurement_needs_priming(r, side) &&
@@ -201,6 +244,7 @@ bool kf_measurement_pair(kf_measurement *r, const kf_pair_plan *plan, kf_pair_ti
 {
     for (uint32_t i = 0; i < r->set_count; i++) r->lists.order[i] = i;
     memset(r->lists.true_known, 0, r->set_count * sizeof *r->lists.true_known);
+    r->occupations.interrupted = false;
     kf_choices_permute(&r->choices, r->lists.order, r->set_count);
     if (plan->number == 1) move_left_out_to_front(r);
     kf_checker_vary(r->checker, &r->choices, r->lists.order, r->schedule.calls[CANDIDATE],

@@ -122,7 +122,9 @@ static bool time_short_calls(kf_measurement *r, double *best, kf_error *error)
         if (r->device->buffers.snapshot) batch.answered = kf_measurement_snapshot_nothing;
         r->device->buffers.cache_flush(r->sets, order,
                                        r->set_count < SHORT_CALLS ? r->set_count : SHORT_CALLS);
+        if (!kf_measurement_occupy_batch(r, &batch, error)) return false;
         kf_runner_event event = kf_runner_batch(r->runners[BASELINE], &batch);
+        if (!kf_measurement_end_occupation(r, error)) return false;
         if (event != KF_RUNNER_OK)
             return kf_measurement_report(r, r->runners[BASELINE], KF_ROLE_BASELINE, event,
                                          batch.code, "running a batch of calls", error);
@@ -174,7 +176,9 @@ bool kf_measurement_size_batches(kf_measurement *r, kf_error *error)
         r->lists.order[0] = (uint32_t)turn % r->set_count;
         started = kf_now();
         if (!kf_measurement_refresh(r, turn, BASELINE, 1, error)) return false;
+        if (!kf_measurement_occupy_batch(r, &empty, error)) return false;
         kf_runner_event event = kf_runner_batch(r->runners[BASELINE], &empty);
+        if (!kf_measurement_end_occupation(r, error)) return false;
         if (event != KF_RUNNER_OK)
             return kf_measurement_report(r, r->runners[BASELINE], KF_ROLE_BASELINE, event,
                                          empty.code, "running an empty batch", error);
