@@ -56,6 +56,8 @@ struct kf_runner {
     uint64_t honest_who;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
+    /* The batch whose request is being sent. */
+    const kf_batch *batch;
     /* With a deadline: of all commands but LOAD and BATCH together. */
     kf_runner_timeout command_timeout;
     /* Seconds that it took to stop the runner after these commands. */
@@ -189,6 +191,8 @@ static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, c
     }
     kf_runner_event event = send_all(runner, command, sizeof *command, fd, runner_timeout);
     if (event == KF_RUNNER_OK && size) event = send_all(runner, payload, size, -1, runner_timeout);
+    if (event == KF_RUNNER_OK && runner->batch && runner->batch->sent)
+        runner->batch->sent(runner->batch->context);
     return event == KF_RUNNER_OK ? await(runner, command->nonce, runner_timeout, answer) : event;
 }
 
@@ -513,7 +517,9 @@ kf_runner_event kf_runner_map(kf_runner *runner, const kf_runner_buffer *buffers
                                        .flags =
                                            (b->read_only ? KF_WIRE_READ_ONLY : 0) |
                                            (b->output_directory ? KF_WIRE_OUTPUT_DIRECTORY : 0) |
-                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0),
+                                           (b->device_pool ? KF_WIRE_DEVICE_POOL : 0) |
+                                           (b->stream_page ? KF_WIRE_STREAM_PAGE : 0) |
+                                           (b->result ? KF_WIRE_RESULT : 0),
                                        .set = b->set,
                                        .argument = b->argument,
                                        .offset = b->offset,
@@ -601,9 +607,12 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
+    runner->batch = batch;
     event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
                        &runner_timeout, &answer);
+    runner->batch = NULL;
     runner->awake_until = 0;
+    batch->nonce = command.nonce;
     batch->stalled = runner_timeout.stalled;
     if (batch->answered) batch->seconds = kf_now() - started;
     if (batch->answered && event == KF_RUNNER_OK) batch->answered(batch->context);

@@ -24,7 +24,10 @@ static kf_timing_calibration calibrate(const kf_measurement *r)
                                    .primed = {kf_measurement_needs_priming(r, BASELINE),
                                               kf_measurement_needs_priming(r, CANDIDATE)},
                                    .has_idle = r->idle != NULL,
-                                   .empty_batch = r->schedule.empty_batch};
+                                   .empty_batch = r->schedule.empty_batch,
+                                   .gate = r->device->order.gate_seconds
+                                               ? r->device->order.gate_seconds(device)
+                                               : 0};
 }
 
 static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)
