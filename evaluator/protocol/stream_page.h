@@ -44,7 +44,7 @@ static inline uint64_t kf_sample_draw(uint64_t nonce, uint32_t slot, uint32_t pu
     return x ^ x >> 31;
 }
 
-/* Returns the number of the call whose output goes into a slot. */
+/* Returns the number of the call that a slot has an output of. */
 static inline uint32_t kf_sample_call(uint64_t nonce, uint32_t slot, uint32_t calls)
 {
     return (uint32_t)(kf_sample_draw(nonce, slot, 0) % (calls ? calls : 1));

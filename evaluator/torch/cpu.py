@@ -82,7 +82,7 @@ class Place:
 
     @staticmethod
     def sampled(nonce, calls):
-        """Returns the calls whose results the judge samples."""
+        """Returns the calls that the judge samples results of."""
         return ()
 
     def nothing(self):

@@ -156,7 +156,7 @@ class Place:
     # ---- order -----------------------------------------------------------------------------------
 
     def sampled(self, nonce, calls):
-        """Returns the slots by the number of the call whose results go there."""
+        """Returns the slots of each sampled call, by its number."""
         slots = {}
         for slot in range(SAMPLE_SLOTS):
             call = self.library.kf_torch_sampled_call(nonce, slot, calls)

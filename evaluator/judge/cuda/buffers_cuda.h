@@ -41,8 +41,16 @@ typedef struct kf_cuda_sample {
     unsigned char bytes[KF_SAMPLE_ROWS * KF_SAMPLE_WIDTH];
 } kf_cuda_sample;
 
-/* Samples of the batches since the last poison: of one, and of a single call. */
+/* Of a batch and of the single call after it. */
 #define KF_CUDA_SAMPLES (2 * KF_SAMPLE_SLOTS)
+
+typedef struct kf_cuda_order {
+    /* The region of the stream page. */
+    uint32_t region;
+    /* Samples since the last poison: at most KF_CUDA_SAMPLES. */
+    uint32_t sample_count;
+    kf_cuda_sample *samples;
+} kf_cuda_order;
 
 typedef struct kf_cuda_sets {
     kf_cuda_device *gpu;
@@ -72,10 +80,7 @@ typedef struct kf_cuda_sets {
     uint64_t snapshot_seed;
     /* Outputs that changed after an earlier snapshot. */
     kf_damage late;
-    /* The region of the stream page. */
-    uint32_t page_region;
-    kf_cuda_sample *samples;
-    uint32_t sample_count;
+    kf_cuda_order order;
     /* Of runners in Python: of the candidate and of the baseline. */
     struct kf_output_directory *output_directories[2];
     /* The candidate's runner. NULL if the candidate is not in Python. */

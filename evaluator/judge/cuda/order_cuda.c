@@ -11,18 +11,18 @@
 
 static cu_pointer page_of(const kf_cuda_sets *sets, size_t offset)
 {
-    return sets->regions[sets->page_region].base + offset;
+    return sets->regions[sets->order.region].base + offset;
 }
 
 kf_runner_buffer kf_cuda_page_buffer(const kf_cuda_sets *sets)
 {
-    const kf_cuda_region *region = &sets->regions[sets->page_region];
+    const kf_cuda_region *region = &sets->regions[sets->order.region];
     return (kf_runner_buffer){.fd = region->descriptor,
                               .length = region->bytes,
                               .bytes = region->bytes,
                               .region_bytes = region->bytes,
                               .address = region->reserved,
-                              .region = sets->page_region,
+                              .region = sets->order.region,
                               .stream_page = true};
 }
 
@@ -113,9 +113,9 @@ bool kf_cuda_take_samples(kf_sets *handle, uint64_t nonce, const uint32_t *order
                        "reading samples", error) ||
         !kf_cuda_wait(gpu, "reading samples", error))
         return false;
-    for (uint32_t slot = 0; slot < KF_SAMPLE_SLOTS && sets->sample_count < KF_CUDA_SAMPLES;
+    for (uint32_t slot = 0; slot < KF_SAMPLE_SLOTS && sets->order.sample_count < KF_CUDA_SAMPLES;
          slot++) {
-        kf_cuda_sample *sample = &sets->samples[sets->sample_count];
+        kf_cuda_sample *sample = &sets->order.samples[sets->order.sample_count];
         uint32_t output = kf_sample_output(nonce, slot, output_count);
         uint64_t bytes;
         sample->set = order[kf_sample_call(nonce, slot, count)];
@@ -125,7 +125,7 @@ bool kf_cuda_take_samples(kf_sets *handle, uint64_t nonce, const uint32_t *order
         size_t size = (size_t)sample->layout.rows * sample->layout.width;
         if (is_empty(found[slot], size)) continue;
         memcpy(sample->bytes, found[slot], size);
-        sets->sample_count++;
+        sets->order.sample_count++;
     }
     return true;
 }
@@ -135,8 +135,8 @@ bool kf_cuda_check_samples(kf_sets *handle, kf_damage *damage, kf_error *error)
     kf_cuda_sets *sets = (kf_cuda_sets *)handle;
     kf_cuda_device *gpu = sets->gpu;
     *damage = (kf_damage){.kind = KF_DAMAGE_NONE};
-    for (uint32_t i = 0; i < sets->sample_count; i++) {
-        const kf_cuda_sample *sample = &sets->samples[i];
+    for (uint32_t i = 0; i < sets->order.sample_count; i++) {
+        const kf_cuda_sample *sample = &sets->order.samples[i];
         const kf_stream_sample *layout = &sample->layout;
         unsigned char now[KF_SAMPLE_ROWS * KF_SAMPLE_WIDTH];
         const cu_rows rows = {.from = {.type = CU_MEMORY_DEVICE,

@@ -140,8 +140,8 @@ static bool lay_out(kf_cuda_sets *sets, kf_error *error)
             else
                 sets->truths[entry] = sets->truths[i];
         }
-    sets->page_region = sets->region_count++;
-    sets->regions[sets->page_region] =
+    sets->order.region = sets->region_count++;
+    sets->regions[sets->order.region] =
         (kf_cuda_region){.descriptor = -1, .bytes = sizeof(kf_stream_page)};
     for (uint32_t r = 0; r < sets->region_count; r++) {
         uint64_t granule = sets->gpu->properties.granule;
@@ -165,13 +165,13 @@ kf_sets *kf_cuda_sets_new(kf_device *device, const kf_problem *problem, uint32_t
     sets->buffers = calloc(entries, sizeof *sets->buffers);
     sets->truths = calloc(entries, sizeof *sets->truths);
     sets->regions = calloc(2 * entries + 1, sizeof *sets->regions);
-    sets->samples = calloc(KF_CUDA_SAMPLES, sizeof *sets->samples);
+    sets->order.samples = calloc(KF_CUDA_SAMPLES, sizeof *sets->order.samples);
     sets->variations = calloc(count, sizeof *sets->variations);
     sets->sources = calloc(entries, sizeof *sets->sources);
     sets->snapshot_tasks = calloc(entries, sizeof *sets->snapshot_tasks);
     sets->snapshot_sets = calloc(entries, sizeof *sets->snapshot_sets);
     if (!sets->buffers || !sets->truths || !sets->regions || !sets->variations || !sets->sources ||
-        !sets->snapshot_tasks || !sets->snapshot_sets || !sets->samples ||
+        !sets->snapshot_tasks || !sets->snapshot_sets || !sets->order.samples ||
         !kf_random(&sets->digest_key, sizeof sets->digest_key)) {
         kf_fail(error, KF_ERROR_MEMORY, "out of memory for %u sets of buffers", count);
         kf_cuda_sets_free((kf_sets *)sets);
@@ -206,7 +206,7 @@ void kf_cuda_sets_free(kf_sets *handle)
     free(sets->regions);
     free(sets->variations);
     free(sets->sources);
-    free(sets->samples);
+    free(sets->order.samples);
     free(sets->snapshot_tasks);
     free(sets->snapshot_sets);
     free(sets);
@@ -265,7 +265,7 @@ kf_runner_event kf_cuda_hand_over(kf_sets *handle, kf_runner *runner, kf_role ro
                                                                     argument->kind == KF_INOUT)};
     }
     if (!trouble && role == KF_ROLE_CANDIDATE) {
-        if (export_region(cuda, &sets->regions[sets->page_region]))
+        if (export_region(cuda, &sets->regions[sets->order.region]))
             buffers[used++] = kf_cuda_page_buffer(sets);
         else
             trouble = NO_DESCRIPTOR;
@@ -446,7 +446,7 @@ bool kf_cuda_poison(kf_sets *handle, uint64_t secret, kf_error *error)
     autofills fills = {0};
     kf_autowork poison = {0};
     sets->poison_secret = secret;
-    sets->sample_count = 0;
+    sets->order.sample_count = 0;
     for (int i = 0; i < 2; i++) kf_output_directory_clear(sets->output_directories[i]);
     sets->snapshot_count = 0;
     sets->late = (kf_damage){0};

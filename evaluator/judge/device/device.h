@@ -142,14 +142,13 @@ typedef struct kf_buffer_operations {
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_buffer_operations;
 
-/* Functions for devices on which work of a call can go on beside the call's stream (stream_page.h).
- * All are NULL on other devices. */
+/* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All are NULL on other devices. */
 typedef struct kf_order_operations {
     /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
      * calls, closes the others, and clears the samples. */
     bool (*hold)(kf_sets *sets, uint32_t open, kf_error *error);
-    /* Opens all gates. The listed sets get new numbers of the same distribution first. For a batch
-     * whose stream is held. */
+    /* Gives the listed sets new numbers of the same distribution, then opens all gates. For a batch
+     * that is held. */
     bool (*release)(kf_sets *sets, const uint32_t *list, uint32_t count, kf_error *error);
     /* Keeps the samples of a batch of `count` calls in this order, until the next `poison`. */
     bool (*take_samples)(kf_sets *sets, uint64_t nonce, const uint32_t *order, uint32_t count,

@@ -56,8 +56,6 @@ struct kf_runner {
     uint64_t honest_who;
     /* kf_now() at the end of the candidate's time. 0: no deadline. */
     double deadline;
-    /* The batch whose request is being sent. */
-    const kf_batch *batch;
     /* With a deadline: of all commands but LOAD and BATCH together. */
     kf_runner_timeout command_timeout;
     /* Seconds that it took to stop the runner after these commands. */
@@ -180,9 +178,9 @@ static kf_runner_event only_good(kf_runner *runner, kf_runner_event event,
                                                                  : event;
 }
 
-static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, const void *payload,
-                                  size_t size, int fd, kf_runner_timeout *runner_timeout,
-                                  kf_wire_answer *answer)
+/* Sends a command with a nonce of its own. */
+static kf_runner_event request(kf_runner *runner, kf_wire_command *command, const void *payload,
+                               size_t size, int fd, kf_runner_timeout *runner_timeout)
 {
     command->magic = KF_WIRE_MAGIC;
     if (!kf_random(&command->nonce, sizeof command->nonce)) {
@@ -191,8 +189,14 @@ static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, c
     }
     kf_runner_event event = send_all(runner, command, sizeof *command, fd, runner_timeout);
     if (event == KF_RUNNER_OK && size) event = send_all(runner, payload, size, -1, runner_timeout);
-    if (event == KF_RUNNER_OK && runner->batch && runner->batch->sent)
-        runner->batch->sent(runner->batch->context);
+    return event;
+}
+
+static kf_runner_event ask_within(kf_runner *runner, kf_wire_command *command, const void *payload,
+                                  size_t size, int fd, kf_runner_timeout *runner_timeout,
+                                  kf_wire_answer *answer)
+{
+    kf_runner_event event = request(runner, command, payload, size, fd, runner_timeout);
     return event == KF_RUNNER_OK ? await(runner, command->nonce, runner_timeout, answer) : event;
 }
 
@@ -607,10 +611,10 @@ static kf_runner_event run_batch(kf_runner *runner, kf_batch *batch)
     batch->worked = worked;
     runner->awake_until = batch->answered ? started + SPIN_SECONDS : 0;
     runner_timeout.looked = started;
-    runner->batch = batch;
-    event = ask_within(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
-                       &runner_timeout, &answer);
-    runner->batch = NULL;
+    event = request(runner, &command, batch->order, batch->count * sizeof *batch->order, -1,
+                    &runner_timeout);
+    if (event == KF_RUNNER_OK && batch->sent) batch->sent(batch->context);
+    if (event == KF_RUNNER_OK) event = await(runner, command.nonce, &runner_timeout, &answer);
     runner->awake_until = 0;
     batch->nonce = command.nonce;
     batch->stalled = runner_timeout.stalled;

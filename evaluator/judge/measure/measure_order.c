@@ -1,4 +1,4 @@
-/* Held batches: whether calls respect their stream, on devices whose work goes on beside it.
+/* Held batches: whether calls respect their stream, on devices that work on after a call returns.
  *
  * A held batch is untimed, and looks like any other to the candidate: the same command, the same
  * number of calls on the same buffers. The gate of one call, chosen at random, is closed

@@ -1,4 +1,5 @@
-// Works on a blocking stream of its own. It waits for the legacy default stream, not for the call's.
+// Works on a blocking stream of its own. It waits for the legacy default stream, not for the
+// call's.
 // rule: T1
 // expect: wrong_result stream.unordered
 // devices: cuda

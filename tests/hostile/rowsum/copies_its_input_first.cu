@@ -1,4 +1,5 @@
-// Copies the input on a side stream, which never waited for the call's stream. The kernel is in order.
+// Copies the input on a side stream, which never waited for the call's stream. The kernel is in
+// order.
 // rule: T1
 // expect: wrong_result stream.unordered
 // devices: cuda
