@@ -40,7 +40,12 @@ def load_library():
     for function in (library.kf_torch_sampled_call, library.kf_torch_sampled_output):
         function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
         function.restype = ctypes.c_uint32
-    library.kf_torch_sample.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64]
+    library.kf_torch_sample.argtypes = [
+        ctypes.c_uint64,
+        ctypes.c_uint32,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+    ]
     return library
 
 

@@ -117,7 +117,7 @@ typedef struct kf_cuda_device {
     /* Twice the size of the L2 cache. */
     kf_cuda_scratch flush;
     kf_cuda_bandwidth bandwidth;
-    /* Seconds of a stream's wait for an open gate. */
+    /* Seconds that a stream's wait for an open gate adds to a call. */
     double gate_seconds;
     kf_cuda_settle settle;
     kf_cuda_place place;

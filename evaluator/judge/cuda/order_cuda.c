@@ -1,5 +1,5 @@
-/* The order of calls in the candidate's stream: gates that hold it back, and samples of what it sees
- * (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
+/* The order of calls in the candidate's stream: gates that hold the stream, and samples of what it
+ * sees (stream_page.h). evaluator/judge/measure/measure_order.c decides when. */
 #include <string.h>
 
 #include "cuda_calls.h"

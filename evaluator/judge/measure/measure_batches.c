@@ -197,7 +197,8 @@ bool kf_measurement_batch(kf_measurement *r, kf_side side, uint32_t first, uint3
     if (letter && !priming_call && !kf_measurement_add_sample(r, letter, pair, batch))
         return kf_fail_memory(error, "a measurement");
     if (!look.done) return false;
-    if (sampled && !r->device->order.take_samples(r->sets, batch->nonce, batch->order, count, error))
+    if (sampled &&
+        !r->device->order.take_samples(r->sets, batch->nonce, batch->order, count, error))
         return false;
     if (side == CANDIDATE) {
         kf_clock_charge_candidate(clock, batch->seconds - batch->stalled);

@@ -56,7 +56,7 @@ static void look(void *context)
     h->looked = h->r->device->buffers.snapshot(h->r->sets, h->r->lists.order, h->calls, h->error);
 }
 
-/* Chooses the gate, among calls whose inputs are not varied: errors are known best there. False if
+/* Chooses the gate, among calls on inputs that are not varied: errors are known best there. False if
  * all are varied. */
 static bool choose_gate(kf_measurement *r, held *h)
 {

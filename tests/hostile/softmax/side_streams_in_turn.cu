@@ -14,7 +14,8 @@ __global__ void softmax_rows(const float *x, float *y, int64_t cols)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
     for (int64_t j = threadIdx.x; j < cols; j += 32) sum += expf(row[j] - most);
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
-    for (int64_t j = threadIdx.x; j < cols; j += 32) y[blockIdx.x * cols + j] = expf(row[j] - most) / sum;
+    for (int64_t j = threadIdx.x; j < cols; j += 32)
+        y[blockIdx.x * cols + j] = expf(row[j] - most) / sum;
 }
 
 extern "C" void softmax(const float *x, float *y, int64_t rows, int64_t cols,

@@ -7,6 +7,9 @@
 
 __global__ void add(const float *x, const float *y, float *z, int64_t n)
 {
+    long long start = clock64();
+    while (clock64() - start < 100000) {
+    }
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) z[i] = x[i] + y[i];
 }
