@@ -82,8 +82,7 @@ void kf_runner_ready(void)
 
 void kf_runner_nothing(void) {}
 
-/* Kernels of this device run in the call that launches them, or in the order of their stream. The
- * judge sees no other order. */
+/* Each operation of this device is over when its function returns, so calls are in order. */
 void kf_runner_take_page(void *page)
 {
     (void)page;

@@ -162,8 +162,8 @@ bool kf_cuda_ceilings(kf_cuda_device *gpu, kf_error *error)
     kf_autofree char *known = path ? kf_file_read(path, 256, NULL, NULL) : NULL;
     double copy = 0, read = 0, launch = 0, gate = 0;
     if (known && sscanf(known, "%lf %lf %lf %lf", &copy, &read, &launch, &gate) == 4 &&
-        copy > 1e9 && copy < 1e15 && read > 1e9 && read < 1e15 && launch > 1e-8 && launch < 1e-3 && gate >= 0 &&
-        gate < 1e-3) {
+        copy > 1e9 && copy < 1e15 && read > 1e9 && read < 1e15 && launch > 1e-8 && launch < 1e-3 &&
+        gate >= 0 && gate < 1e-3) {
         gpu->bandwidth.copy = copy;
         gpu->bandwidth.read = read;
         gpu->head.least_call = LAUNCH_PART * launch;

@@ -142,8 +142,8 @@ typedef struct kf_buffer_operations {
     bool (*copy_input)(kf_sets *sets, uint32_t from, uint32_t to, int argument, kf_error *error);
 } kf_buffer_operations;
 
-/* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All are
- * NULL on other devices. */
+/* Functions for devices on which work of a call can leave the call's stream (stream_page.h). All
+ * are NULL on other devices. */
 typedef struct kf_order_operations {
     /* Prepares the candidate's stream page for its next batch: opens the gates of the first `open`
      * calls, closes the others, and clears the samples. */

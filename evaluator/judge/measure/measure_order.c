@@ -56,8 +56,8 @@ static void look(void *context)
     h->looked = h->r->device->buffers.snapshot(h->r->sets, h->r->lists.order, h->calls, h->error);
 }
 
-/* Chooses the gate, among calls on inputs that are not varied: errors are known best there. False if
- * all are varied. */
+/* Chooses the gate, among calls on inputs that are not varied: errors are known best there. False
+ * if all are varied. */
 static bool choose_gate(kf_measurement *r, held *h)
 {
     uint32_t calls = r->schedule.calls[CANDIDATE],
