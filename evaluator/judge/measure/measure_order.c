@@ -7,8 +7,8 @@
  * new inputs, and opens it. Work that did not wait for the stream has read the inputs of before, so
  * its results are wrong.
  *
- * A batch with the same new inputs and open gates follows a wrong one. If that is right, the order
- * was at fault. Otherwise the results are compared as in any batch.
+ * A batch with open gates and a second held one follow a wrong one. If the first is right and the
+ * second wrong, the order is at fault. Otherwise the results change from call to call.
  *
  * Work that ends late is found in every batch: the stream copies samples of outputs right behind
  * some calls, and the judge compares them with the outputs in the end. */
@@ -18,11 +18,10 @@
 
 #include "measure_internal.h"
 
-/* Held batches after the first pair. After a later pair there is one in LATER_CHANCE pairs. */
-#define FIRST_BATCHES 2
-#define LATER_CHANCE 8
+/* A held batch follows the first pair, and one in LATER_CHANCE of the others. */
+#define LATER_CHANCE 4
 /* The sets behind a gate that get new inputs and are compared. */
-#define MAX_HELD_SETS 16
+#define MAX_HELD_SETS 4
 /* The delay: seconds, plus up to as many again, plus these times the calls before the gate. */
 #define DELAY_SECONDS 0.0015
 #define DELAY_FACTOR 2.0
@@ -122,15 +121,17 @@ bool kf_measurement_check_samples(kf_measurement *r, kf_error *error)
     return kf_checker_damage(r->checker, &damage) || kf_fail_memory(error, "a finding");
 }
 
-static bool report_early(kf_measurement *r, kf_error *error)
+static bool report_wrong(kf_measurement *r, bool early, kf_error *error)
 {
     r->over = r->dirty = true;
     return kf_verdict_add_finding(
                r->bench->verdict, r->bench->result, KF_WRONG_RESULT, KF_BLAME_CANDIDATE,
-               "stream.unordered", NAN, NAN,
-               "results are wrong when earlier work in the call's stream ends late: some work of "
-               "the call began before it. Launch into the call's stream, or let other streams wait "
-               "for it, for example with cudaStreamWaitEvent") != NULL ||
+               early ? "stream.unordered" : "output.mismatch", NAN, NAN, "%s",
+               early ? "results are wrong when earlier work in the call's stream ends late: some "
+                       "work of the call began before it. Launch into the call's stream, or let "
+                       "other streams wait for it, for example with cudaStreamWaitEvent"
+                     : "results are wrong in one of several batches of the same calls. Look for "
+                       "races, and for results that depend on earlier calls") != NULL ||
            kf_fail_memory(error, "a finding");
 }
 
@@ -142,17 +143,14 @@ static bool held_batch(kf_measurement *r, int number, kf_error *error)
     if (!run(r, &h, number, true, &wrong, error)) return false;
     if (!wrong || r->over) return true;
     if (!run(r, &h, number, false, &wrong, error) || r->over) return r->over;
-    return wrong ? kf_measurement_compare(r, CANDIDATE, h.list, h.count, NULL, error)
-                 : report_early(r, error);
+    if (wrong) return kf_measurement_compare(r, CANDIDATE, h.list, h.count, NULL, error);
+    if (!run(r, &h, number, true, &wrong, error) || r->over) return r->over;
+    return report_wrong(r, wrong, error);
 }
 
 bool kf_measurement_check_order(kf_measurement *r, const kf_pair_plan *plan, kf_error *error)
 {
     if (!r->device->order.hold || r->bench->options->asan) return true;
-    int batches = plan->number == 0                                        ? FIRST_BATCHES
-                  : kf_choices_next(&r->choices) % LATER_CHANCE == 0 ? 1
-                                                                           : 0;
-    for (; batches && !r->over; batches--)
-        if (!held_batch(r, plan->serial, error)) return false;
-    return true;
+    bool due = plan->number == 0 || kf_choices_next(&r->choices) % LATER_CHANCE == 0;
+    return !due || held_batch(r, plan->serial, error);
 }
