@@ -97,7 +97,7 @@ static bool time_kernels(kf_cuda_device *gpu, size_t bytes, bool gated, double *
                             "measuring gates", error)) ||
             !kf_cuda_check(gpu,
                            cuda->launch(gpu->kernels[KF_KERNEL_COPY],
-                                        (unsigned)gpu->properties.multiprocessors, 1, 1,
+                                        (unsigned)gpu->properties.multiprocessors * 8, 1, 1,
                                         KF_KERNEL_THREADS, 1, 1, 0, gpu->stream, parameters, NULL),
                            "measuring gates", error))
             return false;
@@ -110,7 +110,7 @@ static bool time_kernels(kf_cuda_device *gpu, size_t bytes, bool gated, double *
  * passes. *seconds: the mean for data that stays in the L2, and data that does not. */
 static bool measure_gates(kf_cuda_device *gpu, double *seconds, kf_error *error)
 {
-    const size_t bytes[2] = {gpu->properties.l2_bytes / 16 / 16 * 16,
+    const size_t bytes[2] = {gpu->properties.l2_bytes / 8 / 16 * 16,
                              gpu->properties.l2_bytes / 16 * 16};
     *seconds = 0;
     if (!kf_cuda_check(
