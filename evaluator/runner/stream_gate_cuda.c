@@ -8,8 +8,7 @@ bool kf_stream_gate_begin(kf_stream_gate *gate, const kf_cuda *cuda, cu_stream s
     if (!kf_cuda_said(cuda, cuda->allocate(&gate->own, sizeof(kf_stream_page)),
                       "memory for the stream page") ||
         !kf_cuda_said(
-            cuda,
-            cuda->set_bytes(gate->own, KF_GATE_OPEN & 0xff, sizeof(kf_stream_page), stream),
+            cuda, cuda->set_bytes(gate->own, KF_GATE_OPEN & 0xff, sizeof(kf_stream_page), stream),
             "opening the gates"))
         return false;
     gate->page = gate->own;
@@ -35,9 +34,7 @@ void kf_stream_gate_sample(const kf_stream_gate *gate, uint64_t nonce, uint32_t 
     if (!gate->page || !output || !bytes || slot >= KF_SAMPLE_SLOTS) return;
     const kf_stream_sample sample = kf_sample_layout(nonce, slot, bytes);
     const cu_rows rows = {
-        .from = {.type = CU_MEMORY_DEVICE,
-                 .device = output + sample.offset,
-                 .pitch = sample.pitch},
+        .from = {.type = CU_MEMORY_DEVICE, .device = output + sample.offset, .pitch = sample.pitch},
         .to = {.type = CU_MEMORY_DEVICE,
                .device = gate->page + offsetof(kf_stream_page, samples) +
                          slot * (cu_pointer)sizeof(((kf_stream_page *)0)->samples[0]),

@@ -155,7 +155,7 @@ static void one_choice_does_not_tell_the_next(void **state)
 static void samples_stay_within_outputs(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1,    7,       16,        17,        1000,      1024,
+    static const uint64_t sizes[] = {1,    7,        16,       17,         1000,       1024,
                                      1040, 4096 + 8, 1u << 20, 3ull << 30, 70ull << 30};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (uint64_t nonce = 0; nonce < 2000; nonce++) {

@@ -90,11 +90,10 @@ static bool time_kernels(kf_cuda_device *gpu, size_t bytes, bool gated, double *
     void *parameters[] = {&from, &to, &blocks};
     double started = kf_now();
     for (int i = 0; i < GATED_LAUNCHES; i++)
-        if ((gated &&
-             !kf_cuda_check(gpu,
-                            cuda->stream_wait(gpu->stream, gpu->tasks.pointer, KF_GATE_OPEN,
-                                              CU_WAIT_EQUAL),
-                            "measuring gates", error)) ||
+        if ((gated && !kf_cuda_check(gpu,
+                                     cuda->stream_wait(gpu->stream, gpu->tasks.pointer,
+                                                       KF_GATE_OPEN, CU_WAIT_EQUAL),
+                                     "measuring gates", error)) ||
             !kf_cuda_check(gpu,
                            cuda->launch(gpu->kernels[KF_KERNEL_COPY],
                                         (unsigned)gpu->properties.multiprocessors * 8, 1, 1,
@@ -113,9 +112,9 @@ static bool measure_gates(kf_cuda_device *gpu, double *seconds, kf_error *error)
     const size_t bytes[2] = {gpu->properties.l2_bytes / 8 / 16 * 16,
                              gpu->properties.l2_bytes / 16 * 16};
     *seconds = 0;
-    if (!kf_cuda_check(
-            gpu, gpu->cuda.set_bytes(gpu->tasks.pointer, KF_GATE_OPEN & 0xff, 4, gpu->stream),
-            "measuring gates", error))
+    if (!kf_cuda_check(gpu,
+                       gpu->cuda.set_bytes(gpu->tasks.pointer, KF_GATE_OPEN & 0xff, 4, gpu->stream),
+                       "measuring gates", error))
         return false;
     for (int size = 0; size < 2; size++) {
         double least[2] = {1, 1}, one;
@@ -155,8 +154,7 @@ static void keep(const kf_cuda_device *gpu)
     kf_autofree char *folder = gpu->cache ? kf_path_join(gpu->cache, "devices") : NULL;
     char text[128];
     int size = snprintf(text, sizeof text, "%.6g %.6g %.6g %.6g\n", gpu->bandwidth.copy,
-                        gpu->bandwidth.read, gpu->head.least_call / LAUNCH_PART,
-                        gpu->gate_seconds);
+                        gpu->bandwidth.read, gpu->head.least_call / LAUNCH_PART, gpu->gate_seconds);
     if (path && folder && kf_directory_make(folder, NULL))
         kf_file_write(path, text, (size_t)size, NULL);
 }

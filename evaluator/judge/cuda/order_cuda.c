@@ -32,11 +32,10 @@ static bool set_gates(kf_cuda_sets *sets, uint32_t first, uint32_t count, uint32
 {
     kf_cuda_device *gpu = sets->gpu;
     cu_pointer gates = page_of(sets, offsetof(kf_stream_page, gates)) + 4 * (cu_pointer)first;
-    return !count ||
-           kf_cuda_check(gpu,
-                         gpu->cuda.set_bytes(gates, (unsigned char)value, 4 * (size_t)count,
-                                             gpu->stream),
-                         "setting gates", error);
+    return !count || kf_cuda_check(gpu,
+                                   gpu->cuda.set_bytes(gates, (unsigned char)value,
+                                                       4 * (size_t)count, gpu->stream),
+                                   "setting gates", error);
 }
 
 bool kf_cuda_hold(kf_sets *handle, uint32_t open, kf_error *error)
@@ -71,10 +70,9 @@ static bool locate(const kf_cuda_sets *sets, uint32_t output, kf_cuda_sample *sa
     kf_fetch_fault fault = {0};
     *bytes = argument->bytes;
     if (!sets->python) {
-        sample->address =
-            kf_cuda_address(sets, &sets->buffers[(size_t)sample->set *
-                                                     (size_t)sets->problem->argument_count +
-                                                 (size_t)sample->argument]);
+        sample->address = kf_cuda_address(
+            sets, &sets->buffers[(size_t)sample->set * (size_t)sets->problem->argument_count +
+                                 (size_t)sample->argument]);
         return true;
     }
     if (!kf_output_directory_locate(sets->output_directories[0], sample->set, output, argument,

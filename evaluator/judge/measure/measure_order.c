@@ -72,8 +72,8 @@ static bool choose_gate(kf_measurement *r, held *h)
         if (r->lists.variations[set].argument < 0) h->list[h->count++] = set;
     }
     double part = (double)(kf_choices_next(&r->choices) >> 11) * 0x1p-53;
-    h->delay = fmin(DELAY_SECONDS * (1 + part) + r->schedule.baseline_call *
-                                                     (DELAY_CALLS + DELAY_FACTOR * h->from),
+    h->delay = fmin(DELAY_SECONDS * (1 + part) +
+                        r->schedule.baseline_call * (DELAY_CALLS + DELAY_FACTOR * h->from),
                     MAX_DELAY_SECONDS);
     return true;
 }
