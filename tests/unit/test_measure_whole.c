@@ -107,6 +107,8 @@ typedef struct behaviour {
     double frees;
     /* begins work before its turn in the stream; ends it after its turn */
     bool too_early, too_late;
+    /* wrong in the first held batch, whatever the order */
+    bool unsteady;
 } behaviour;
 
 struct kf_runner {
@@ -374,6 +376,8 @@ kf_runner_event kf_runner_batch(kf_runner *runner, kf_batch *batch)
         if (batch->sent) batch->sent(batch->context);
         assert_true(world.open == UINT32_MAX);
         write_outputs(runner, batch);
+        for (uint32_t i = 0; batch->sent && i < batch->count && runner->does->unsteady; i++)
+            world.wrong[batch->order[i]] = world.held == 1;
         for (uint32_t i = 0; i < batch->count && runner->does->too_early; i++)
             if (before[batch->order[i]] != world.holds[batch->order[i]])
                 world.wrong[batch->order[i]] = true;
@@ -1440,7 +1444,7 @@ static void errors_of_the_machine_are_told_from_those_of_programs(void **state)
     }
 }
 
-/* A candidate that begins early is wrong in held batches only. */
+/* A candidate that begins early is wrong in every held batch, and in no other. */
 static void calls_respect_their_stream(void **state)
 {
     (void)state;
@@ -1449,6 +1453,15 @@ static void calls_respect_their_stream(void **state)
                                           .release = release_stream,
                                           .take_samples = take_samples,
                                           .check_samples = check_samples};
+    machine *odd = started(108e-6);
+    odd->device.operations = &ordered;
+    candidate_does.unsteady = true;
+    kf_verdict *mismatch = judged(odd, 7);
+    assert_int_equal(mismatch->workloads->finding_count, 1);
+    assert_string_equal(mismatch->workloads->findings[0].rule, "output.mismatch");
+    assert_int_equal(world.held, 2);
+    kf_verdict_free(mismatch);
+    stopped(odd);
     for (int early = 0; early < 2; early++)
         for (int late = 0; late < 2; late++) {
             machine *m = started(108e-6);

@@ -5,28 +5,32 @@
 #include "measure_internal.h"
 #include "timing_analysis.h"
 
+static double gate_seconds(const kf_measurement *r)
+{
+    return r->device->order.gate_seconds ? r->device->order.gate_seconds(r->bench->device) : 0;
+}
+
 static kf_timing_calibration calibrate(const kf_measurement *r)
 {
     const kf_device *device = r->bench->device;
     const kf_runner_kind *kinds = r->bench->kinds;
-    return (kf_timing_calibration){
-        .launch_bound = device->launch_bound,
-        .launch_bias = device->launch_bias,
-        .batch_bias = device->batch_bias,
-        .python_bias = device->python_bias,
-        .python_cold = device->python_cold,
-        .process_bias = device->process_bias,
-        .python_process_bias = device->python_process_bias,
-        .merged_call = device->merged_call,
-        .calls_block = device->calls_block,
-        .separated = kf_measurement_separates_batches(r),
-        .python = {kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH,
-                   kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH},
-        .primed = {kf_measurement_needs_priming(r, BASELINE),
-                   kf_measurement_needs_priming(r, CANDIDATE)},
-        .has_idle = r->idle != NULL,
-        .empty_batch = r->schedule.empty_batch,
-        .gate = r->device->order.gate_seconds ? r->device->order.gate_seconds(device) : 0};
+    return (kf_timing_calibration){.launch_bound = device->launch_bound,
+                                   .launch_bias = device->launch_bias,
+                                   .batch_bias = device->batch_bias,
+                                   .python_bias = device->python_bias,
+                                   .python_cold = device->python_cold,
+                                   .process_bias = device->process_bias,
+                                   .python_process_bias = device->python_process_bias,
+                                   .merged_call = device->merged_call,
+                                   .calls_block = device->calls_block,
+                                   .separated = kf_measurement_separates_batches(r),
+                                   .python = {kinds[KF_ROLE_BASELINE] == KF_RUNNER_TORCH,
+                                              kinds[KF_ROLE_CANDIDATE] == KF_RUNNER_TORCH},
+                                   .primed = {kf_measurement_needs_priming(r, BASELINE),
+                                              kf_measurement_needs_priming(r, CANDIDATE)},
+                                   .has_idle = r->idle != NULL,
+                                   .empty_batch = r->schedule.empty_batch,
+                                   .gate = gate_seconds(r)};
 }
 
 static bool report_early_work(kf_measurement *r, const kf_early_work *early, kf_error *error)
